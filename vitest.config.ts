@@ -29,6 +29,8 @@ const everyTest = {
   execArgv: ['--single-threaded-gc', '--max-semi-space-size=64', '--min-semi-space-size=32'],
   sequence: { sequencer: LongestFirst },
   globalSetup: ['tests/e2e/kit/global-setup.ts'],
+  // Plain XState instead of the compiled chart.
+  setupFiles: process.env.COX_CHART === undefined ? [] : ['tests/chart-runner.ts'],
   reporters: ['default', './tests/plain-reporter.ts'],
 };
 /** Of a whole run. A project that had it, too, would take no notice of `--maxWorkers`. */

@@ -22,6 +22,11 @@ export interface LayerRule {
 
 const pure = { nodeBuiltins: false, computedImports: false };
 
+/** Layers of pure functions. They use no timers, clocks, randomness or I/O of the platform. */
+const WITHOUT_GLOBALS: ReadonlySet<string> = new Set(['protocol', 'turn', 'ports']);
+const REFUSED_GLOBALS =
+  /^(setTimeout|setInterval|setImmediate|queueMicrotask|AbortController|fetch|process|console|performance|crypto|Date\.now|Date\(\)|Math\.random)$/;
+
 /** The rule of each layer. */
 export const LAYERS: Readonly<Record<string, LayerRule>> = {
   protocol: { ...pure, layers: [], vendors: ['ajv', 'zod', 're2js'] },
@@ -174,6 +179,9 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
   }
   const arrows: Arrow[] = [];
   for (const file of sourceFiles(workspaceRoot, [`${project.root}/src`])) {
+    if (project.layer !== null && WITHOUT_GLOBALS.has(project.layer) && !mayUseNode(file))
+      for (const { name, line } of refusedGlobalsOf(join(workspaceRoot, file)))
+        found.push({ file, line, rule: `layer ${project.layer} may not use ${name}` });
     for (const { specifier, line } of importsOf(join(workspaceRoot, file))) {
       const broken = brokenImportRule(workspaceRoot, projects, project, rule, dependencies, file, specifier);
       if (broken !== null) found.push({ file, line, rule: broken });
@@ -244,9 +252,7 @@ function brokenImportRule(
   }
   if (specifier.startsWith('#')) return `subpath import hides its target: ${specifier}`;
   if (isBuiltin(specifier)) {
-    return rule.nodeBuiltins || NODE_FILES.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)))
-      ? null
-      : `layer ${project.layer} may not import Node's ${specifier}`;
+    return rule.nodeBuiltins || mayUseNode(file) ? null : `layer ${project.layer} may not import Node's ${specifier}`;
   }
 
   const packageName = packageNameOf(specifier);
@@ -282,6 +288,33 @@ function brokenPackageRule(
     }
   }
   return null;
+}
+
+function mayUseNode(file: string): boolean {
+  return NODE_FILES.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)));
+}
+
+/** Calls, constructions and members of refused globals. A local name that equals one of them is refused too. */
+function refusedGlobalsOf(path: string): { readonly name: string; readonly line: number }[] {
+  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  const found: { name: string; line: number }[] = [];
+  const check = (node: ts.Node, ...names: string[]): void => {
+    const name = names.find((one) => REFUSED_GLOBALS.test(one));
+    if (name !== undefined)
+      found.push({ name, line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1 });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression)) {
+      // A built-in module is an import.
+      if (!loadsModule(node)) check(node, node.expression.text, node.getText(source));
+    } else if ((ts.isCallExpression(node) || ts.isNewExpression(node)) && ts.isIdentifier(node.expression)) {
+      const { text } = node.expression;
+      check(node, text, ts.isNewExpression(node) && !node.arguments?.length ? `${text}()` : '');
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
 }
 
 /** Every way in which a file can name another: imports, re-exports, type imports, require, resolve, new URL, ///. */

@@ -205,6 +205,8 @@ describe('a planted import is caught', () => {
       'export const load = (path: string) => import(path);',
       'layer session may not import a computed path',
     ],
+    ['of a timer, in protocol', 'libs/protocol', 'setTimeout(String, 1);', 'layer protocol may not use setTimeout'],
+    ['of the clock, in turn', 'libs/turn', 'export const at = Date.now();', 'layer turn may not use Date.now'],
     ['that is mapped', 'libs/session', "import '#turn';", 'subpath import hides its target: #turn'],
   ];
 

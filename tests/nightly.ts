@@ -15,12 +15,22 @@ interface Search {
 }
 
 const npm = (script: string, ...flags: string[]) => ['npm', 'run', script, '--', ...flags];
-const vitest = (...files: string[]) => [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', ...files];
+const vitest = (...args: string[]) => [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', ...args];
 /** Another part of the space each day; a failure prints its seed. */
 const seed = String(1 + Math.floor(Date.now() / 86_400_000) * 10_000);
 
 const SEARCHES: readonly Search[] = [
   { name: 'simulation', command: npm('sim', '--seeds', '10000', '--seed', seed) },
+  {
+    name: 'simulation-xstate',
+    command: npm('sim', '--seeds', '2000', '--seed', seed),
+    env: { COX_CHART: 'xstate' },
+  },
+  {
+    name: 'chart-runners',
+    command: vitest('tests/simulation/simulation.test.ts', '-t', 'the same seed'),
+    env: { COX_NIGHTLY: '1' },
+  },
   { name: 'every-await', command: vitest('tests/simulation/every-await.test.ts'), env: { COX_NIGHTLY: '1' } },
   {
     name: 'random-runs',

@@ -80,6 +80,12 @@ const subjectSpelled: Rule = (file, text) =>
     return isSubject ? [at(node, node.text)] : [];
   });
 
+/** Tools have one caller, so that no call bypasses the record of its outcome. */
+const toolCalledElsewhere: Rule = (_file, text) =>
+  text
+    .split('\n')
+    .flatMap((line, index) => (/\btoolset\b[?!]?\.call\(/i.test(line) ? [`${index + 1}: ${line.trim()}`] : []));
+
 /** Room names that say nothing about what is inside. */
 const nameSaysNothing: Rule = (file) =>
   /^(utils?|helpers?|common|types?)$/.test(basename(file).replace(/\..*$/, '')) ? ['1: name the idea'] : [];
@@ -179,6 +185,11 @@ const RULES: Readonly<Record<string, { rule: Rule; governs: (file: string) => bo
     rule: subjectSpelled,
     governs: (file) => inSource(file) && file !== 'libs/protocol/src/wire/subjects.ts',
     breaks: ["'cox-cmd.>'", '`cox.*.events.*`', '`cox.' + '$' + '{tenant}.events`', '"cox." + tenant'],
+  },
+  'tools are called in run-tool-call.ts alone': {
+    rule: toolCalledElsewhere,
+    governs: (file) => file.startsWith('libs/session/src/') && file !== 'libs/session/src/effects/run-tool-call.ts',
+    breaks: ['await toolset.call(call, signal)', 'this.#toolset?.call(call, signal)'],
   },
   'no file is named utils, helpers, common or types': {
     rule: nameSaysNothing,

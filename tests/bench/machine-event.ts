@@ -1,6 +1,6 @@
-/** What the turn machine costs: microseconds per event of a plain turn, on the live actor, with nothing around it. */
+/** The cost of the turn machine: microseconds per event of a plain turn, on a live actor alone, with each runner. */
 import type { Input, ToolDefinition } from '@coxswain/protocol';
-import { SessionActor } from '@coxswain/turn';
+import { type ChartRunner, SessionActor, selectChartRunner } from '@coxswain/turn';
 import type { Part } from './bench-part.ts';
 import { median } from './figures.ts';
 
@@ -12,16 +12,32 @@ const TURNS_PER_ROUND = 1_000;
 export const machineEvent: Part = {
   name: 'machine-event',
   async measure() {
-    const value = await machineEventMicros();
-    return { figures: [{ what: 'machine event', value, unit: 'µs', bar: { atMost: 40 }, from: `${ROUNDS} rounds` }] };
+    const from = `${ROUNDS} rounds`;
+    const compiled = await withRunner('compiled', machineEventMicros);
+    const plain = await withRunner('xstate', machineEventMicros);
+    return {
+      figures: [
+        { what: 'machine event', value: compiled, unit: 'µs', bar: { atMost: 40 }, from },
+        { what: 'machine event, plain XState', value: plain, unit: 'µs', from },
+      ],
+    };
   },
 };
+
+async function withRunner<T>(runner: ChartRunner, measure: () => Promise<T>): Promise<T> {
+  const usual = selectChartRunner(runner);
+  try {
+    return await measure();
+  } finally {
+    selectChartRunner(usual);
+  }
+}
 
 /**
  * Microseconds per machine event of a plain turn (an answer that asks for one call, its result), deciding and deriving
  * included: the median of several rounds, each long enough that neither the clock nor one collection of garbage counts.
  */
-export async function machineEventMicros(): Promise<number> {
+async function machineEventMicros(): Promise<number> {
   const actor = new SessionActor('bench');
   let n = 0;
   let events = 0;

@@ -423,7 +423,8 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
         sent: transport === 'HTTP' ? null : { commandId: id, seq: expect.any(Number), duplicate: false },
         message: expect.stringContaining(`send the same command to the session ${session.id} with the id ${id}`),
       });
-      expect(await session.pending()).toMatchObject([{ body: 'later' }]);
+      // The time-out may pass before the host has accepted the message.
+      await vi.waitFor(async () => expect(await session.pending()).toMatchObject([{ body: 'later' }]), 30_000);
       await session.cancel(undefined, { wait: 'accepted' });
     });
   });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BusClient, CommandRejectedError, newCommandId } from '@coxswain/client';
+import { type BusClient, CommandRejectedError } from '@coxswain/client';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
@@ -20,8 +20,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cox-client-'));
   await writeFile(join(folder, 'notes.txt'), 'n');
   await script('quick', 'turns: [{text: quick}, {text: again}]');
-  await script('stream', 'turns: [{text: one two three four five six seven, chunk_ms: 20}]');
-  await script('mute', 'turns: [{text: one two, chunk_ms: 86400000}]');
   await script('waits', 'turns: [{calls: [{tool: run_command, args: {command: sleep 20}}]}, {text: heard}]');
   await script('asks', 'turns: [{calls: [{tool: write_file, args: {path: a.txt, content: a}}]}, {text: done}]');
   bus = await startBus();
@@ -53,20 +51,6 @@ async function start(name: string, sessionId?: string) {
   const body = { prompt: 'go', model, root: folder, permissions };
   return client.startSession(body, { sessionId, wait: 'accepted' });
 }
-
-test('a result is waited for; a prompt starts the next run, and its own result is told from the last', async () => {
-  const session = await start('quick');
-  expect(await session.result()).toMatchObject({ run: 1, stopReason: 'end_turn', text: 'quick' });
-  const sent = await session.prompt('more', { wait: 'accepted' });
-  expect(await session.result({ after: sent.receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
-});
-
-test('whoever has seen enough of an answer leaves at once, however long the session says nothing more', async () => {
-  const session = await start('mute');
-  for await (const { delta } of session.records({ deltas: true })) if (delta) break;
-  expect(await session.newest()).toMatchObject({ state: { assistant_streaming: 'streaming' } });
-  await session.cancel();
-});
 
 test('what a command wrote beyond the bound of a result is kept whole, and read on by reference', async () => {
   const whole = Array.from({ length: 30_000 }, (_, index) => `${index + 1}\n`).join('');
@@ -107,35 +91,7 @@ test('nobody ends a call of a tool that answers where it was asked', async () =>
   await session.cancel();
 });
 
-test('a session of which nothing is known', async () => {
-  const session = client.session('unknown');
-  expect(await session.newest()).toBeNull();
-  await expect(session.state()).rejects.toMatchObject({ code: 'session_not_found' });
-  await expect(session.steer('x', { wait: 'accepted' })).rejects.toMatchObject({ code: 'session_not_found' });
-});
-
 describe('records', () => {
-  test('come from the beginning and then live: every one once, in order', async () => {
-    const session = client.session('followed');
-    const numbers: number[] = [];
-    // Followed before it exists.
-    const following = (async () => {
-      for await (const record of session.records()) {
-        numbers.push(record.n);
-        if (record.events.some(({ type }) => type === 'agent_end')) return;
-      }
-    })();
-    await start('stream', 'followed');
-    await following;
-    expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => index + 1));
-    const later: number[] = [];
-    for await (const record of session.records({ from: 3 })) {
-      later.push(record.n);
-      if (record.n === numbers.length) break;
-    }
-    expect(later).toEqual(numbers.slice(2));
-  });
-
   test('end at once where the signal has aborted before they are read', async () => {
     const session = await start('quick');
     await session.result();
@@ -144,45 +100,12 @@ describe('records', () => {
     leaving.abort();
     expect((await reading).done).toBe(true);
   });
-
-  test('end when the signal aborts', async () => {
-    const session = await start('quick');
-    const leaving = new AbortController();
-    let last = 0;
-    for await (const { n, events } of session.records({ signal: leaving.signal })) {
-      last = n;
-      // The stream then waits for a record that does not come.
-      if (events.some(({ type }) => type === 'agent_end')) setTimeout(() => leaving.abort(), 50);
-    }
-    expect(last).toBeGreaterThan(1);
-  });
 });
 
 describe('commands', () => {
-  test('are followed to their delivery', async () => {
-    const session = await start('waits');
-    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
-    const delivered = session.steer('look', { wait: 'delivered' });
-    await vi.waitFor(async () => expect((await session.state()).pending).toHaveLength(1), 5_000);
-    const [call] = (await session.state()).calls;
-    await session.cancelCall(call?.callId as string, { reason: 'enough' });
-    expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
-    expect(await session.result()).toMatchObject({ text: 'heard' });
-  });
-
-  test('sent twice under one id change nothing the second time', async () => {
-    const session = await start('quick');
-    await session.result();
-    const id = newCommandId();
-    const first = await session.prompt('once', { id, wait: 'accepted' });
-    const second = await session.prompt('once', { id });
-    expect([first.duplicate, second.duplicate]).toEqual([false, true]);
-    expect(await session.result({ after: first.receipt?.n as number })).toMatchObject({ run: 2 });
-  });
-
   test('sent twice under one id are answered at once with what became of the first', async () => {
     const session = await start('waits');
-    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 30_000);
     const first = await session.steer('look', { id: 'look', wait: 'accepted' });
     const repeated = { duplicate: true, receipt: { n: first.receipt?.n, message: 'repeated: nothing changed' } };
     expect(await session.steer('look', { id: 'look', wait: 'accepted' })).toMatchObject(repeated);
@@ -210,9 +133,9 @@ describe('commands', () => {
 
   test('that are taken back, or make way for a newer one, are waited for no longer; a repetition is told the same', async () => {
     const session = await start('waits');
-    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 30_000);
     const waiting = (id: string) =>
-      vi.waitFor(async () => expect((await session.pending()).map((one) => one.commandId)).toContain(id), 5_000);
+      vi.waitFor(async () => expect((await session.pending()).map((one) => one.commandId)).toContain(id), 30_000);
     const revoked = { name: 'CommandRevokedError', code: 'revoked' };
     const ended = async (id: string, sent: Promise<unknown>) => {
       await expect(sent).rejects.toMatchObject({ ...revoked, commandId: id });
@@ -242,9 +165,9 @@ describe('commands', () => {
     const kept = { receipt: { stage: 'accepted', pendingForNextRun: true } };
     expect(await ended.steer('late', { wait: 'delivered' })).toMatchObject(kept);
     const running = await start('waits');
-    await vi.waitFor(async () => expect((await running.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    await vi.waitFor(async () => expect((await running.state()).calls).toMatchObject([{ status: 'running' }]), 30_000);
     const sent = running.followup('more', { wait: 'delivered' });
-    await vi.waitFor(async () => expect((await running.state()).pending).toHaveLength(1), 5_000);
+    await vi.waitFor(async () => expect((await running.state()).pending).toHaveLength(1), 30_000);
     await running.cancel();
     expect(await sent).toMatchObject(kept);
   });
@@ -265,7 +188,7 @@ describe('commands', () => {
 
 test('lists tell sessions and approvals', async () => {
   const session = await start('asks');
-  await vi.waitFor(async () => expect(await client.wire.approvals()).toHaveLength(1), 5_000);
+  await vi.waitFor(async () => expect(await client.wire.approvals()).toHaveLength(1), 30_000);
   for await (const approval of client.pendingApprovals()) {
     expect(approval.session.id).toBe(session.id);
     expect(approval).toMatchObject({ tool: 'write_file', args: { path: 'a.txt', content: 'a' } });

@@ -73,27 +73,6 @@ test('the token determines the actor, whatever a body says', async () => {
   expect(first?.input.actor).toMatchObject({ name: 'tester' });
 });
 
-test('a steer is waited for until it is delivered, and its place in the session is told', async () => {
-  const { body } = await gateway.post('/v1/sessions?wait=accepted', await slow());
-  const id = body.session_id as string;
-  await until('the call', async () => ((await gateway.get(`/v1/sessions/${id}`)).body.calls as unknown[]).length > 0);
-  const waiting = gateway.post(`/v1/sessions/${id}/steer?wait=delivered`, { body: 'look left' });
-  await until('the steer to wait', async () => {
-    const pending = (await gateway.get(`/v1/sessions/${id}/pending`)).body.pending as { body: string }[];
-    return pending.some(({ body: text }) => text === 'look left');
-  });
-  const { body: status } = await gateway.get(`/v1/sessions/${id}`);
-  const [call] = status.calls as { call_id: string }[];
-  const cancelled = await gateway.post(`/v1/sessions/${id}/calls/${call?.call_id}/cancel?wait=accepted`, {
-    reason: 'no',
-  });
-  expect(cancelled).toMatchObject({ status: 202 });
-  expect(await waiting).toMatchObject({
-    status: 202,
-    body: { receipt: { stage: 'delivered', seam: 'post_tool_dispatch' } },
-  });
-});
-
 test('what waits is replaced and revoked', async () => {
   const { body } = await gateway.post('/v1/sessions?wait=accepted', await slow());
   const id = body.session_id as string;

@@ -8,8 +8,9 @@ import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { policyFile, serveHooks } from './kit/hook-service.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
-import { type PersonaModule, personaModule } from './kit/persona-service.ts';
+import { personaModule } from './kit/persona-service.ts';
 import { servedPersonas } from './kit/served-personas.ts';
+import type { ToolModule } from './kit/tool-service.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
@@ -18,7 +19,7 @@ const { fresh, served, serve, start, known, listed, working, busy } = servedPers
 type StepModel = ReturnType<ServePersonaOptions['models']['resolve']>;
 
 const WHERE = `[defineTool({ name: 'where', description: 'Where.', inputSchema: z.object({}), execute: () => 'in ' + process.pid })]`;
-const began = (module: PersonaModule, count: number) =>
+const began = (module: ToolModule, count: number) =>
   until(`${count} have begun`, async () => (await module.log()).filter((line) => /began/.test(line)).length === count);
 /** A model that says one word and nothing more until it is told to stop. */
 const speechless: StepModel['stream'] = async (_request, onPart, signal) => {

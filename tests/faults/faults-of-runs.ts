@@ -1,6 +1,6 @@
 /** Faults of runs: seams, queues, batches of tool calls, approvals, ends, budgets. */
 
-import { bindingProblem, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
+import { bindingProblem, type CallStatus, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
 import { decide, knownWindow, leafOf, next, type SessionContext, timersOf } from '@coxswain/turn';
 import { remembered } from '../../libs/turn/src/core/command-memory.ts';
 import { withOutcome } from '../../libs/turn/src/core/decision.ts';
@@ -52,9 +52,9 @@ function withContext<S extends { readonly context: SessionContext }>(state: S, c
   return { ...state, context: { ...state.context, ...change } };
 }
 
-/** The calls of the batch with another end or status. */
-const callsWith = ({ calls }: SessionContext, change: (row: CallRow) => Partial<CallRow>) =>
-  calls.map((row) => ({ ...row, ...change(row) }));
+/** The calls of the batch, those of one end with another. */
+const callsEnded = ({ calls }: SessionContext, from: CallStatus, to: CallStatus) =>
+  calls.map((row) => (row.status === 'ended' && row.ended === from ? { ...row, ended: to } : row));
 
 /** By the test file that must find them. */
 export const FAULTS_OF_RUNS = {
@@ -105,13 +105,11 @@ export const FAULTS_OF_RUNS = {
     ),
     'a failed tool call does not keep a batch from terminating the run': fault(
       batchTerminates,
-      (sound) => (context) =>
-        sound({ ...context, calls: callsWith(context, ({ ended }) => (ended === 'error' ? { ended: 'ok' } : {})) }),
+      (sound) => (context) => sound({ ...context, calls: callsEnded(context, 'error', 'ok') }),
     ),
     'a batch with denied tool calls only terminates the run': fault(
       batchTerminates,
-      (sound) => (context) =>
-        sound({ ...context, calls: callsWith(context, ({ ended }) => (ended === 'denied' ? { ended: 'ok' } : {})) }),
+      (sound) => (context) => sound({ ...context, calls: callsEnded(context, 'denied', 'ok') }),
     ),
   },
   'libs/turn/test/calls.test.ts': {
@@ -130,7 +128,11 @@ export const FAULTS_OF_RUNS = {
     'a second decision replaces the first': fault(
       decideApproval,
       (sound) => (state, input, atMs) =>
-        sound(withContext(state, { calls: state.context.calls.map(({ decided: _, ...row }) => row) }), input, atMs),
+        sound(
+          withContext(state, { calls: state.context.calls.map(({ decided: _, ...row }) => row as CallRow) }),
+          input,
+          atMs,
+        ),
     ),
     'arguments that the approver edited do not run': fault(evolve, (sound) => (context, event) => {
       if (event.type !== 'approval_decided') return sound(context, event);

@@ -1,8 +1,9 @@
 /**
  * `npm run sim -- --seeds N [--seed S]`: N seeds from 1 on, or from S on; without N, S alone. `--coverage` says what was
  * reached, `--verbose` prints every journal. Exits 1 at the first seed that fails, with its journals, and where 300 seeds
- * or more have not reached all that they must.
+ * or more have not reached all that they must. `COX_CHART=xstate` runs plain XState instead of the compiled chart.
  */
+import '../chart-runner.ts';
 import { parseArgs } from 'node:util';
 import { journalLine } from '../../libs/turn/test/journal-line.ts';
 import { type Coverage, cover, MUST_REACH } from './coverage.ts';

@@ -1,4 +1,5 @@
 /** Seeded schedules in which something fails: nothing is lost, nothing takes effect twice, everything ends. */
+import { selectChartRunner } from '@coxswain/turn';
 import { describe, expect, test } from 'vitest';
 import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { simulate } from './simulate.ts';
@@ -37,15 +38,27 @@ describe(`${SEEDS} seeded schedules of crashes, rivals, pauses, outages and lost
   });
 });
 
-test('the same seed gives the same history, to the last byte, and another seed another', {
-  timeout: 240_000,
+/** Seeds that run twice: once with each runner of the chart. */
+const TWICE =
+  process.env.COX_NIGHTLY === '1' ? Array.from({ length: 300 }, (_, index) => 1 + index) : [3, 11, 42, 115, 231];
+
+test('the same seed gives the same history, to the last byte, with the compiled chart and with plain XState', {
+  timeout: 48_000 * TWICE.length,
 }, async () => {
+  const usual = selectChartRunner('compiled');
   const hashes = new Map<number, string>();
-  for (const seed of [3, 11, 42, 115, 231]) {
-    const [first, second] = [await simulate(seed), await simulate(seed)];
-    expect(second.history.hash(), `seed ${seed}`).toBe(first.history.hash());
-    expect(first.history.entries.length).toBeGreaterThan(10);
-    hashes.set(seed, first.history.hash());
+  try {
+    for (const seed of TWICE) {
+      selectChartRunner('compiled');
+      const compiled = await simulate(seed);
+      selectChartRunner('xstate');
+      const plain = await simulate(seed);
+      expect(plain.history.hash(), `seed ${seed}`).toBe(compiled.history.hash());
+      expect(compiled.history.entries.length).toBeGreaterThan(10);
+      hashes.set(seed, compiled.history.hash());
+    }
+  } finally {
+    selectChartRunner(usual);
   }
   expect(new Set(hashes.values()).size).toBe(hashes.size);
 });

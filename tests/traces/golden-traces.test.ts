@@ -12,8 +12,8 @@ import {
   SEAMS,
 } from '@coxswain/protocol';
 import { replayJournal } from '@coxswain/session';
-import { leafOf, type SessionState, turnMachine } from '@coxswain/turn';
-import { describe, expect, test } from 'vitest';
+import { type ChartRunner, leafOf, type SessionState, selectChartRunner, turnMachine } from '@coxswain/turn';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BROKEN_TRACES, breakTrace } from './broken-traces.ts';
 import { recordTrace } from './record-trace.ts';
 import { SCENARIOS } from './scenarios/all.ts';
@@ -24,13 +24,25 @@ const decoded = (name: string): JournalRecord[] => readTrace(name).map((bytes) =
 const everyRecord = traceNames().flatMap(decoded);
 const everyEvent = everyRecord.flatMap((record) => record.events);
 
-describe('a golden trace replays byte for byte:', () => {
-  test.each(traceNames())('%s', async (name) => {
-    const records = readTrace(name);
-    const [first] = decoded(name);
-    expect(await replayJournal(records, traceBlobs)).toEqual({ records: records.length, sessionId: first?.session_id });
-  });
-});
+describe.each<ChartRunner>(['compiled', 'xstate'])(
+  'a golden trace replays byte for byte, by the runner %s:',
+  (runner) => {
+    let usual: ChartRunner;
+    beforeAll(() => {
+      usual = selectChartRunner(runner);
+    });
+    afterAll(() => void selectChartRunner(usual));
+
+    test.each(traceNames())('%s', async (name) => {
+      const records = readTrace(name);
+      const [first] = decoded(name);
+      expect(await replayJournal(records, traceBlobs)).toEqual({
+        records: records.length,
+        sessionId: first?.session_id,
+      });
+    });
+  },
+);
 
 // A machine, a runner or a port that behaves otherwise must be a decision: look at the difference, then record anew.
 describe('what is recorded now is what was recorded then:', () => {

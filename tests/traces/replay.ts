@@ -1,4 +1,8 @@
-/** `npm run trace:replay`: runs every trace again through the machine, and holds each record against its bytes. */
+/**
+ * `npm run trace:replay`: computes every trace again, and compares each record with its bytes. `COX_CHART=xstate` runs
+ * plain XState instead of the compiled chart.
+ */
+import '../chart-runner.ts';
 import { replayJournal } from '@coxswain/session';
 import { readTrace, traceBlobs, traceNames } from './trace-files.ts';
 

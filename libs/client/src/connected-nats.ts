@@ -1,8 +1,10 @@
 /** Connects to NATS with errors that have a code. */
+import { jetstream } from '@nats-io/jetstream';
 import { errors } from '@nats-io/nats-core';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { CoxswainError, InvalidOptionError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import type { CommandBus } from './send-command.ts';
 
 /**
  * A connection to NATS. The errors of its library have no code.
@@ -21,6 +23,31 @@ export async function connectedNats(options: ConnectOptions): Promise<NatsConnec
       });
     const why = `no NATS server accepts this client: ${message}`;
     throw new CoxswainError('nats_unreachable', why, { cause: error });
+  }
+}
+
+/**
+ * Connects, and serves something on that connection. The connection closes when the service has stopped, or does not start.
+ * @throws what {@link connectedNats} and `serve` throw.
+ * @internal
+ */
+export async function servedOnOwnConnection<Served extends { stop(): Promise<void> }>(
+  options: ConnectOptions,
+  serve: (bus: CommandBus) => Promise<Served>,
+): Promise<Served> {
+  const nc = await connectedNats(options);
+  try {
+    const served = await serve({ nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix });
+    return {
+      ...served,
+      async stop() {
+        await served.stop();
+        await nc.close();
+      },
+    };
+  } catch (error) {
+    await nc.close();
+    throw error;
   }
 }
 

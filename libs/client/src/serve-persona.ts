@@ -26,11 +26,10 @@ import {
   versionToken,
   type WorkObserver,
 } from '@coxswain/protocol';
-import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
 import { announce } from './announce-tool.ts';
 import { refuseUnknown } from './command-form.ts';
-import { closedForGood, connectedNats } from './connected-nats.ts';
+import { closedForGood, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
@@ -130,21 +129,9 @@ export async function servePersona(
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   const checked = await checkPersona(definition, options);
-  const nc = await connectedNats({ name: `coxswain-persona-${checked.announced.name}`, ...options });
-  try {
-    const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
-    const served = await serveCheckedPersona(bus, tenant, checked, options);
-    return {
-      ...served,
-      async stop() {
-        await served.stop();
-        await nc.close();
-      },
-    };
-  } catch (error) {
-    await nc.close();
-    throw error;
-  }
+  return servedOnOwnConnection({ name: `coxswain-persona-${checked.announced.name}`, ...options }, (bus) =>
+    serveCheckedPersona(bus, tenant, checked, options),
+  );
 }
 
 /** Serves a persona on a connection of the caller's. See {@link servePersona}. @internal */

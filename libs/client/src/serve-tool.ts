@@ -13,11 +13,10 @@ import {
   toolDigest,
   type WorkObserver,
 } from '@coxswain/protocol';
-import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
 import { CommandRejectedError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
-import { closedForGood, connectedNats } from './connected-nats.ts';
+import { closedForGood, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
@@ -89,21 +88,9 @@ export async function serveTool<const Schema extends InputSchema | JsonObject>(
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   await checkTool(tool);
-  const nc = await connectedNats({ name: 'coxswain-tool', ...options });
-  try {
-    const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
-    const served = await serveToolOn(bus, tenant, tool as unknown as Tool, options);
-    return {
-      ...served,
-      async stop() {
-        await served.stop();
-        await nc.close();
-      },
-    };
-  } catch (error) {
-    await nc.close();
-    throw error;
-  }
+  return servedOnOwnConnection({ name: 'coxswain-tool', ...options }, (bus) =>
+    serveToolOn(bus, tenant, tool as unknown as Tool, options),
+  );
 }
 
 /** Serves a tool on a connection of the caller's. See {@link serveTool}. @internal */

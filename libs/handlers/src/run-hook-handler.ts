@@ -2,9 +2,9 @@
  * Runs one handler on one question. It converts between wire names, in questions and replies, and TypeScript names, in
  * everything that a handler sees and returns.
  *
- * H1: It never rejects: an exception of a handler becomes the answer `hook_threw`.
- * H2: A handler gets its own frozen payload and context, so its writes affect nothing else.
- * H3: It bounds neither time nor size: the asker does, in the same way for every source of hooks.
+ * HANDLER-1  It never rejects: an exception of a handler becomes the answer `hook_threw`.
+ * HANDLER-2  A handler gets its own frozen payload and context, so its writes affect nothing else.
+ * HANDLER-3  It bounds neither time nor size: the asker does, in the same way for every source of hooks.
  */
 import {
   type AnyHandler,

@@ -227,6 +227,9 @@ export {
   SessionFailedInput,
   StopAnswer,
   StopOutcome,
+  TimerInput,
+  TimerPayload,
+  TimerPurpose,
   ToolResult,
   Usage,
 } from './journal/inputs.ts';
@@ -277,7 +280,6 @@ export {
 export type { EndedSpan, SpanAttributes, SpanMoment, SpanValue } from './journal/spans.ts';
 export { hasEnded, SESSION_STATE_NAMES, type SessionStateName, topState } from './journal/state-names.ts';
 export type { Chart, ChartState, ChartTransition } from './journal/statechart.ts';
-export { TimerInput, TimerPayload, TimerPurpose } from './journal/timers.ts';
 export { deletionSentence, TOMBSTONE_VERSION, Tombstone, tombstoneBytes, tombstoneIn } from './journal/tombstone.ts';
 // personas/: definitions, permissions, skills, steps and crews
 export { BUDGETS, Budget, DEFAULT_THRESHOLDS, RunBudgets, WholeRunLimits } from './personas/budgets.ts';

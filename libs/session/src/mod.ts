@@ -1,9 +1,12 @@
-/** Sessions at work: the runner, its effects, the host, replay. */
+/**
+ * The session runtime: runner, effects, host, replay.
+ */
 export { ruleHolder } from '@coxswain/turn';
 export { type ProvisionPorts, personaVersion, provisionSession } from './effects/provision-session.ts';
 export { assignPartitions } from './hosting/assign-partitions.ts';
+export type { HostOptions, HostPorts, SessionHost } from './hosting/host-interface.ts';
 export { RequestRates } from './hosting/request-rates.ts';
-export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './hosting/session-host.ts';
+export { createSessionHost } from './hosting/session-host.ts';
 export { type CommitBounds, type CommitResult, commit } from './journal/commit.ts';
 export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './journal/delete-session.ts';
 export { describeRecord } from './journal/describe-record.ts';

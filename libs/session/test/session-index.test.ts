@@ -108,7 +108,7 @@ test('a host gives entries to sessions that have none, the longest unchanged fir
   await before.stop();
   const index = new RecordedIndex(bed);
   await bed.host(SOON_AWAY, { index });
-  await bed.time.advance(1_000);
+  await bed.time.advance(6_000);
   expect([...index.entries.values()].map(({ entry }) => entry?.session_id)).toEqual(['old', 'new']);
   expect(index.of('new')).toMatchObject({ state: 'stopped' });
 });
@@ -118,7 +118,7 @@ test('a session in memory that has lost its mark gets a mark, and no entry', asy
   bed.models.answers = [say('done')];
   await bed.start();
   index.entries.clear();
-  await bed.time.advance(1_000);
+  await bed.time.advance(6_000);
   expect(index.of()).toBeNull();
 });
 

@@ -1,4 +1,6 @@
-/** The turn machine and the pure functions around it. Nothing else decides anything. */
+/**
+ * The turn machine and its pure functions. All decisions about a session are made here.
+ */
 
 export { recordsRejection } from './core/command-memory.ts';
 export { emptyContext, type SessionContext } from './core/context.ts';
@@ -19,6 +21,7 @@ export {
   traceEvent,
 } from './machine/actor.ts';
 export { type SessionState, turnMachine } from './machine/chart.ts';
+export { type ChartRunner, selectChartRunner } from './machine/chart-runner.ts';
 export { isEnded, leafOf, topStateOf } from './machine/state.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine/version.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './slices/approvals/approvals.ts';

@@ -1,5 +1,5 @@
 /**
- * The life of a reminder: queued, delivered, shown, and expired for one reason. L1, L2.
+ * The life of a reminder: queued, delivered, shown, and expired for one reason. REMINDER-1, REMINDER-2.
  */
 import { BOUNDS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';

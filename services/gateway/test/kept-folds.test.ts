@@ -1,10 +1,11 @@
 /** Which folds are kept for who inspects a session next. */
+import { sessionRef } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
 import { KeptFolds } from '../src/socket/kept-folds.ts';
 
-const ref = (sessionId: string, tenant = 'red') => ({ tenant, sessionId });
+const ref = (sessionId: string, tenant = 'red') => sessionRef(sessionId, tenant);
 const fold = (sessionId: string, n: number): InspectedFold => ({
   sessionId,
   n,

@@ -3,7 +3,7 @@
 import { basename, resolve } from 'node:path';
 import { type LoadedTools, loadTools } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
-import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
+import { connectionTo, endOnce, ensureBuckets, type NamedBus, withConnection } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import { connect, type ServedTool, type Tool } from '@coxswain/client';
 import { HookModuleError } from '@coxswain/handlers/load';
@@ -61,7 +61,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, secrets);
   const loaded = await toolsOf(file);
-  await makeBuckets(bus);
+  await withConnection({ ...bus, name: 'cox-tool' }, (nc) => ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]));
   const masked = secretMask(env, secrets);
   const telemetry = await startWorkerTelemetry({ service: 'tools', env, log, masked, metrics: options.metrics });
   const { observer } = telemetry;
@@ -146,13 +146,4 @@ async function toolsOf(file: string): Promise<LoadedTools> {
   return loadTools(file).catch((error: Error) => {
     throw error instanceof HookModuleError ? new ToolModuleError(error.message, { cause: error }) : error;
   });
-}
-
-async function makeBuckets(options: Parameters<typeof connectNats>[0]): Promise<void> {
-  const nc = await connectNats({ ...options, name: 'cox-tool' });
-  try {
-    await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-  } finally {
-    await nc.close();
-  }
 }

@@ -2,7 +2,7 @@
 import { delimiter } from 'node:path';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createModels, type OwnModels, ownOrigins } from '@coxswain/adapter-models';
-import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
+import { connectionTo, endOnce, ensureBuckets, type NamedBus, withConnection } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
   connect,
@@ -89,7 +89,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const names = personas.map(({ persona }) => persona.name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new PersonaNotServableError(`two personas have the name ${twice}`);
-  await makeBuckets(bus);
+  await withConnection({ ...bus, name: 'cox-persona' }, (nc) => ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]));
   const masked = secretMask(env, secrets);
   const telemetry = await startWorkerTelemetry({ service: 'personas', env, log, masked, metrics: options.metrics });
   const { observer } = telemetry;
@@ -176,13 +176,4 @@ function checked(definition: unknown) {
   const read = readPersona(definition);
   if (read.ok) return read.data;
   throw new PersonaNotServableError(`the persona is not valid: ${problemSentences(read.problems)[0]}`);
-}
-
-async function makeBuckets(options: Parameters<typeof connectNats>[0]): Promise<void> {
-  const nc = await connectNats({ ...options, name: 'cox-persona' });
-  try {
-    await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-  } finally {
-    await nc.close();
-  }
 }

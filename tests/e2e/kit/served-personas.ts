@@ -5,14 +5,15 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { afterAll, afterEach } from 'vitest';
 import type { Child } from './child.ts';
 import type { Fixture } from './fixture.ts';
-import { type PersonaModule, type PersonaProcess, personaModule, servePersona } from './persona-service.ts';
+import { type PersonaProcess, personaModule, servePersona } from './persona-service.ts';
 import { type ScriptTurn, scripted } from './scripts.ts';
+import type { ToolModule } from './tool-service.ts';
 import { until } from './until.ts';
 
 /** A persona of the test's own, under a name that no other has. */
 export interface TestPersona {
   readonly name: string;
-  readonly module: PersonaModule;
+  readonly module: ToolModule;
   readonly definition: object;
   /** Begins one instance, which ends with the test. */
   serve(...flags: string[]): Promise<PersonaProcess>;
@@ -25,7 +26,7 @@ export interface ServedPersonas {
   /** Writes a persona that may call everything; `tools` is code, see {@link personaModule}. */
   served(turns: readonly ScriptTurn[], tools?: string, more?: object): Promise<TestPersona>;
   /** Serves a module, until the test ends. */
-  serve(module: PersonaModule, ...flags: string[]): Promise<PersonaProcess>;
+  serve(module: ToolModule, ...flags: string[]): Promise<PersonaProcess>;
   /** Starts a session. Resolves with its id. */
   start(persona: string | object, more?: object): Promise<string>;
   /** Resolves when the host knows of it. */
@@ -52,7 +53,7 @@ export function servedPersonas(fixture: Fixture): ServedPersonas {
     await Promise.all(processes.splice(0).map((child) => child.kill()));
   });
   const fresh = (what: string) => `${what}-${++serial}`;
-  const serve = async (module: PersonaModule, ...flags: string[]) => {
+  const serve = async (module: ToolModule, ...flags: string[]) => {
     const one = await servePersona(fixture.bus, module.file, ...flags);
     processes.push(one.child);
     return one;

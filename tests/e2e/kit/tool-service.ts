@@ -18,22 +18,29 @@ export interface ToolModule {
  * Writes a module whose default export is `tools`. In it `note(text)` writes a line to the log, and `opened(signal)`
  * waits until the test opens the gate.
  */
-export async function toolModule(tools: string): Promise<ToolModule> {
-  const folder = await scratchFolder('tool');
-  const file = join(folder, 'my-tool.ts');
-  const [log, gate] = [join(folder, 'log'), join(folder, 'gate')];
+export const toolModule = (tools: string): Promise<ToolModule> =>
+  writeModule(
+    'my-tool.ts',
+    `import { defineTool, LATER } from '@coxswain/client';
+     ${zodOf(tools)}`,
+    `export default ${tools};`,
+  );
+
+/** Writes a module of code that may call `note(text)` and `opened(signal)`. */
+export async function writeModule(name: string, imports: string, code: string): Promise<ToolModule> {
+  const folder = await scratchFolder('module');
+  const [file, log, gate] = [join(folder, name), join(folder, 'log'), join(folder, 'gate')];
   await writeFile(log, '');
   await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(
     file,
     `import { appendFileSync, existsSync } from 'node:fs';
-     import { defineTool, LATER } from '@coxswain/client';
-     ${zodOf(tools)}
+     ${imports}
      const note = (text) => appendFileSync(${JSON.stringify(log)}, text + '\\n');
      const opened = async (signal) => {
        while (!existsSync(${JSON.stringify(gate)}) && !signal.aborted) await new Promise((go) => setTimeout(go, 20));
      };
-     export default ${tools};
+     ${code}
     `,
   );
   return {

@@ -51,3 +51,19 @@ export async function connectNats(options: ConnectNatsOptions): Promise<NatsConn
     );
   }
 }
+
+/**
+ * Connects for one task, and closes the connection after it.
+ * @throws what connecting and the task throw.
+ */
+export async function withConnection<T>(
+  options: ConnectNatsOptions,
+  task: (nc: NatsConnection) => Promise<T>,
+): Promise<T> {
+  const nc = await connectNats(options);
+  try {
+    return await task(nc);
+  } finally {
+    await nc.close();
+  }
+}

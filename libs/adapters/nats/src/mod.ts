@@ -5,7 +5,7 @@ export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-addr
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
-export { connectNats, lostForGood } from './connect.ts';
+export { connectNats, lostForGood, withConnection } from './connect.ts';
 export { logConnection } from './connection-changes.ts';
 export { endOnce } from './end-once.ts';
 export {

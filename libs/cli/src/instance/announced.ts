@@ -1,5 +1,5 @@
 /** Commands over what services have announced on the bus: `cox tool list`, `cox tool remove NAME`. */
-import { connectNats } from '@coxswain/adapter-nats';
+import { type connectNats, withConnection } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -11,14 +11,11 @@ export type Connection = Awaited<ReturnType<typeof connectNats>>;
 /** Builds a command that lists announcements. */
 export function listCommand(list: (nc: Connection, tenant: TenantId, json: boolean) => Promise<ExitCode>): CommandRun {
   return (invocation) =>
-    withBusOnce(invocation, false, async (bus) => {
-      const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
-      try {
-        return await list(nc, bus.client.tenant, invocation.flags.on('json'));
-      } finally {
-        await nc.close();
-      }
-    });
+    withBusOnce(invocation, false, (bus) =>
+      withConnection({ ...reachedAt(bus), name: 'cox' }, (nc) =>
+        list(nc, bus.client.tenant, invocation.flags.on('json')),
+      ),
+    );
 }
 
 /** An announcement that can be removed. */

@@ -11,35 +11,18 @@ let segmenter: Intl.Segmenter | undefined;
 
 /** The beginning of a text, at most so many columns; what is cut ends in `…`. */
 export function headWithinColumns(text: string, columns: number): string {
-  return within(text, columns, (characters, end) => `${characters.join('')}${end}`);
-}
-
-/** The end of a text, at most so many columns: where one types. What is cut begins with `…`. */
-export function tailWithinColumns(text: string, columns: number): string {
-  return within(text, columns, (characters, end) => `${end}${characters.reverse().join('')}`, true);
-}
-
-function within(
-  text: string,
-  columns: number,
-  join: (characters: string[], end: string) => string,
-  fromEnd = false,
-): string {
-  // No line of a terminal holds more characters, marks on them included; what is further away is not looked at.
-  const near =
-    text.length <= MAX_LOOKED_AT ? text : fromEnd ? text.slice(-MAX_LOOKED_AT) : text.slice(0, MAX_LOOKED_AT);
+  // No line of a terminal holds more characters, combining marks included.
+  const near = text.slice(0, LINE_MAX_CHARS);
   if (near.length === text.length && columnsOf(text) <= columns) return text;
   segmenter ??= new Intl.Segmenter();
-  const characters = Array.from(segmenter.segment(near), ({ segment }) => segment);
-  if (fromEnd) characters.reverse();
   const kept: string[] = [];
   let room = columns - 1;
-  for (const character of characters) {
-    room -= columnsOf(character);
+  for (const { segment } of segmenter.segment(near)) {
+    room -= columnsOf(segment);
     if (room < 0) break;
-    kept.push(character);
+    kept.push(segment);
   }
-  return join(kept, '…');
+  return `${kept.join('')}…`;
 }
 
-const MAX_LOOKED_AT = 4_096;
+const LINE_MAX_CHARS = 4_096;

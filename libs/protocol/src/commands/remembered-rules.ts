@@ -2,12 +2,13 @@
  * Remembered rules: a person decides about one call and all later similar ones. Similar is narrow: the same path, the
  * same command or one that starts with it, or the same arguments.
  *
- * M1  A remembered rule only answers a question: it never overrules a rule that denies, and never asks by itself.
- * M2  If several rules match, one that denies wins.
- * M3  A command that starts with a remembered one is allowed only if the rest is plain words: no shell syntax, no
- *     option, no path outside of the folder. A remembered denial applies to any rest.
- * M4  A rule applies only to the root and the agent definition of its creation (`RuleHolder`). Stores keep the rules of
- *     each tenant apart. With another definition or root, the person is asked again.
+ * REMEMBER-1  A remembered rule only answers a question: it never overrules a rule that denies, and never asks by
+ *     itself.
+ * REMEMBER-2  If several rules match, one that denies wins.
+ * REMEMBER-3  A command that starts with a remembered one is allowed only if the rest is plain words: no shell syntax,
+ *     no option, no path outside of the folder. A remembered denial applies to any rest.
+ * REMEMBER-4  A rule applies only to the root and the agent definition of its creation (`RuleHolder`). Stores keep the
+ *     rules of each tenant apart. With another definition or root, the person is asked again.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -23,7 +24,7 @@ export type RememberScope = z.infer<typeof RememberScope>;
 export const RememberedMatch = z.discriminatedUnion('kind', [
   /** Exactly this path, as spelled by the call. Other arguments are ignored. */
   z.strictObject({ kind: z.literal('path'), path: z.string() }),
-  /** This command in this folder; with `prefix` also plain commands that start with it (M3). */
+  /** This command in this folder; with `prefix` also plain commands that start with it (REMEMBER-3). */
   z.strictObject({ kind: z.literal('command'), command: z.string(), cwd: z.string(), prefix: z.boolean() }),
   /** Exactly these arguments. */
   z.strictObject({ kind: z.literal('args'), args: JsonObject }),
@@ -45,7 +46,7 @@ export const PersonaIdentity = z.strictObject({
 });
 export type PersonaIdentity = z.infer<typeof PersonaIdentity>;
 
-/** The binding of a remembered rule (M4). A rule applies to sessions with an equal binding. */
+/** The binding of a remembered rule (REMEMBER-4). A rule applies to sessions with an equal binding. */
 export const RuleHolder = PersonaIdentity.extend({
   /** The persona's name. */
   persona: z.string(),
@@ -176,7 +177,7 @@ export function describeRule({ action, tool, match }: Pick<RememberedRule, 'acti
 }
 
 /**
- * Why a rule does not apply to a session (M4).
+ * Why a rule does not apply to a session (REMEMBER-4).
  * @param holder the session's persona and root.
  * @returns the difference as the end of a sentence, or null if the rule applies.
  */
@@ -205,7 +206,7 @@ export function describeHolder(holder: RuleHolder): string {
 }
 
 /**
- * The rule that decides a call: the first that denies (M2), otherwise the first that allows.
+ * The rule that decides a call: the first that denies (REMEMBER-2), otherwise the first that allows.
  * @param rules the applicable rules, in any order.
  */
 export function rememberedFor(rules: readonly RememberedRule[], tool: string, args: Json): RememberedRule | undefined {

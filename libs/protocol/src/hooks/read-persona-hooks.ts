@@ -1,9 +1,10 @@
 /**
  * Reads the hooks of a persona as registrations of its sessions, and checks rules of a persona beyond its schema.
  *
- * Q1: A persona's hooks are called in its own sessions only, by its version, and before those of hosts and services.
- * Q2: They can never allow a call. What a persona may do without a person is defined by its permissions, which the
- *     starter and the delegating session bound.
+ * OWNHOOK-1  A persona's hooks are called in its own sessions only, by its version, and before those of hosts and
+ *     services.
+ * OWNHOOK-2  They can never allow a call. What a persona may do without a person is defined by its permissions, which
+ *     the starter and the delegating session bound.
  */
 
 import { Persona } from '../personas/persona.ts';
@@ -75,7 +76,7 @@ export function readPersonaHooks(
   return { hooks };
 }
 
-/** Why the answer of a persona's own hook is invalid, or null (Q2). */
+/** Why the answer of a persona's own hook is invalid, or null (OWNHOOK-2). */
 export function beyondPersona(verdict: Verdict): HookFailure | null {
   if (verdict.kind !== 'decision' || verdict.decision === 'deny') return null;
   const message = `permission_asked: a persona's own hook may deny, and not ${verdict.decision}`;

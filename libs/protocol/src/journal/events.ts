@@ -24,10 +24,9 @@ import { StopCondition } from '../personas/stop-conditions.ts';
 import { CallStatus, ToolDefinition } from '../tools/calls.ts';
 import { Json, JsonObject } from '../wire/json.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
-import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
+import { EditedPath, Failure, Provision, StopAnswer, TimerPurpose, ToolResult, Usage } from './inputs.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
-import { TimerPurpose } from './timers.ts';
 
 const turn = z.number().int().nonnegative();
 const effectId = z.string();

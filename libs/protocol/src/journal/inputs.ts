@@ -22,7 +22,6 @@ import { BOUNDS } from '../wire/bounds.ts';
 import { Json, JsonObject } from '../wire/json.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
-import { TimerInput } from './timers.ts';
 
 /** A recorded failure of an external system: a stable code, a sentence, and whether a retry may help. */
 export const Failure = z.strictObject({
@@ -305,6 +304,21 @@ export const SessionFailedInput = z.strictObject({
   n: z.number().int().nonnegative(),
 });
 export type SessionFailedInput = z.infer<typeof SessionFailedInput>;
+
+/** The purpose of a timer. */
+export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget', 'approval', 'waiting_for_persona']);
+export type TimerPurpose = z.infer<typeof TimerPurpose>;
+
+/** The content of a stored timer. Unknown members are rejected. */
+export const TimerPayload = z.strictObject({
+  effect_id: z.string().regex(/^\d+-\d+$/),
+  due_at_ms: z.number().int(),
+});
+export type TimerPayload = z.infer<typeof TimerPayload>;
+
+/** The input of a due timer. Made by timer stores only. */
+export const TimerInput = z.strictObject({ type: z.literal('timer'), ...TimerPayload.shape });
+export type TimerInput = z.infer<typeof TimerInput>;
 
 /** Any input. */
 export const Input = z.union([

@@ -1,11 +1,11 @@
 /**
  * Tags reserved for the host in prompts, and the quoting of these tags in text from outside.
  *
- * T1  `quoteHostTags` inserts {@link QUOTED} before the name of every reserved tag. It changes nothing else, so that a
- *     model can read code and data exactly, and `restoreHostTags` restores the text.
- * T2  A tag is recognized in every form that a model could read: any case, white space, attributes, look-alikes,
+ * TAG-1  `quoteHostTags` inserts {@link QUOTED} before the name of every reserved tag. It changes nothing else, so that
+ *     a model can read code and data exactly, and `restoreHostTags` restores the text.
+ * TAG-2  A tag is recognized in every form that a model could read: any case, white space, attributes, look-alikes,
  *     invisible characters, HTML entities, escapes of JSON and URLs, nested or split over pieces of text.
- * T3  The cost is linear in the text.
+ * TAG-3  The cost is linear in the text.
  */
 import { lookOf } from './look-alikes.ts';
 
@@ -40,7 +40,7 @@ interface Found {
   readonly end: number;
 }
 
-/** Quotes the reserved tags in a text (T1). */
+/** Quotes the reserved tags in a text (TAG-1). */
 export function quoteHostTags(text: string): string {
   return (quoteHostTagsInPieces([text]) as [string])[0];
 }
@@ -146,7 +146,8 @@ function spellOn(
 }
 
 /**
- * Removes duplicate readings. Their number is bounded by the prefixes of the names, so that the cost stays linear (T3).
+ * Removes duplicate readings. Their number is bounded by the prefixes of the names, so that the cost stays linear
+ * (TAG-3).
  */
 function distinct(readings: readonly Reading[]): readonly Reading[] {
   return [...new Map(readings.map((reading) => [reading.letters, reading])).values()];

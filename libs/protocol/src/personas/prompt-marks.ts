@@ -2,10 +2,10 @@
  * The marks of a prompt: delimiters for text that the host did not write. Journals, hooks, scripts and views contain
  * the original text. Adapters mark it when they build a request, only with these functions.
  *
- * M1  Data (results of tools, files, answers of other agents, messages of other sessions, transcripts to summarize) is
- *     enclosed in `<untrusted-text source="…">` and `</untrusted-text>`.
- * M2  In text of people, and in the body of every mark, reserved tags are quoted (`host-tags.ts`).
- * M3  The same message gives the same bytes in every request, so that providers can cache the prompt.
+ * MARK-1  Data (results of tools, files, answers of other agents, messages of other sessions, transcripts to summarize)
+ *     is enclosed in `<untrusted-text source="…">` and `</untrusted-text>`.
+ * MARK-2  In text of people, and in the body of every mark, reserved tags are quoted (`host-tags.ts`).
+ * MARK-3  The same message gives the same bytes in every request, so that providers can cache the prompt.
  */
 
 import { cutText } from '../wire/unicode-text.ts';
@@ -33,7 +33,8 @@ export function systemWithMarks(system: string): string {
 }
 
 /**
- * Marks data for a model (M1). @param source its origin, in the words for the model: `tool read_file`, `file a.txt`.
+ * Marks data for a model (MARK-1). @param source its origin, in the words for the model: `tool read_file`, `file
+ * a.txt`.
  */
 export function untrustedText(source: string, text: string): string {
   return tagged('untrusted-text', text, ` source="${labelText(source)}"`);

@@ -106,8 +106,6 @@ export const subjects = {
   sessionEntry: (ref: SessionRef) => `cox-ses.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
   /** The entries of all sessions. */
   sessionEntries: 'cox-ses.*.*.*',
-  /** The entries of a partition's sessions. */
-  partitionEntries: (p: number) => `cox-ses.${p}.*.*`,
   /** The entries of a tenant's sessions. */
   tenantEntries: (tenant: string) => `cox-ses.*.${TenantId.parse(tenant)}.*`,
   /** The schedule of one timer. A second message on the subject replaces it. */

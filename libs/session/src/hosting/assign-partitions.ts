@@ -1,12 +1,12 @@
 /**
- * Who serves which partition: highest random weight ("rendezvous") hashing (D. Thaler, C. Ravishankar, "A Name-Based
- * Mapping Scheme for Rendezvous", 1996), with no host taking more than its even share. Every host that knows of the same
- * hosts finds the same; where a host joins or leaves, few partitions move.
+ * Assigns partitions to hosts by highest random weight ("rendezvous") hashing (D. Thaler, C. Ravishankar, "A Name-Based
+ * Mapping Scheme for Rendezvous", 1996), with no host above its even share. Hosts that know the same hosts compute the same
+ * assignment. When a host joins or leaves, few partitions move.
  */
 import { fnv1a32, PARTITIONS } from '@coxswain/protocol';
 
 /**
- * Deals partitions out to hosts, as evenly as can be.
+ * Assigns partitions to hosts as evenly as possible.
  * @param hosts their names, each once, in any order.
  * @returns for each host its partitions, ascending; empty without hosts.
  */
@@ -17,9 +17,9 @@ export function assignPartitions(
   const shares = new Map<string, number[]>([...hosts].sort().map((host) => [host, []]));
   if (shares.size === 0) return shares;
   const least = Math.floor(partitions / shares.size);
-  // So many hosts have one more than the others.
+  // This many hosts have one partition more than the others.
   let larger = partitions % shares.size;
-  // The strongest wish of all is granted first, so that what one host's coming takes away from another is its weakest.
+  // Highest weights first. So a new host takes from another host the partitions with that host's lowest weights.
   const wishes = [...shares.keys()].flatMap((host) =>
     Array.from({ length: partitions }, (_, p) => ({ host, p, weight: weightOf(host, p) })),
   );
@@ -36,7 +36,7 @@ export function assignPartitions(
   return shares;
 }
 
-/** With the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher), as FNV alone hardly mixes the last letter. */
+/** With the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher), because FNV alone hardly mixes the last letter. */
 function weightOf(host: string, partition: number): number {
   let hash = fnv1a32(`${host}/${partition}`);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

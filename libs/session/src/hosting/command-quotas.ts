@@ -1,12 +1,13 @@
 /**
- * Quotas of a host: what the senders of a tenant may use of it.
+ * The quotas of a host: how much of it the senders of a tenant may use.
  *
  * QUOTA-1  A command beyond a quota leaves no record: its sender gets a receipt, and may send the same command again.
- * QUOTA-2  Controls (cancel, approve and the like) have rates of their own, so that a flood of messages does not keep a person
- *     from stopping a run.
- * QUOTA-3  A tenant is what the subject of a command says, to which the server holds every key. A sender is what a command says of
- *     itself, as NATS does not say who has published: rates of senders keep honest senders apart, rates of tenants bound all.
- * QUOTA-4  Nothing that a host or a worker sends is refused: a result that is lost would leave its call open.
+ * QUOTA-2  Controls (cancel, approve and the like) have their own rates, so that a flood of messages cannot keep a person
+ *          from stopping a run.
+ * QUOTA-3  The tenant is in the subject of a command, and the server restricts every key to its subjects. The sender is in the
+ *          command itself, because NATS does not name a publisher. Rates per sender separate honest senders, rates per tenant
+ *          bound all.
+ * QUOTA-4  Commands of hosts and workers are never rejected: a lost result would leave its call open.
  */
 import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { INTERNAL_VERBS, type QuotaName, type Quotas, type SessionRef, type TenantId } from '@coxswain/protocol';
@@ -16,9 +17,9 @@ import { RequestRates } from './request-rates.ts';
 export interface CountedCommand {
   readonly ref: SessionRef;
   readonly verb: string;
-  /** Length of its body, bytes. */
+  /** Length of the body in bytes. */
   readonly bytes: number;
-  /** `Cox-Receipt-To`, where it is a valid one. */
+  /** `Cox-Receipt-To`, if it is valid. */
   readonly receiptTo?: string | undefined;
   /** The name of its actor. */
   readonly actor?: string | undefined;
@@ -30,11 +31,11 @@ export interface CountedCommand {
 export interface QuotaProblem {
   readonly quota: QuotaName;
   readonly message: string;
-  /** After how many milliseconds the command may be taken, where that is known. */
+  /** The time after which the command may be accepted, milliseconds, if known. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** What quotas are held against. */
+/** The ports of quotas. */
 export interface QuotaPorts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Without it neither sessions nor stored bytes are limited. */
@@ -47,14 +48,14 @@ interface Rates {
   readonly senders: RequestRates;
 }
 
-/** What is kept of one tenant. */
+/** The counts of one tenant. */
 interface Tenant {
   readonly controls: Rates;
   readonly messages: Rates;
-  /** Bytes queued in its sessions, those with none left out. */
+  /** Queued bytes by session. A session without any has no entry. */
   readonly pending: Map<string, number>;
   pendingBytes: number;
-  /** Sessions that began here since the measurement. */
+  /** Sessions that started here since the measurement. */
   started: number;
   measured: MeasuredUsage | null;
 }
@@ -62,7 +63,7 @@ interface Tenant {
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
 const QUEUED: ReadonlySet<string> = new Set(['steer', 'remind', 'followup', 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
-/** Tenants of a host, and senders of one tenant, that are kept apart. Beyond that the oldest is forgotten. */
+/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that the oldest is forgotten. */
 const TENANTS_MAX = 10_000;
 const SENDERS_MAX = 1_000;
 
@@ -72,13 +73,13 @@ export class CommandQuotas {
   readonly #quotasOf: (tenant: TenantId) => Quotas;
   readonly #tenants = new Map<TenantId, Tenant>();
 
-  /** @param quotasOf the quotas of a tenant; asked again with every command, so that they may change. */
+  /** @param quotasOf the quotas of a tenant. It is called for each command, so that they may change. */
   constructor(ports: QuotaPorts, quotasOf: (tenant: TenantId) => Quotas) {
     this.#ports = ports;
     this.#quotasOf = quotasOf;
   }
 
-  /** Counts a command. @returns the quota that it goes beyond, or null. */
+  /** Counts a command. @returns the quota that it exceeds, or null. */
   take(command: CountedCommand): QuotaProblem | null {
     const { ref, verb } = command;
     if (INTERNAL.has(verb)) return null;
@@ -96,7 +97,7 @@ export class CommandQuotas {
     return this.#storedProblem(tenant, quotas);
   }
 
-  /** Why the tenant may begin no further session, or null. */
+  /** The reason why the tenant may start no further session, or null. */
   sessionProblem(id: TenantId): QuotaProblem | null {
     const quotas = this.#quotasOf(id);
     if (quotas.sessions === null) return null;
@@ -117,7 +118,7 @@ export class CommandQuotas {
     tenant.started++;
   }
 
-  /** So many bytes are queued in a session of this host; 0 where it is another host's now. */
+  /** Sets the queued bytes of a session: 0 once it is another host's. */
   notePending({ tenant: id, sessionId }: SessionRef, bytes: number): void {
     const tenant = this.#tenant(id, this.#quotasOf(id));
     tenant.pendingBytes += bytes - (tenant.pending.get(sessionId) ?? 0);
@@ -191,12 +192,12 @@ export class CommandQuotas {
   }
 }
 
-/** Whether a tenant's rates go on as they are: a configuration that is read again is another object with the same values. */
+/** Whether a tenant's rates are unchanged. A configuration that is read again is a new object with the same values. */
 function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }
 
-/** The two tokens with which the inboxes of one key begin. */
+/** The first two tokens of the inboxes of one key. */
 function inboxOf(receiptTo = ''): string {
   return receiptTo.split('.', 2).join('.');
 }

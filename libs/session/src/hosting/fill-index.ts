@@ -4,31 +4,47 @@
  *
  * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2), whoever it is.
  */
-import type { Log, SessionIndex } from '@coxswain/ports';
+import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, listedSessionOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { statusOf } from '../runner/session-status.ts';
 
 /** Sessions that are read at a time: few, as commands come first. */
 const AT_ONCE = 4;
+/** Other hosts share the partitions first, milliseconds. */
+const FIRST_AFTER_MS = 5_000;
+/** Between two searches, milliseconds. */
+const APART_MS = 600_000;
 
 /** What it needs of its host. */
 export interface FillPorts extends LoadPorts {
   readonly index?: SessionIndex | undefined;
   readonly log: Log;
+  readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/**
- * Fills the index, in the order of the newest records. Stops when the signal aborts. Contract: does not reject; the caller repeats it.
- * @param sessions which sessions are this host's, and which of them it has in memory: these are marked (INDEX-2).
- */
-export async function fillIndex(
+/** Which sessions are this host's, and which of them it has in memory: these are marked (INDEX-2). */
+export interface HostedSessions {
+  isOwn(ref: SessionRef): boolean;
+  isHere(ref: SessionRef): boolean;
+}
+
+/** Fills the index soon after the start of the host, and again from time to time, until the signal aborts. Contract: does not reject. */
+export async function keepIndexFilled(ports: FillPorts, sessions: HostedSessions, ended: AbortSignal): Promise<void> {
+  if (!ports.index) return;
+  for (let waitMs = FIRST_AFTER_MS; !ended.aborted; waitMs = APART_MS) {
+    await ports.clock.sleep(waitMs, ended);
+    if (!ended.aborted) await fillIndex(ports, ports.index, sessions, ended);
+  }
+}
+
+async function fillIndex(
   ports: FillPorts,
-  sessions: { isOwn(ref: SessionRef): boolean; isHere(ref: SessionRef): boolean },
+  index: SessionIndex,
+  sessions: HostedSessions,
   ended: AbortSignal,
 ): Promise<void> {
-  const { index, log } = ports;
-  if (!index) return;
+  const { log } = ports;
   try {
     const missing: { readonly ref: SessionRef; at: string }[] = (await index.missing())
       .filter((ref) => sessions.isOwn(ref))

@@ -1,12 +1,12 @@
 /**
- * The partitions of this host: which it serves, and what becomes of sessions when that changes.
+ * The partitions of this host, and the transfer of sessions when they change.
  *
- * A partition's commands go to its new host at once. Sessions that the old host works on stay there until their calls
- * have ended: it says in the note of each whose it is, the new host rings it for their commands meanwhile, and goes on
- * with each as it is let go. All of it may fail: then a command is delivered again, a host takes up what another one has,
- * and the fence decides (RUNNER-10).
+ * The commands of a partition go to its new host at once. A session stays on its old host until its calls have ended: its
+ * note names that host. Meanwhile the new host notifies the old one of commands, and claims the session once the old host
+ * has left it. Each part may fail. Then the store repeats a delivery, or a host claims a session that another one owns, and
+ * the fence decides (RUNNER-10).
  */
-import type { ActiveSession, Clock, CommandInbox, Doorbell, HostLine, Log, StrayCommand } from '@coxswain/ports';
+import type { ActiveSession, CommandInbox, Doorbell, HostLine, StrayCommand } from '@coxswain/ports';
 import {
   HOST_LIVENESS,
   type HostLiveness,
@@ -16,73 +16,39 @@ import {
   sessionKey,
 } from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
+import { ClaimQueue } from './claim-queue.ts';
+import { type ComparisonPorts, NoteComparison } from './compare-notes.ts';
 import { HostPeers } from './host-peers.ts';
 import type { HostState } from './host-state.ts';
 import { sideBySide } from './load-turns.ts';
-import { TakeUps } from './take-ups.ts';
+import type { PartitionedSessions } from './partitioned-sessions.ts';
 
-/** The sessions of a host, as its partitions steer them. */
-export interface PartitionedSessions {
-  /** Whether the session is in this host's memory. */
-  isHere(ref: SessionRef): boolean;
-  /** A command has come for a session of this host. */
-  ring(doorbell: Doorbell): void;
-  /**
-   * Goes on with a session that may have work, and that nobody else works on. Resolves when it has gone on, or that takes
-   * too long to wait for; does not reject.
-   */
-  takeUp(session: ActiveSession): Promise<void>;
-  /** Whether a session's newest record has effects that someone has to continue. Rejects where it cannot be read. */
-  hasWork(ref: SessionRef): Promise<boolean>;
-  /** Leaves the sessions of these partitions to their next hosts, each as soon as its calls have ended. */
-  transfer(partitions: ReadonlySet<number>): void;
-  /** Drops the leftovers of sessions that other hosts own, or have owned. */
-  dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;
-  /** The partitions of this host are these from now on. */
-  assigned(partitions: ReadonlySet<number>): void;
-  /** Continues all sessions: the host may start effects again. */
-  resumeAll(): void;
-  /** Leaves all sessions at once. */
-  leaveAll(): void;
-}
-
-/** The ports that the partitions of a host use. */
-export interface PartitionPorts {
+/** The ports of a host's partitions. */
+export interface PartitionPorts extends ComparisonPorts {
   readonly inbox: CommandInbox;
   readonly hostLine: HostLine;
-  readonly active: { list(partition: number): Promise<readonly ActiveSession[]> };
-  readonly journal: { sessionsOf(partition: number): AsyncIterable<SessionRef> };
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
-/** Deliveries by their place: one that is made again replaces the one before. */
+/** Notifications by the place of their commands. A repeated one replaces the one before. */
 type Rung = Map<number, Doorbell>;
 
+/** A session of this host's partitions that another host still works on. */
 interface Held {
   session: ActiveSession;
   readonly rung: Rung;
 }
 
-/** How often a session that another host has is looked for, and how soon trouble is tried again. */
+/** The time between two looks at the sessions of other hosts, and before a retry. */
 const LOOK_AGAIN_MS = 1_000;
 /**
- * How often all notes of this host's partitions are read: that a session waits for its next host is said once, and may be lost,
- * and whoever noted it when it was not its own any more may have lost it without a word.
+ * The time between two reads of all notes in this host's partitions. A host announces once that a session waits for its next
+ * host, and the message may be lost. A host that noted a session too late may have lost it without a message.
  */
 const LOOK_AT_ALL_MS = 15_000;
-/**
- * How often the journals of each partition are compared with its notes, and how fast: one partition at a time, so many newest
- * records a second. A note may be lost with a replica, and no other sign remains of a session whose host has died. 100,000
- * sessions are compared within an hour.
- */
-const COMPARE_EVERY_MS = 10 * 60_000;
-const COMPARE_PAUSE_MS = 250;
-const COMPARED_AT_ONCE = 8;
-/** No command has this place: a host is rung for it to hear whether it has the session. */
-const JUST_ASKING = 0;
+/** The place of no command. A notification with it asks a host whether it has the session. */
+const ASKS_ONLY = 0;
 
-/** See the top of the file. */
+/** Assigns partitions to this host, and moves its sessions accordingly. */
 export class HostPartitions {
   readonly #ports: PartitionPorts;
   readonly #sessions: PartitionedSessions;
@@ -92,26 +58,25 @@ export class HostPartitions {
   readonly #state: HostState;
   readonly #only: ReadonlySet<number> | null;
   #assigned: ReadonlySet<number> = new Set();
-  /** Partitions whose notes are not read yet, and what has rung for them. */
+  /** Partitions whose notes are not read yet, with their notifications. */
   readonly #unread = new Map<number, Rung>();
-  /** Sessions of these partitions that another host works on still. */
+  /** Sessions of these partitions that another host still works on. */
   readonly #held = new Map<string, Held>();
-  /** When the journals of a partition were last compared with its notes, on the monotonic clock. */
-  readonly #compared = new Map<number, number>();
-  readonly #takeUps = new TakeUps((session) => this.#takeUp(session));
+  readonly #comparison: NoteComparison;
+  readonly #claims = new ClaimQueue((session) => this.#claim(session));
   #balancing: Promise<void> | null = null;
   #looking: Promise<void> | null = null;
   /** The hosts have changed since the partitions were last balanced. */
   #isStale = false;
-  /** Trouble that the log has been told of, and that has not ended since. */
+  /** Failures with a warning in the log, until the next success. */
   readonly #warned = new Set<string>();
-  /** Sessions that were found to be taken up. */
+  /** The number of sessions found to claim. */
   #found = 0;
 
   /**
    * @param state of this host. Its partitions move it.
-   * @param newName makes the names under which this host is known.
-   * @param options `partitions`: serves these, whoever else lives.
+   * @param newName makes the next name of this host.
+   * @param options `partitions`: serves exactly these, whichever other hosts are alive.
    */
   constructor(
     ports: PartitionPorts,
@@ -129,6 +94,13 @@ export class HostPartitions {
     this.#state = state;
     this.#stray = stray;
     this.#newName = newName;
+    const compared = {
+      partitions: () => this.#assigned,
+      isFree: (ref: SessionRef) => this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref)),
+      hasWork: (ref: SessionRef) => sessions.hasWork(ref),
+      claim: (ref: SessionRef) => this.#find({ ref, host: null, revision: 0 }),
+    };
+    this.#comparison = new NoteComparison(ports, compared, state);
     this.#only = partitions ? new Set(partitions) : null;
     const handlers = {
       changed: () => void this.#balance(),
@@ -145,17 +117,17 @@ export class HostPartitions {
     return this.#peers.self;
   }
 
-  /** Whether effects may begin: nobody else can have taken this host for dead. */
+  /** Whether effects may start: no other host can have declared this host dead. */
   get mayBegin(): boolean {
     return this.#peers.hasLease || !this.#peers.hasOthers;
   }
 
-  /** Whether any other host lives. */
+  /** Whether another host is alive. */
   get hasOthers(): boolean {
     return this.#peers.hasOthers;
   }
 
-  /** Whether it has heard itself a moment ago. */
+  /** Whether the host has heard its own heartbeat within its lease. */
   get isHeard(): boolean {
     return this.#peers.hasLease;
   }
@@ -165,14 +137,14 @@ export class HostPartitions {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
-  /** Whether a session is another host's. While this one is cut off, it does not know. */
+  /** Whether a session is another host's. A host that is cut off does not know, and answers false. */
   isOthers(ref: SessionRef): boolean {
     return !this.#state.isCutOff && !this.isOwn(ref);
   }
 
   /**
-   * Joins the hosts. Resolves when commands flow and it is known which sessions have to be taken up.
-   * @returns how many those are.
+   * Joins the hosts. Resolves when the host receives commands and has found the sessions to claim.
+   * @returns their number.
    */
   async start(): Promise<number> {
     await this.#peers.join();
@@ -183,9 +155,9 @@ export class HostPartitions {
   }
 
   /**
-   * Finds out whose a session is that another host has written to, and takes it up if it is nobody's.
-   * @param isOld that was long ago: a host that is noted, and was never heard of, is not waited for any more.
-   * @returns whether it is known by now. Rejects where the notes cannot be read.
+   * Finds the owner of a session that another host has appended to, and claims the session if there is none.
+   * @param isOld the append was long ago: a host that was noted but never heard is no longer waited for.
+   * @returns whether the owner is known. Rejects where the notes cannot be read.
    */
   async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
@@ -193,33 +165,33 @@ export class HostPartitions {
     if (!session || !this.isOwn(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#hold(session);
-    else if (host === null || host === this.#peers.self || isOld) await this.#takeUps.add(session);
+    else if (host === null || host === this.#peers.self || isOld) await this.#claims.add(session);
     else return false;
     return true;
   }
 
-  /** Gives all partitions away. Rejects where the inbox cannot be closed in order. */
+  /** Leaves all partitions to other hosts. Rejects where the inbox cannot be closed in order. */
   async retire(): Promise<void> {
     if (!this.#state.apply('retired')) return;
     this.#peers.retire();
     this.#held.clear();
     this.#unread.clear();
-    this.#takeUps.clear();
+    this.#claims.clear();
     await this.#ports.inbox.close();
   }
 
-  /** A session that was let go of has work for its next host. */
+  /** Announces that this host has left a session with work. */
   release(ref: SessionRef): void {
     this.#peers.release(ref);
   }
 
-  /** Is gone: to be called after {@link retire}. */
+  /** Ends, with a last heartbeat. Call it after {@link retire}. */
   leave(): void {
     this.#state.apply('ended');
     this.#peers.leave();
   }
 
-  /** Is gone without a word, as a crash would have it. */
+  /** Ends without a message, like a crash. */
   vanish(): void {
     this.#state.apply('ended');
     this.#peers.vanish();
@@ -233,7 +205,7 @@ export class HostPartitions {
     return new Set(assignPartitions(this.#peers.serving, PARTITIONS).get(this.#peers.self) ?? []);
   }
 
-  /** Contract: does not reject. One at a time; what changes meanwhile is looked at after it. */
+  /** Contract: does not reject. Runs once at a time, and again if the hosts change meanwhile. */
   #balance(): Promise<void> {
     this.#isStale = true;
     this.#balancing ??= this.#balanceAll();
@@ -253,7 +225,7 @@ export class HostPartitions {
         this.#isStale = true;
       }
     }
-    // Here, and not when its promise has settled: what changes in between would be looked at by nobody.
+    // At the end of this function: a change before its promise settles must start the next balancing.
     this.#balancing = null;
   }
 
@@ -266,7 +238,7 @@ export class HostPartitions {
     for (const p of wanted) if (!before.has(p)) this.#unread.set(p, new Map());
     for (const p of lost) {
       this.#unread.delete(p);
-      this.#compared.delete(p);
+      this.#comparison.forget(p);
     }
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
@@ -279,11 +251,11 @@ export class HostPartitions {
     for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#find(session);
   }
 
-  // ---- whose sessions ----
+  // ---- owners of sessions ----
 
   /**
-   * Reads the notes of partitions: what nobody works on is taken up, the rest is left to whoever has it. Rejects where some
-   * cannot be read; those are read again.
+   * Reads the notes of partitions, and claims the sessions without an owner. Rejects where some notes cannot be read; they
+   * are read again later.
    */
   async #sort(partitions: readonly number[]): Promise<void> {
     await sideBySide(partitions, async (p) => {
@@ -293,10 +265,10 @@ export class HostPartitions {
 
   #find(session: ActiveSession): void {
     this.#found++;
-    void this.#takeUps.add(session);
+    void this.#claims.add(session);
   }
 
-  /** @returns the partition's sessions that nobody works on. */
+  /** @returns the partition's sessions without an owner. */
   async #sortOne(p: number): Promise<readonly ActiveSession[]> {
     const notes = await this.#ports.active.list(p);
     if (!this.#assigned.has(p)) return [];
@@ -308,7 +280,7 @@ export class HostPartitions {
     });
     const noted = new Set(notes.map(({ ref }) => sessionKey(ref)));
     this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(sessionKey(ref)));
-    // A note that has gone: nobody works on it, and what has rung for it is for us.
+    // Without a note the session has no owner: its notifications are for this host.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
     const rung = this.#unread.get(p);
@@ -330,28 +302,28 @@ export class HostPartitions {
     this.#looking ??= this.#lookAgain();
   }
 
-  /** What has rung for a session that somebody else had is this host's now. */
+  /** Notifies a session that another host had, and that is this host's now. */
   #unhold(ref: SessionRef): void {
     const held = this.#held.get(sessionKey(ref));
     this.#held.delete(sessionKey(ref));
     for (const doorbell of held?.rung.values() ?? []) this.#sessions.ring(doorbell);
   }
 
-  async #takeUp(session: ActiveSession): Promise<void> {
+  async #claim(session: ActiveSession): Promise<void> {
     if (this.#state.isLeaving || !this.isOwn(session.ref)) return;
-    await this.#sessions.takeUp(session);
+    await this.#sessions.claim(session);
     this.#unhold(session.ref);
   }
 
-  /** What was told may have been lost on the way. Contract: does not reject. */
+  /** Looks at the sessions of other hosts again: their messages may be lost. Contract: does not reject. */
   async #lookAgain(): Promise<void> {
     while (this.#held.size > 0 && !this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AGAIN_MS, async () => {
         const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
         await this.#sort([...partitions]);
-        // A note may name a host that has lost the session to another, which has let it go since.
+        // A note may name a host that has lost the session to another host, which has left it since.
         for (const { session } of this.#held.values())
-          if (session.host !== null) this.#peers.ring(session.host, session.ref, JUST_ASKING);
+          if (session.host !== null) this.#peers.ring(session.host, session.ref, ASKS_ONLY);
       });
     }
     this.#looking = null;
@@ -363,7 +335,7 @@ export class HostPartitions {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
         if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
-        // Another may have noted it after the notes were read, and have lost it since.
+        // Another host may have noted it after the notes were read, and have left it since.
         if (host === null || this.#peers.isGone(host)) this.#find(session);
         else if (this.#isElsewhere(session)) this.#hold(session);
       }
@@ -371,59 +343,9 @@ export class HostPartitions {
     while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
   }
 
-  /** Compares journals with notes for as long as this host serves. Contract: does not reject. */
+  /** Compares journals with notes until the host leaves. Contract: does not reject. */
   async #compareAll(): Promise<void> {
-    while (!this.#state.isLeaving) {
-      await this.#lookAfter(LOOK_AT_ALL_MS, async () => {
-        const dueMs = this.#ports.clock.monotonicMs() - COMPARE_EVERY_MS;
-        const isDue = (p: number) => (this.#compared.get(p) ?? Number.NEGATIVE_INFINITY) <= dueMs;
-        const failures: unknown[] = [];
-        for (const p of [...this.#assigned].filter(isDue)) {
-          if (this.#state.isLeaving || !this.#assigned.has(p)) continue;
-          // A stream holds a few partitions. Those of the others are compared while one is unavailable.
-          try {
-            await this.#compareOne(p);
-            this.#compared.set(p, this.#ports.clock.monotonicMs());
-          } catch (error) {
-            failures.push(error);
-          }
-          await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#state.ended);
-        }
-        if (failures.length > 0) throw failures[0];
-      });
-    }
-  }
-
-  /** Claims the sessions of a partition that have work, and no note. Rejects where the store cannot be read. */
-  async #compareOne(p: number): Promise<void> {
-    const refs: SessionRef[] = [];
-    for await (const ref of this.#ports.journal.sessionsOf(p)) refs.push(ref);
-    // Read after the journals: a note is there before the first record of its work.
-    const noted = await this.#notedIn(p);
-    const isFree = (ref: SessionRef) =>
-      !noted.has(sessionKey(ref)) && this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref));
-    const unnoted = refs.filter(isFree);
-    for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += COMPARED_AT_ONCE) {
-      if (at > 0) await this.#ports.clock.sleep(COMPARE_PAUSE_MS, this.#state.ended);
-      const some = unnoted.slice(at, at + COMPARED_AT_ONCE);
-      const working = await Promise.all(some.map((ref) => this.#sessions.hasWork(ref)));
-      for (const ref of some.filter((_, index) => working[index])) await this.#claimUnnoted(ref);
-    }
-  }
-
-  /** A host may have noted the session since the notes were read. */
-  async #claimUnnoted(ref: SessionRef): Promise<void> {
-    const noted = await this.#notedIn(partitionOf(ref.sessionId));
-    if (noted.has(sessionKey(ref)) || this.#sessions.isHere(ref) || !this.isOwn(ref)) return;
-    this.#ports.log.warn(
-      { session_id: ref.sessionId },
-      'a session has work but no active-session note: this host claims it',
-    );
-    this.#find({ ref, host: null, revision: 0 });
-  }
-
-  async #notedIn(p: number): Promise<ReadonlySet<string>> {
-    return new Set((await this.#ports.active.list(p)).map(({ ref }) => sessionKey(ref)));
+    while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => this.#comparison.compareDue());
   }
 
   /** Contract: does not reject. */
@@ -438,16 +360,16 @@ export class HostPartitions {
     }
   }
 
-  /** Of trouble that goes on, the first time is for people. */
+  /** Logs a failure: the first time as a warning, repetitions for debugging. */
   #warn(error: unknown, what: string): void {
     this.#ports.log[this.#warned.has(what) ? 'debug' : 'warn']({ error: (error as Error).message }, what);
     this.#warned.add(what);
   }
 
-  // ---- what is heard ----
+  // ---- messages ----
 
   #ring(doorbell: Doorbell): void {
-    // Whoever has the partition is rung again.
+    // The store repeats the delivery to the partition's host.
     if (this.#state.isLeaving || !this.isOwn(doorbell.ref)) return;
     const unread = this.#unread.get(partitionOf(doorbell.ref.sessionId));
     if (unread && !this.#sessions.isHere(doorbell.ref)) {
@@ -464,17 +386,17 @@ export class HostPartitions {
   #rung(ref: SessionRef, seq: number): void {
     // The other host acknowledges: it has the delivery.
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
-    else if (seq !== JUST_ASKING) this.#sessions.ring({ ref, seq, ack: () => undefined });
+    else if (seq !== ASKS_ONLY) this.#sessions.ring({ ref, seq, ack: () => undefined });
   }
 
   #released(ref: SessionRef): void {
     if (!this.isOwn(ref) || this.#state.isLeaving) return;
     const held = this.#held.get(sessionKey(ref));
-    void this.#takeUps.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
+    void this.#claims.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }
 
   #leaseExpired(isDeclaredDead: boolean): void {
-    // No other host could have claimed sessions from a host that is alone: it goes on working.
+    // No other host could have claimed sessions from a host that is alone: it continues.
     if (!isDeclaredDead && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'other hosts received no heartbeat from this host: it releases its sessions to them');
     this.#state.apply('lease_expired');
@@ -482,7 +404,7 @@ export class HostPartitions {
     this.#sessions.assigned(this.#assigned);
     this.#held.clear();
     this.#unread.clear();
-    this.#takeUps.clear();
+    this.#claims.clear();
     this.#sessions.leaveAll();
     void this.#balance();
   }
@@ -501,7 +423,7 @@ export class HostPartitions {
     await this.#balance();
   }
 
-  /** What its notes say of the host that it was until now must not keep the others from them. */
+  /** Takes a new name, so that other hosts do not wait for the sessions that its notes name under the old one. */
   async #renamed(): Promise<boolean> {
     try {
       await this.#peers.rename(this.#newName());

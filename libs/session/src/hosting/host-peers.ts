@@ -1,21 +1,22 @@
 /**
- * Which hosts live, as this one hears it.
+ * The hosts that are alive, as this host hears them.
  *
  * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
- * PEERS-2 Its own beats come back over the same line. While they do not, it knows nothing of the others, and its lease runs
- *     out before they can have stopped believing it: it begins nothing.
- * PEERS-3 Who is given up is told so, in its own name, and its name is dead from then on. So a host whose lease ran out asks
- *     the line what was said meanwhile: one that nobody has given up was merely slow, and goes on; one that was, or that
- *     hears nothing, leaves everything. To leave what nobody has taken would make a busy machine busier still.
- * PEERS-4 All of this only says where work should go. Who may write is decided by a journal's fence.
+ * PEERS-2  A host's own heartbeats come back over the same channel. While they do not, it knows nothing of the other hosts.
+ *          Its lease expires before they can declare it dead, and then it starts no effects.
+ * PEERS-3  A host that is declared dead gets a message about it, in its own name, and its name stays dead. So a host with an
+ *          overdue lease asks the channel what was sent meanwhile. If no host has declared it dead, it was only slow, and
+ *          goes on. Otherwise, or without an answer, it leaves all sessions. To leave sessions that no host has claimed would
+ *          only add load to a busy machine.
+ * PEERS-4  Heartbeats only say where work should go. Who may write is decided by a journal's fence.
  */
 import type { Clock, HostLine, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
 import { Lease } from './host-state.ts';
 
-/** Contract: these return at once and do not throw. */
+/** The events that a host learns from its peers. Contract: handlers return at once and do not throw. */
 export interface HostPeersHandlers {
-  /** Other hosts serve, or live, than before. */
+  /** The set of serving or alive hosts has changed. */
   changed(): void;
   /**
    * The lease has expired.
@@ -25,17 +26,17 @@ export interface HostPeersHandlers {
   leaseExpired(isDeclaredDead: boolean): void;
   /** The host is heard again, after an expired lease or a doubt. */
   heardAgain(): void;
-  /** Another host was rung for a session of this one. */
+  /** Another host asks this one to read commands of a session. */
   rung(ref: SessionRef, seq: number): void;
-  /** Some host has let a session go. */
+  /** A host has left a session that waits for its next host. */
   released(ref: SessionRef): void;
 }
 
-/** Beats that have not come back. */
+/** Heartbeats that have not come back, at most. */
 const BEATS_UNDER_WAY_MAX = 64;
-/** Beats that may be missed of a host that is known from a kept beat only. */
+/** Heartbeats that a host may miss if this host knows it only from a stored heartbeat. */
 const BEATS_AWAITED = 3;
-/** Names of hosts that have gone, which are remembered so that nothing late brings them back. */
+/** Names of dead hosts that are remembered, so that no late heartbeat revives them. */
 const GONE_MAX = 256;
 
 interface Peer {
@@ -43,7 +44,7 @@ interface Peer {
   heardMs: number;
 }
 
-/** See the top of the file. */
+/** Sends this host's heartbeats, and listens to those of others. */
 export class HostPeers {
   readonly #line: HostLine;
   readonly #clock: Clock;
@@ -75,33 +76,33 @@ export class HostPeers {
     this.#heardOwnMs = clock.monotonicMs();
   }
 
-  /** The name under which this host is known now. */
+  /** The name under which other hosts know this host now. */
   get self(): string {
     return this.#self;
   }
 
-  /** The hosts that take partitions. */
+  /** The hosts that have partitions. */
   get serving(): readonly string[] {
     const others = [...this.#peers].filter(([, { state }]) => state === 'serving').map(([host]) => host);
     return (this.#state === 'serving' ? [this.#self, ...others] : others).sort();
   }
 
-  /** Whether any other host lives. */
+  /** Whether another host is alive. */
   get hasOthers(): boolean {
     return this.#peers.size > 0;
   }
 
-  /** Whether a host lives. */
+  /** Whether a host is alive. */
   isLive(host: string): boolean {
     return host === this.#self || this.#peers.has(host);
   }
 
-  /** Whether a host has lived, and lives no more. One that was never heard of may live all the same. */
+  /** Whether a host was alive and is no longer. A host that was never heard may still be alive. */
   isGone(host: string): boolean {
     return this.#gone.has(host);
   }
 
-  /** Whether this host may begin anything: it was heard a moment ago. */
+  /** Whether this host may start effects: it has heard its own heartbeat within the lease. */
   get hasLease(): boolean {
     return this.#lease.name === 'held' && this.#isFresh;
   }
@@ -110,13 +111,13 @@ export class HostPeers {
     return this.#clock.monotonicMs() - this.#heardOwnMs < this.#liveness.leaseMs;
   }
 
-  /** Joins the hosts, as one that serves, and goes on saying so. Resolves when it is known who else lives. */
+  /** Joins the hosts and starts the heartbeats. Resolves when the other alive hosts are known. */
   async join(): Promise<void> {
     await this.#open();
     void this.#live();
   }
 
-  /** Goes on under another name: what the old one had is anybody's. */
+  /** Takes a new name. Other hosts may claim the sessions noted under the old one. */
   async rename(self: string): Promise<void> {
     this.#line.beat(this.#beatOf('left'));
     this.#self = self;
@@ -124,13 +125,13 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Takes no partitions any more. */
+  /** Announces that this host accepts no more partitions. */
   retire(): void {
     this.#state = 'leaving';
     this.#beat();
   }
 
-  /** Is gone. */
+  /** Ends, with a last heartbeat. */
   leave(): void {
     if (this.#ended.signal.aborted) return;
     this.#state = 'left';
@@ -138,18 +139,18 @@ export class HostPeers {
     this.vanish();
   }
 
-  /** Is heard no more, as after a crash. */
+  /** Ends without a message, like a crash. */
   vanish(): void {
     this.#ended.abort();
     this.#line.close();
   }
 
-  /** Tells a host of a command for a session that it works on. */
+  /** Notifies a host of a command for a session that it works on. */
   ring(host: string, ref: SessionRef, seq: number): void {
     this.#line.ring(host, ref, seq);
   }
 
-  /** Tells all that a session waits for its next host. */
+  /** Announces that this host has left a session, which waits for its next host. */
   release(ref: SessionRef): void {
     this.#line.release(ref);
   }
@@ -157,7 +158,7 @@ export class HostPeers {
   async #open(): Promise<void> {
     let isOpen = false;
     const { ttlMs, beatMs } = this.#liveness;
-    // What the line has kept may be a dead host's: it is believed until a few beats more would have come.
+    // A stored heartbeat may be of a dead host: it counts until a few more heartbeats should have come.
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
     await this.#line.open(this.#self, {
       beat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
@@ -171,19 +172,19 @@ export class HostPeers {
   #hear({ host, state, no }: HostBeat, heardMs: number): void {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
-      // Nobody but another host says this in its name.
+      // Only another host sends this in this host's name.
       if (state === 'left') this.#declaredDead();
       else this.#hearOwn(no);
       return;
     }
     if (this.#gone.has(host)) {
-      // It has not heard of it.
-      if (state !== 'left') this.#giveUp(host);
+      // That host does not know that it was declared dead.
+      if (state !== 'left') this.#declareDead(host);
       return;
     }
     const known = this.#peers.get(host);
     if (known) known.heardMs = Math.max(known.heardMs, heardMs);
-    // Nobody who leaves comes back under the same name, whichever beat arrives last.
+    // A host that leaves never serves again under this name, also if its heartbeats arrive out of order.
     if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
     if (state === 'left') this.#forget(host);
     else this.#peers.set(host, { state, heardMs });
@@ -206,13 +207,13 @@ export class HostPeers {
         this.#beat();
         beatAtMs = nowMs + this.#liveness.beatMs;
       }
-      // A host that falls silent is missed when it is due, and not a beat later.
+      // Wakes when the next silent host is due, not a heartbeat later.
       await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
       if (!this.#ended.signal.aborted) await this.#mindOthers();
     }
   }
 
-  /** When the next of the others will have been silent for too long, if nothing more is heard of it. */
+  /** The time at which the next other host is overdue, if it stays silent. */
   #nextDueMs(nowMs: number): number {
     const due = [...this.#peers.values()].map(({ heardMs }) => heardMs + this.#liveness.ttlMs + 1);
     return Math.min(...due.filter((dueMs) => dueMs > nowMs));
@@ -224,7 +225,7 @@ export class HostPeers {
     if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
   }
 
-  /** Asks the line what became of this host while it was not heard, for as long as a lease at most. */
+  /** Asks the channel whether another host has declared this one dead. Waits for one lease at most. */
   async #resolveDoubt(): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + this.#liveness.leaseMs;
     const late = new AbortController();
@@ -234,7 +235,7 @@ export class HostPeers {
         this.#line.caughtUp().then(() => true),
         this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
       ]);
-      // What was sent by then has come; this host's own next beat comes after it.
+      // All earlier messages have arrived. This host's own next heartbeat comes after them.
       const isOpen = () => this.#lease.name === 'doubted' && !this.#isFresh && !this.#ended.signal.aborted;
       while (isCaughtUp && isOpen() && this.#clock.monotonicMs() < untilMs)
         await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
@@ -252,18 +253,18 @@ export class HostPeers {
   }
 
   #declaredDead(): void {
-    // What others have taken is theirs, also where this host never saw its lease run out.
+    // Other hosts own what they have claimed, even if this host has never seen its lease expire.
     if (this.#state !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
   }
 
   #regain(): void {
     this.#lease.apply('heard');
-    // What they said meanwhile went past this host.
+    // Their heartbeats meanwhile did not reach this host.
     for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
     this.#handlers.heardAgain();
   }
 
-  /** A host that was held up itself has beats waiting for it, and takes nobody for dead before it has heard them. */
+  /** Declares silent hosts dead. A host that was itself blocked first reads the heartbeats that wait for it. */
   async #mindOthers(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
     try {
@@ -277,13 +278,13 @@ export class HostPeers {
     for (const host of silent) {
       this.#log.warn({ host }, 'a host sends no heartbeat');
       this.#forget(host);
-      this.#giveUp(host);
+      this.#declareDead(host);
     }
     this.#handlers.changed();
   }
 
-  /** Tells a host, and all others, that nobody believes in it any more. */
-  #giveUp(host: string): void {
+  /** Announces to all hosts that a host is dead. */
+  #declareDead(host: string): void {
     this.#line.beat({ v: 1, host, state: 'left', no: 0 });
   }
 
@@ -302,7 +303,7 @@ export class HostPeers {
   #beat(): void {
     const beat = this.#beatOf(this.#state);
     this.#sentMs.set(beat.no, this.#clock.monotonicMs());
-    // What never comes back need not be remembered for ever.
+    // A heartbeat that never comes back is forgotten.
     if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
     this.#line.beat(beat);
   }

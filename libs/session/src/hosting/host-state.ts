@@ -8,8 +8,8 @@
  * - `serving`: it has its share of the partitions.
  * - `cut_off`: its lease has expired while other hosts were alive. It has left all sessions and has no partitions.
  * - `rejoining`: it is heard again, and takes a new name: the other hosts declared the old one dead, or may have.
- * - `leaving`: it takes no commands any more, and lets its sessions end their calls. It can be cut off meanwhile, too.
- * - `gone`: it is not heard any more.
+ * - `leaving`: it accepts no more commands, and lets its sessions end their calls. It can be cut off meanwhile, too.
+ * - `gone`: it sends no more heartbeats.
  */
 export type HostStateName =
   | 'serving'

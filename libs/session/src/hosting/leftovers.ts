@@ -3,12 +3,12 @@
  * runner on this host takes them. Once another host owns the session they are late: they are dropped and logged.
  */
 import type { Log } from '@coxswain/ports';
-import { type SessionRef, subjects } from '@coxswain/protocol';
+import { type SessionRef, sessionKey } from '@coxswain/protocol';
 import { noteLate } from '../effects/effect-table.ts';
 import { noteLostFeedback } from '../runner/feedback-buffer.ts';
 import type { Carried } from '../runner/session-exit.ts';
 
-/** See the top of the file. */
+/** The leftovers of all sessions of this host. */
 export class Leftovers {
   readonly #log: Log;
   readonly #kept = new Map<string, { readonly ref: SessionRef; readonly carried: Carried }>();
@@ -20,12 +20,12 @@ export class Leftovers {
   /** Keeps the leftovers of a runner. */
   keep(ref: SessionRef, carried: Carried): void {
     if (carried.outcomes.size > 0 || !carried.feedback.isEmpty || carried.unsettled)
-      this.#kept.set(subjects.journal(ref), { ref, carried });
+      this.#kept.set(sessionKey(ref), { ref, carried });
   }
 
   /** Removes the leftovers of a session. @returns them, or undefined. */
   take(ref: SessionRef): Carried | undefined {
-    const key = subjects.journal(ref);
+    const key = sessionKey(ref);
     const carried = this.#kept.get(key)?.carried;
     this.#kept.delete(key);
     return carried;

@@ -1,22 +1,22 @@
 /**
- * Loads of sessions take turns: so many at a time, in the order in which they are asked for. Were a thousand that a host
- * is rung for loaded at once, each would be as late as the last.
+ * Bounds how many sessions load at a time, in the order of the requests. If a host loaded a thousand notified sessions at
+ * once, each would be as late as the last.
  */
 import type { Clock } from '@coxswain/ports';
 
-/** So many at a time, where nothing else says otherwise: enough to keep a store busy that answers in a millisecond or three. */
+/** The default bound: enough for a store that answers within three milliseconds. */
 export const SIDE_BY_SIDE = 32;
 
-/** A journal that does not answer, or a very long one, must not keep the others waiting: its turn ends before it, milliseconds. */
+/** The longest turn, milliseconds. A very long journal, or one that does not answer, then no longer blocks the others. */
 const TURN_MAX_MS = 2_000;
 
-/** See the top of the file. */
+/** The turns of loads. */
 export class LoadTurns {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  /** @param atOnce so many at a time. */
+  /** @param atOnce the bound. */
   constructor(clock: Pick<Clock, 'sleep'>, atOnce = SIDE_BY_SIDE) {
     this.#clock = clock;
     this.#free = atOnce;
@@ -30,18 +30,18 @@ export class LoadTurns {
     const ended = new AbortController();
     const end = () => ended.abort();
     void loading.then(end, end);
-    void this.#clock.sleep(TURN_MAX_MS, ended.signal).then(() => this.#giveOn());
+    void this.#clock.sleep(TURN_MAX_MS, ended.signal).then(() => this.#endTurn());
     return loading;
   }
 
-  #giveOn(): void {
+  #endTurn(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#free++;
   }
 }
 
-/** Does this for all, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all others that had started have ended. */
+/** Runs `one` for all items, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all have ended. */
 export async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
   const left = all.values();
   const worker = async () => {

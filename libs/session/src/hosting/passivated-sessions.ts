@@ -1,20 +1,20 @@
 /**
  * The sessions of this host's partitions that are not in memory, counted for metrics.
  *
- * PASSIVATED-1  A session is counted by the host whose partition it is in, and by no other: in memory or here, never in both.
- * PASSIVATED-2  The host that passivates a session notes it here. What others passivated before is read from the headers of snapshots: a partition
- *     when it comes to this host, and again in turn, as a summary may have been lost with the host that had it.
- * PASSIVATED-3  One partition is read at a time, and never more often than {@link READ_APART_MS} once each was read.
+ * PASSIVATED-1  Only the host of a partition counts its sessions: each in memory or here, never in both.
+ * PASSIVATED-2  The host that passivates a session notes it here. The sessions of earlier hosts are read from the headers of
+ *               snapshots: when a partition comes to this host, and again in turn, because a host may end with its summaries.
+ * PASSIVATED-3  One partition is read at a time. Once all were read, one is read every {@link READ_APART_MS} at most.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 
-/** How long after one partition the next is read again. */
+/** The time between two reads. */
 const READ_APART_MS = 60_000;
-/** How soon a partition is read again that could not be read. */
+/** The time before a failed read is retried. */
 const RETRY_MS = 5_000;
 
-/** What it needs of its host. */
+/** The ports of the count. */
 export interface PassivatedPorts {
   readonly snapshots: Pick<Snapshots, 'summaries'>;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -25,13 +25,13 @@ export interface PassivatedPorts {
 
 type Table = Map<string, SessionSummary>;
 
-/** See the top of the file. */
+/** Counts the passivated sessions. */
 export class PassivatedSessions {
   readonly #ports: PassivatedPorts;
   readonly #tables = new Map<number, Table>();
-  /** Partitions that were not read yet, the first to be read first. */
+  /** Partitions that were not read yet, in order. */
   readonly #unread = new Set<number>();
-  /** Sessions of the partition that is being read, which have come or left since: what the store says of them is old. */
+  /** Sessions that came or left while their partition is read: the store's summaries of them are outdated. */
   #reading: { readonly partition: number; readonly changed: Set<string> } | null = null;
   #woken = new AbortController();
   #isRunning = false;
@@ -65,13 +65,13 @@ export class PassivatedSessions {
     }
   }
 
-  /** A session has left memory and waits here. */
+  /** Adds a session that was passivated. */
   left(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);
   }
 
-  /** A session is in memory, or has gone to another host. */
+  /** Removes a session that is in memory, or is another host's. */
   came(ref: SessionRef): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.delete(sessionKey(ref));
@@ -89,18 +89,18 @@ export class PassivatedSessions {
   #next(): number | undefined {
     const [unread] = this.#unread;
     if (unread !== undefined) return unread;
-    // The one that was read longest ago is the first.
+    // The partition that was read longest ago.
     return this.#tables.keys().next().value;
   }
 
-  /** @returns whether it could be read. */
+  /** @returns whether the read succeeded. */
   async #read(partition: number): Promise<boolean> {
     const changed = new Set<string>();
     this.#reading = { partition, changed };
     try {
       const found = await this.#ports.snapshots.summaries(partition);
       const before = this.#tables.get(partition);
-      // It went to another host meanwhile.
+      // The partition moved to another host meanwhile.
       if (!before) return true;
       const table: Table = new Map();
       for (const { ref, summary } of found)
@@ -119,7 +119,7 @@ export class PassivatedSessions {
   }
 }
 
-/** Most sessions have no approvals, and there are few states: one object stands for all of a state. */
+/** One shared object for all sessions of a state without approvals, to save memory. */
 const PLAIN = new Map<string, SessionSummary>();
 const PLAIN_MAX = 64;
 

@@ -1,4 +1,4 @@
-/** How many requests are taken: a bucket of tokens for each sender, the longest unused ones forgotten. */
+/** Rate limits of requests: one token bucket for each sender. The bucket unused for longest is forgotten first. */
 
 /** Buckets of one kind. */
 export class RequestRates {
@@ -9,9 +9,9 @@ export class RequestRates {
   readonly #buckets = new Map<string, { left: number; at: number }>();
 
   /**
-   * @param burst so many at once.
-   * @param perSecond so many on end.
-   * @param remembered senders that are told apart; beyond it the longest unused begins anew.
+   * @param burst the requests that may come at once.
+   * @param perSecond the sustained rate.
+   * @param remembered the number of senders with their own bucket. Beyond it the bucket unused for longest is forgotten.
    */
   constructor(burst: number, perSecond: number, remembered: number, now: () => number) {
     this.#burst = burst;
@@ -20,7 +20,7 @@ export class RequestRates {
     this.#now = now;
   }
 
-  /** Takes one request. @returns 0, or after how many whole seconds the next one will be taken. */
+  /** Counts one request. @returns 0 if it is accepted; otherwise the whole seconds until the next one is. */
   take(sender: string): number {
     const now = this.#now();
     const known = this.#buckets.get(sender);
@@ -28,7 +28,7 @@ export class RequestRates {
       ? Math.min(this.#burst, known.left + (Math.max(0, now - known.at) / 1_000) * this.#perSecond)
       : this.#burst;
     const taken = left >= 1;
-    // The newest at the end: whoever stands first has been unused for longest.
+    // The newest is last, so the first is unused for longest.
     this.#buckets.delete(sender);
     this.#buckets.set(sender, { left: taken ? left - 1 : left, at: now });
     if (this.#buckets.size > this.#remembered) {

@@ -1,4 +1,7 @@
-/** This host's notes of its active sessions, and the marks and entries of these sessions in the index that lists are read from. */
+/**
+ * This host's notes of its active sessions, and the marks and entries of these sessions in the index. A lost note delays the next
+ * claim; a slow write delays no step.
+ */
 import type { ActiveSessions, Log, SessionIndex } from '@coxswain/ports';
 import { type ListedSessionDocument, type SessionRef, subjects } from '@coxswain/protocol';
 
@@ -8,20 +11,17 @@ interface Noted {
   readonly mark: number;
 }
 
-/**
- * The notes of one host. A lost note costs time at the next claim. An entry replaces the mark before the note is taken back, so
- * that a host that crashes in between leaves a note.
- */
+/** Writes, repeats and removes notes. An entry is stored before the note is removed: a host that crashes in between leaves a note. */
 export class SessionNotes {
   readonly #active: ActiveSessions;
   readonly #index: SessionIndex | undefined;
   readonly #log: Log;
   readonly #self: () => string;
   readonly #revisions = new Map<string, Promise<Noted>>();
-  /** Writes that nobody waits for. */
+  /** Writes in flight. */
   readonly #underWay = new Set<Promise<void>>();
 
-  /** @param self the name under which the host is known now. */
+  /** @param self the name under which other hosts know this host now. */
   constructor(
     ports: { readonly active: ActiveSessions; readonly index?: SessionIndex | undefined; readonly log: Log },
     self: () => string,
@@ -32,7 +32,7 @@ export class SessionNotes {
     this.#self = self;
   }
 
-  /** Resolves when it stands that this host works on the session. Rejects where that cannot be written. */
+  /** Resolves when the note and the mark are stored. Rejects where they cannot be. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
@@ -48,8 +48,8 @@ export class SessionNotes {
   }
 
   /**
-   * Says so once more: a session that had nothing to go on with has work now, and another host that had taken it up meanwhile may
-   * have written over the note, and have taken its own away as there was nothing. Nobody waits for it.
+   * Writes the note again, because an idle session has work now. Another host that claimed it meanwhile may have replaced the
+   * note, and removed its own when it found no work. The caller does not wait for the write.
    */
   notedAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);
@@ -65,7 +65,7 @@ export class SessionNotes {
   /**
    * Removes the note: the session has no work.
    * @param revision of a note that this host has found, rather than written.
-   * @param entry what lists show of the session from then on. Null: it may have no journal, and has no entry then.
+   * @param entry what lists show of the session from then on. Null: it may have no journal, and then gets no entry.
    */
   forget(
     ref: SessionRef,
@@ -75,8 +75,9 @@ export class SessionNotes {
     this.#write(ref, async () => {
       const noted = await own;
       if (entry === null) await this.#index?.prune(ref);
-      // Another host has marked it since, and may have put its own entry: a mark is right in any case.
-      else if (entry && noted && !(await this.#index?.put(ref, entry, noted.mark))) await this.#index?.mark(ref);
+      // Another host has marked it since, and may have stored its own entry: a mark is right in any case.
+      else if (entry && noted && this.#index && !(await this.#index.put(ref, entry, noted.mark)))
+        await this.#index.mark(ref);
       const note = revision ?? noted?.note;
       if (note) await this.#active.forget(ref, note);
     });

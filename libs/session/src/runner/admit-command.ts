@@ -1,4 +1,4 @@
-/** Commands at the edge: from what was published to an input, with what is wrong with it if anything is. */
+/** Reads stored commands into machine inputs, with the problem of an invalid one. */
 import type { CommandInbox, StoredCommand } from '@coxswain/ports';
 import {
   type Actor,
@@ -30,8 +30,8 @@ import {
 import { boundedFeedback } from './feedback-buffer.ts';
 
 /**
- * Reads a due timer; null where it cannot be one of this release's. Only what the store of timers has put into the
- * inbox may come here: a client's `timer` is a command, and refused as `internal_subject`.
+ * Reads a due timer. @returns null for a payload that this release does not know. Only the timer store puts timers into the
+ * inbox. A client's command with the verb `timer` is rejected as `internal_subject`.
  */
 export function admitTimer(command: StoredCommand): TimerInput | null {
   try {
@@ -42,7 +42,7 @@ export function admitTimer(command: StoredCommand): TimerInput | null {
   }
 }
 
-/** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
+/** Reads one stored command. Never throws: an unreadable command becomes an input with a problem, which is rejected. */
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parsedBody(command);
   const position = positionalCommandId(incarnation, command.seq);
@@ -72,8 +72,8 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
 }
 
 /**
- * A start keeps what its headers say for as long as there is a session: the trace of its sender, unless the body says
- * it, and that the sender is restricted. A fork has both from its origin.
+ * Adds the headers of a start to its body, because they apply to the whole session: the trace of the sender, unless the body
+ * has one, and whether the sender is restricted. A fork takes both from its origin.
  */
 function withHeaders(body: JsonObject, { verb, traceparent, restricted }: StoredCommand): JsonObject {
   if (verb !== 'start' || body.fork !== undefined) return body;
@@ -112,8 +112,7 @@ const badReceipt: CommandProblem = {
 };
 
 function internal(command: StoredCommand): CommandProblem | null {
-  // Subjects of workers: who may publish there is the broker's affair, and what they say is checked against what is open.
-  // And of hosts: what one session does to another.
+  // Subjects of workers and hosts. The broker checks who may publish there, and the machine checks for an open effect.
   if (command.verb === 'call_outcome' || command.verb === 'feedback' || isCrewVerb(command.verb)) return null;
   if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
   return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
@@ -125,7 +124,7 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
   return problemOfPersonas(parsed.body);
 }
 
-/** What is wrong with a persona of a start that has the shape of one. */
+/** The problem of the first invalid persona in a start. A value of another shape is not a persona. */
 function problemOfPersonas(body: JsonObject): CommandProblem | null {
   const { persona, personas, fork } = body as { persona?: unknown; personas?: unknown; fork?: ForkOfStart };
   const places: [at: string, value: unknown][] = [

@@ -1,4 +1,4 @@
-/** What a command says, held against the session that it is for, before it becomes a record. */
+/** Checks a command against its session before it is recorded. */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import { type CommandInput, type JsonObject, modeProblem, type ToolDefinition } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
@@ -6,13 +6,13 @@ import type { SessionActor } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
 import type { Transcript } from '../view/transcript.ts';
 
-/** Of a session, what its commands are held against. */
+/** The parts of a session that its commands are checked against. */
 export interface CheckedSession {
   readonly actor: SessionActor;
   readonly transcript: Transcript;
 }
 
-/** The command as the session may take it: edited arguments validated, a result within its bounds. */
+/** Checks a command: validates edited arguments and modes, and cuts a result to its bound. */
 export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   if (input.problem) return input;
   if (input.verb === 'approve') return withValidArguments(session, input);
@@ -22,7 +22,7 @@ export async function checkCommand(session: CheckedSession, input: CommandInput,
     : input;
 }
 
-/** A run in a mode that there is not would only fail, and so would those after it. */
+/** Rejects an unknown mode: a run in it could only fail, and so would later runs. */
 function withKnownMode({ transcript }: CheckedSession, input: CommandInput): CommandInput {
   const { mode } = input.body;
   const persona = transcript.frame.persona?.definition;
@@ -30,7 +30,7 @@ function withKnownMode({ transcript }: CheckedSession, input: CommandInput): Com
   return problem === null ? input : { ...input, problem: { code: 'invalid_field', message: problem, field: 'mode' } };
 }
 
-/** Edited arguments are validated like the model's own. */
+/** Validates edited arguments like those of the model. */
 function withValidArguments(session: CheckedSession, input: CommandInput): CommandInput {
   const { args } = input.body;
   const tool = args === undefined ? undefined : toolOfCall(session, input);
@@ -40,7 +40,7 @@ function withValidArguments(session: CheckedSession, input: CommandInput): Comma
     : { ...input, problem: { code: 'invalid_arguments', message: problem, field: 'args' } };
 }
 
-/** A result that comes as a command is bounded like any other. */
+/** Cuts the result in a command to its bound, like the result of a tool. */
 async function withBoundedResult(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   const tool = toolOfCall(session, input);
   const readsOn = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);

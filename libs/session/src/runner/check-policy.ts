@@ -1,4 +1,4 @@
-/** The host's policy, applied to a command before anything of it is done. */
+/** Applies the host's policy to a command before the command has any effect. */
 import type { Log, StoredCommand } from '@coxswain/ports';
 import {
   type CommandInput,
@@ -15,7 +15,7 @@ export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
 
 type Problem = NonNullable<CommandInput['problem']>;
 
-/** What the check needs of the host. */
+/** The ports of the policy check. */
 export interface PolicyPorts {
   /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
   readonly rulesFor?: RulesFor | undefined;
@@ -51,7 +51,7 @@ export function logRejection(log: Log, ref: SessionRef, input: CommandInput, { c
   );
 }
 
-/** The rules that hold for a session, wherever what it names is used. */
+/** The rules of a session, for each use of a name that its start gives. */
 export function rulesOfSession(
   { rulesFor }: PolicyPorts,
   tenant: TenantId,

@@ -1,9 +1,9 @@
 /**
- * Inbox feedback on its way into the journal. It is kept here until a record that holds it is acknowledged; what finds
- * no room is counted, and the count goes into the journal with the next record of feedback.
+ * Inbox feedback that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the bound is
+ * counted only, and the count is recorded with the next feedback.
  *
- * FEEDBACK-1  Where an append has no answer, the journal itself says whether it holds what was offered: a record has one number
- *     and one writer, and a writer offers one thing as one record.
+ * FEEDBACK-1  After an append without an answer, the journal decides whether it holds the offered feedback: a record has one
+ *             number and one writer, and a writer offers the same feedback for that number only once.
  */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, cutText, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
@@ -14,7 +14,7 @@ export class FeedbackBuffer {
   #dropped: FeedbackInput['dropped'];
   #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
-  /** Takes one piece; an empty one says nothing. */
+  /** Adds one text. An empty text is ignored. */
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;
@@ -23,12 +23,12 @@ export class FeedbackBuffer {
     else this.#dropped = { count: (this.#dropped?.count ?? 0) + 1, source: known };
   }
 
-  /** Whether something waits to be recorded. */
+  /** Whether there is no feedback to record. */
   get isEmpty(): boolean {
     return this.#items.length === 0 && this.#dropped === undefined;
   }
 
-  /** What waits, as the input of a record that is about to be appended. It stays here until it is {@link recorded}. */
+  /** The feedback as the input of record `n`. It stays here until it is {@link recorded}. */
   offer(n: number, attempt: string): FeedbackInput {
     const input: FeedbackInput = {
       type: 'feedback',
@@ -39,7 +39,7 @@ export class FeedbackBuffer {
     return input;
   }
 
-  /** What was offered last stands in the journal. */
+  /** Removes the feedback that was offered last: the journal holds it. */
   recorded(): void {
     if (!this.#offered) return;
     const { items, dropped } = this.#offered.input;
@@ -49,12 +49,12 @@ export class FeedbackBuffer {
     this.#dropped = this.#dropped && left > 0 ? { ...this.#dropped, count: left } : undefined;
   }
 
-  /** A record of the session, as it is read: it may be the one that was offered (FEEDBACK-1). */
+  /** Compares a record of the journal with the offered one (FEEDBACK-1). */
   recall({ n, attempt, input }: Pick<JournalRecord, 'n' | 'attempt' | 'input'>): void {
     if (input.type === 'feedback' && this.#offered?.n === n && this.#offered.attempt === attempt) this.recorded();
   }
 
-  /** Lets go of what waits. */
+  /** Drops all feedback. */
   clear(): void {
     this.#items = [];
     this.#dropped = undefined;
@@ -66,13 +66,13 @@ const SOURCE_MAX_CHARS = 256;
 const CUT = ' [cut]';
 
 /**
- * The text of one piece of feedback, cut where it is too long. Counted as JSON, because that is what a record's bound
- * counts: a control character is one byte here and six there.
+ * The text of one piece of feedback, cut where it is too long. It is measured as JSON, like the bound of a record: a control
+ * character is one byte of text and six bytes of JSON.
  */
 export function boundedFeedback(said: string): string {
   const text = said.trim();
   if (jsonBytes(text) <= BOUNDS.feedbackBodyMaxBytes) return text;
-  // At least a byte for each, so what lies beyond cannot fit in any case.
+  // Each character takes at least one byte, so no longer text fits.
   let kept = cutText(text, BOUNDS.feedbackBodyMaxBytes);
   while (jsonBytes(kept + CUT) > BOUNDS.feedbackBodyMaxBytes) kept = cutText(kept, Math.floor(kept.length * 0.9));
   return kept + CUT;
@@ -82,7 +82,7 @@ function jsonBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text), 'utf8') - 2;
 }
 
-/** Says that nobody will be told what was said here. */
+/** Logs that feedback is lost. */
 export function noteLostFeedback(log: Log, sessionId: string): void {
   log.warn({ session_id: sessionId }, 'inbox feedback without a record is lost');
 }

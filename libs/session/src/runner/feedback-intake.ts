@@ -3,7 +3,7 @@ import type { Log } from '@coxswain/ports';
 import { BOUNDS, type JournalRecord } from '@coxswain/protocol';
 import { type FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 
-/** See the top of the file. */
+/** Takes the inbox feedback of one session. */
 export class FeedbackIntake {
   /** The feedback that no record holds yet. */
   readonly buffer: FeedbackBuffer;

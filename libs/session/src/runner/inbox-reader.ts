@@ -1,19 +1,19 @@
 /**
- * A session's inbox: doorbells ring, commands are read in the order of the stream and handed on, and a delivery is
- * acknowledged when every command up to it stands in the journal or left nothing that could be lost (RUNNER-7).
+ * A session's inbox. Notifications name new commands; the reader reads them in the order of the stream. It acknowledges a
+ * delivery when every command up to it is recorded, or has left nothing that could be lost (RUNNER-7).
  */
 import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
 import { admitCommand } from './admit-command.ts';
 import { Receipts } from './receipts.ts';
 
-/** See the top of the file. */
+/** Reads the inbox of one session. */
 export class InboxReader {
   readonly #inbox: CommandInbox;
   readonly #ref: SessionRef;
   readonly #log: Log;
   #doorbells: Doorbell[] = [];
-  /** Commands up to here were taken by this reader. What leaves no record, such as a repetition, is not taken twice. */
+  /** This reader took the commands up to here. So a command without a record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
   #catchesUp = false;
 
@@ -28,19 +28,19 @@ export class InboxReader {
     this.#doorbells.push(doorbell);
   }
 
-  /** Whoever had the session before may not have rung on: the next read begins with what is stored. */
+  /** Starts the next read with the stored commands: the former owner may have received notifications that this host did not. */
   catchUp(): void {
     this.#catchesUp = true;
   }
 
-  /** Up to where a journal with this cursor holds the commands of this inbox: 0 where it is of another one. */
+  /** The position of a journal's cursor in this inbox. 0 if the cursor is of another command stream. */
   position(cursor: Cursor | undefined): number {
     const { stream, created } = this.#inbox.incarnation;
     return cursor && cursor.stream === stream && cursor.created === created ? cursor.seq : 0;
   }
 
   /**
-   * Reads what has rung and hands it on, one command after another.
+   * Reads the notified commands, and takes one after another.
    * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
    *   unacknowledged, for a later read or the session's next owner.
    * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery
@@ -57,7 +57,7 @@ export class InboxReader {
     this.#catchesUp = false;
     const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
     const commands = more && (await this.#withRung([...known, ...more], doorbells, after));
-    // The inbox could not be read: nothing is acknowledged, so the store delivers again.
+    // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
     if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
     for (const command of commands) {
@@ -70,13 +70,13 @@ export class InboxReader {
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
-    // Each now stands in the journal, or left nothing that could be lost.
+    // Each is now recorded, or has left nothing that could be lost.
     return this.#acknowledge(doorbells, commands, after);
   }
 
   /**
-   * Lets go of due timers that the session waits for no more, where nothing else has rung.
-   * @returns false where there is something to read.
+   * Acknowledges due timers that the session no longer waits for, if there are no other notifications.
+   * @returns whether nothing is left to read.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
     const rung = new Set(this.#doorbells);
@@ -91,8 +91,9 @@ export class InboxReader {
   }
 
   /**
-   * A journal that cannot be read will not be readable in a moment, and one that is deleted never: who commands the session
-   * is told so, and why.
+   * Rejects all notified commands, because the journal is damaged or deleted and a retry cannot help. Their senders get
+   * the reason.
+   * @param code of the journal's problem. @param message its text.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const doorbells = this.#answered();
@@ -109,8 +110,8 @@ export class InboxReader {
   }
 
   /**
-   * What has rung and was not found is acknowledged by nobody: either it has gone, or the server that was asked has not
-   * got that far yet, as in a cluster the one that rings need not be the one that is read from. The store rings again.
+   * Acknowledges deliveries whose commands were found or passed. A command that was not found stays unacknowledged: it is
+   * gone, or the server that was read lags behind the server that notified. The store repeats the delivery.
    */
   #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
@@ -132,8 +133,8 @@ export class InboxReader {
   }
 
   /**
-   * Reads again what has rung and was stepped over: the store may have read a damaged replica. Once the cursor is behind such a
-   * command, its next delivery would be acknowledged as taken.
+   * Reads notified commands again that the read has skipped: the store may have read a damaged replica. Once the cursor has
+   * passed such a command, its next delivery would be acknowledged as taken.
    */
   async #withRung(
     commands: readonly StoredCommand[],

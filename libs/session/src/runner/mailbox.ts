@@ -1,7 +1,7 @@
-/** A mailbox: jobs that are handled one after another, and how long there has been none (RUNNER-5). */
+/** The mailbox of a session: it handles one job at a time, in order (RUNNER-5). */
 import type { Clock } from '@coxswain/ports';
 
-/** See the top of the file. */
+/** Handles jobs one after another, and measures how long it has been empty. */
 export class Mailbox<Job> {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'yield'>;
   readonly #handle: (job: Job) => Promise<void>;
@@ -10,29 +10,29 @@ export class Mailbox<Job> {
   #closed = false;
   #emptySinceMs: number;
 
-  /** @param handle handles its own errors: a rejection of it is a broken invariant, and surfaces. */
+  /** @param handle handles one job, with its errors. A rejection is a broken invariant, and ends as unhandled. */
   constructor(clock: Pick<Clock, 'monotonicMs' | 'yield'>, handle: (job: Job) => Promise<void>) {
     this.#clock = clock;
     this.#handle = handle;
     this.#emptySinceMs = clock.monotonicMs();
   }
 
-  /** Whether nothing is being handled and nothing waits. */
+  /** Whether no job is in progress or queued. */
   get isEmpty(): boolean {
     return !this.#working && this.#jobs.length === 0;
   }
 
-  /** Milliseconds since the last job was done; only where it is empty. */
+  /** Milliseconds since the last job ended. Only valid while the mailbox is empty. */
   get emptyForMs(): number {
     return this.#clock.monotonicMs() - this.#emptySinceMs;
   }
 
-  /** Whether such a job waits. */
+  /** Whether such a job is queued. */
   some(like: (job: Job) => boolean): boolean {
     return this.#jobs.some(like);
   }
 
-  /** Puts a job behind those that wait. */
+  /** Queues a job. A closed mailbox ignores it. */
   post(job: Job): void {
     if (this.#closed) return;
     this.#jobs.push(job);
@@ -41,7 +41,7 @@ export class Mailbox<Job> {
     void this.#work();
   }
 
-  /** Handles nothing more; what is being handled ends by itself. */
+  /** Discards the queued jobs. The job in progress ends by itself. */
   close(): void {
     this.#closed = true;
     this.#jobs.length = 0;
@@ -50,7 +50,7 @@ export class Mailbox<Job> {
   async #work(): Promise<void> {
     for (let job = this.#jobs.shift(); job !== undefined && !this.#closed; job = this.#jobs.shift()) {
       await this.#handle(job);
-      // An instant model and an instant tool must not starve what arrives from outside.
+      // A model and a tool that answer at once must not starve commands from outside.
       await this.#clock.yield();
     }
     this.#working = false;

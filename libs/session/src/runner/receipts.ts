@@ -1,4 +1,4 @@
-/** Receipts: told only of what is durable, and only to those who asked. */
+/** Receipts of commands: sent only for durable records, and only to senders that asked for one. */
 import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -21,7 +21,7 @@ import {
 export class Receipts {
   readonly #publisher: Publisher;
   readonly #ref: SessionRef;
-  /** Where the delivery of what waits, and the decision on a deferred command, is to be told. As many as may wait. */
+  /** Receipt subjects by command id, for injections in the queue and for deferred commands. At most as many as may be queued. */
   readonly #waiting = new Map<string, string>();
 
   constructor(publisher: Publisher, ref: SessionRef, waiting: Readonly<Record<string, string>> = {}) {
@@ -30,12 +30,12 @@ export class Receipts {
     for (const [commandId, to] of Object.entries(waiting)) this.#waiting.set(commandId, to);
   }
 
-  /** Who still waits for a delivery, by command id: what a snapshot keeps. */
+  /** Receipt subjects of undelivered commands, by command id. A snapshot holds them. */
   get waiting(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#waiting);
   }
 
-  /** Takes in a record that was committed before this host had the session. Tells nobody. */
+  /** Reads a record that was committed before this host owned the session. Sends nothing. */
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (
       isCommand(input) &&
@@ -45,12 +45,12 @@ export class Receipts {
     )
       this.#keep(input.command_id, input.receipt_to);
     for (const event of events) {
-      const told = injectionFateIn(event) ?? deferredFateIn(event);
-      if (told) this.#waiting.delete(told.of);
+      const decided = injectionFateIn(event) ?? deferredFateIn(event);
+      if (decided) this.#waiting.delete(decided.of);
     }
   }
 
-  /** Tells what a record that is now durable means to those who asked. */
+  /** Sends the receipts of a record that is now durable. */
   committed(input: { readonly type: string }, events: readonly SessionEvent[], n: number, ended: boolean): void {
     if (isCommand(input) && input.receipt_to) {
       const rejected = rejectionIn(events, input.command_id);
@@ -73,12 +73,12 @@ export class Receipts {
     if (asked?.receipt_to && asked.command_id !== undefined)
       this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
     for (const event of events) {
-      if (event.type === 'agent_end') this.#tellKept(n);
-      const told = injectionFateIn(event) ?? deferredFateIn(event);
-      const to = told && this.#waiting.get(told.of);
+      if (event.type === 'agent_end') this.#sendKept(n);
+      const decided = injectionFateIn(event) ?? deferredFateIn(event);
+      const to = decided && this.#waiting.get(decided.of);
       if (!to) continue;
-      this.#waiting.delete(told.of);
-      this.#send(to, { ...this.#head(told.of), ...rememberedIn(events, told.of), ...told.fate, n });
+      this.#waiting.delete(decided.of);
+      this.#send(to, { ...this.#head(decided.of), ...rememberedIn(events, decided.of), ...decided.fate, n });
     }
   }
 
@@ -98,12 +98,12 @@ export class Receipts {
     });
   }
 
-  /** Tells of a rejection that left no record: an unknown session, a stray subject. */
+  /** Sends a rejection that left no record, such as of a command to an unknown session. */
   rejectedUnrecorded(input: CommandInput, rejected: Extract<SessionEvent, { type: 'command_rejected' }>): void {
     if (input.receipt_to) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectedFate(rejected) });
   }
 
-  /** Tells the sender of a repetition what the first one was told. */
+  /** Answers a repetition with the receipt of the first command. */
   repeated(input: CommandInput, previously: string): void {
     if (!input.receipt_to) return;
     const verdict =
@@ -128,8 +128,8 @@ export class Receipts {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }
 
-  // What came in time and was not delivered is kept: who waits for it must not wait for a run that is over.
-  #tellKept(n: number): void {
+  // Undelivered injections stay queued for the next run. Their senders learn it, because this run is over.
+  #sendKept(n: number): void {
     for (const [commandId, to] of this.#waiting)
       this.#send(to, { ...this.#head(commandId), stage: 'accepted', n, pending_for_next_run: true });
   }
@@ -147,7 +147,7 @@ function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
 }
 
-/** An approver is shown what is remembered: it goes further than the one call. */
+/** The rule that an approval remembers, for its sender: the rule applies beyond this call. */
 function rememberedIn(events: readonly SessionEvent[], commandId: string): Pick<Receipt, 'detail'> {
   const event = events.find((one) => one.type === 'permission_remembered' && one.rule.id === commandId);
   return event?.type === 'permission_remembered'

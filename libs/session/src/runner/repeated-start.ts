@@ -1,4 +1,4 @@
-/** Starts that repeat the start of their session under its message id, whatever their own command id. */
+/** Compares a start with the start of its session: the same message id makes it a repetition, also under another command id. */
 import type { Blobs, Journal } from '@coxswain/ports';
 import {
   type CommandInput,
@@ -12,16 +12,16 @@ import {
 } from '@coxswain/protocol';
 import { firstRecord } from '../journal/ended-record.ts';
 
-/** What a start under the message id of its session's start is: a repetition of the command that started it, or another start. */
+/** The result: a repetition of the command with the id `first`, or a different start under the same message id. */
 export type RepeatedStart = { readonly first: string } | { readonly problem: CommandProblem };
 
-/** Whether a command may repeat the start of its session: the journal has to be asked. */
+/** Whether a command names a message id, so that it may repeat the start of its session. */
 export function namesMessage({ verb, body, problem }: CommandInput): boolean {
   return verb === 'start' && !problem && body.message_id !== undefined;
 }
 
 /**
- * Compares a start with the one that the session's first record holds, so it is known for as long as the journal exists.
+ * Compares a start with the start in the session's first record.
  * @param input a start with a `message_id`, to a session that has a record.
  * @returns null where the session was started under another message id, or under none: the state of the session decides.
  * @throws what the ports throw.
@@ -55,7 +55,7 @@ function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): Json
   };
 }
 
-/** Without what the headers of a command add: the trace of its sender, and whether the sender is restricted. */
+/** The body without the members that headers add: the sender's trace, and whether the sender is restricted. */
 function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }

@@ -15,7 +15,7 @@ import type { TimerEffect } from '@coxswain/turn';
 
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
 
-/** See the top of the file. */
+/** Stores items until the store acknowledges them. */
 export class RetriedStore<Item> {
   readonly #clock: Clock;
   readonly #store: (item: Item) => Promise<void>;

@@ -46,7 +46,7 @@ export interface LeftSession {
   readonly hasWritten: boolean;
 }
 
-/** The record that stands where the runner wanted to append: of another writer, or a tombstone. */
+/** The record at the position of the runner's append: of another writer, or a tombstone. */
 export type ConflictingRecord = Extract<CommitResult, { readonly status: 'foreign' | 'deleted' }>;
 
 /** Whether the runner still has its session. A runner leaves once, and never comes back. */

@@ -24,8 +24,8 @@ import { isRecordTooLarge } from '../journal/seal-record.ts';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { checkCommand } from './check-command.ts';
 import { withinPolicy } from './check-policy.ts';
+import { checkStart } from './check-start.ts';
 import type { InboxReader } from './inbox-reader.ts';
-import { checkStart } from './refuse-start.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
 import type { InboxPlace, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
@@ -44,7 +44,7 @@ export interface IntakeParts {
   readonly unrecorded: UnrecordedReceipts;
 }
 
-/** See the top of the file. */
+/** The intake of one session. */
 export class SessionIntake {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;

@@ -38,7 +38,7 @@ export interface LifecycleParts {
   readonly feedback: FeedbackIntake;
 }
 
-/** See the top of the file. */
+/** The lifecycle of one session on its host. */
 export class SessionLifecycle {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;

@@ -343,7 +343,7 @@ export class SessionRunner {
       this.#inbox.catchUp();
       this.#postInbox();
     }
-    // A stored timer is the same for every host: a session that only sleeps is not owned for it.
+    // A stored timer is the same for every host: a session that only waits for one is not claimed.
     if (workOf(session.actor.state).length > 0) {
       await this.#lifecycle.own(session);
       // The next session may be claimed: only the effects need the transcript.

@@ -1,4 +1,4 @@
-/** A session as seen from outside, from its state after a committed record. */
+/** The public view of a session: its status, and its summary for metrics. */
 import type { SessionSummary } from '@coxswain/ports';
 import { addUsage, type ParentLink, type SessionStatus, type StateValue, topState, usdOf } from '@coxswain/protocol';
 import {
@@ -77,7 +77,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
   };
 }
 
-/** What the session goes by now: the persona's or the model's window, or less where an overflow has taught it. */
+/** The context window in use: the persona's or the model's, or a smaller one after an overflow. */
 function windowOf({ view, pinned }: SessionState['context']): Pick<SessionStatus['context'], 'window' | 'window_from'> {
   const compaction = pinned?.compaction;
   if (!compaction) return { window: null, window_from: null };
@@ -115,14 +115,14 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** In USD; null where it is not known, which it is not before a model has answered whose price is not known. */
+/** The cost in USD. Null if unknown: also before the first answer of a model without a known price. */
 function costOf({ total_cost, total_usage, pinned }: SessionState['context']): number | null {
   if (total_cost === null) return null;
   const nothingSpent = total_usage.input_tokens + total_usage.output_tokens === 0;
   return nothingSpent && (pinned?.price ?? null) === null ? null : usdOf(total_cost);
 }
 
-/** What metrics count of a session, by its state. A call that was asked about before times were kept counts as one of 1970. */
+/** The summary for metrics. An approval from a journal without times counts as requested in 1970. */
 export function summaryOf({ value, context }: SessionState): SessionSummary {
   const asked = context.calls.filter(({ status }) => status === 'parked').map(({ asked_at_ms: ms = 0 }) => ms);
   return {

@@ -28,7 +28,7 @@ import { statusOf, summaryOf } from './session-status.ts';
 import type { SessionWork } from './session-work.ts';
 import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
-/** See the top of the file. */
+/** The writer of one session's journal. */
 export class SessionStep {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;
@@ -116,7 +116,7 @@ export class SessionStep {
     return { state: this.#session.actor.state, transcript: transcriptOf(this.#session) };
   }
 
-  /** Goes on from a session that was loaded. */
+  /** Continues from a loaded session. */
   open({ tail, ...session }: LoadedSession): Live {
     const { state } = session.actor;
     this.#session = session;

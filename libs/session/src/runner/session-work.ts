@@ -27,7 +27,7 @@ const DRAINED: readonly WorkEffect['kind'][] = ['provision', 'call_tool', 'consu
 /** Effects that ask a model. A quiescing runner starts none. */
 const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 
-/** See the top of the file. */
+/** The effects and stored items of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
   readonly #timers: RetriedStore<TimerEffect>;

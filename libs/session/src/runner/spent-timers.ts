@@ -1,12 +1,12 @@
-/** Due timers that a session waits for no more: told by its newest record alone, so that nobody loads it for them. */
+/** Finds due timers that a session no longer waits for. Its newest record decides, so the session need not be loaded. */
 import type { Blobs, Journal, StoredCommand } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import { readRecord } from '../journal/load-session.ts';
 import { admitTimer } from './admit-command.ts';
 
 /**
- * Whether a session waits for none of these timers. A timer is put into the store only after the record that asked for it
- * is there: once the newest record does not have it open, none will.
+ * Whether a session waits for none of these timers. The record that asks for a timer precedes the timer in its store. So a
+ * timer that is not open in the newest record will never be.
  * @throws what the ports throw.
  */
 export async function areSpent(
@@ -15,7 +15,7 @@ export async function areSpent(
   timers: readonly StoredCommand[],
 ): Promise<boolean> {
   const last = await journal.last(ref);
-  // What is dropped leaves no record, so no fence says whether this one is the newest: the journal is asked.
+  // A dropped timer leaves no record, so no fence checks whether this record is the newest: ask the journal.
   if (!last || (await journal.firstAfter(ref, last.fence))) return false;
   const { effects_open } = await readRecord(last.bytes, blobs);
   return timers.every((command) => {

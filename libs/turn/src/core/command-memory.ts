@@ -1,22 +1,25 @@
-/** The memory of command ids, by which a repeated command is known. Bounded: the newest of them. */
+/**
+ * The memory of command ids: it detects repeated commands. Bounded to the newest ids.
+ */
 
 import { BOUNDS } from '@coxswain/protocol';
 
-/** Keeps the newest command ids, the bound's worth of them, each as the entry says. */
+/** Keeps the newest command ids, up to the bound, each with its outcome. */
 export function remember(
   context: CommandMemory,
   commandId: string,
   entry = commandId,
 ): { command_ids: readonly string[] } {
   const ids = context.command_ids;
-  // Several events of one command may name it; only the first adds it.
+  // Several events of one command may name it. Only the first adds it.
   if (remembered(context, commandId) !== undefined) return { command_ids: ids };
   return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
 }
 
 /**
- * Whether one more rejection gets a record: not where rejections have their share of the newest commands already. Accepted
- * commands make room again, so a journal holds at most a third more rejections than accepted commands, and 64.
+ * Whether another rejection gets a record. It does not if rejections have their full share of the newest commands.
+ * Accepted commands reduce that share again, so a journal contains at most a third more rejections than accepted
+ * commands, plus 64.
  */
 export function recordsRejection({ command_ids: ids }: CommandMemory): boolean {
   let rejections = 0;
@@ -24,7 +27,7 @@ export function recordsRejection({ command_ids: ids }: CommandMemory): boolean {
   return rejections < BOUNDS.rejectionsRecordedMax;
 }
 
-/** What is remembered of a command id: `accepted`, its reject code, or undefined where it is new. */
+/** The remembered outcome of a command id: `accepted`, its rejection code, or undefined for a new one. */
 export function remembered(context: CommandMemory, commandId: string): string | undefined {
   const ids = context.command_ids;
   for (let i = ids.length - 1; i >= 0; i--) {
@@ -39,25 +42,29 @@ export function remembered(context: CommandMemory, commandId: string): string | 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * UUIDv7s sort by time (RFC 9562 5.7): one below the oldest that is remembered may be a repetition of a forgotten one.
+ * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7): an id below the oldest
+ * remembered one is too old.
  */
 export function isTooOld(context: CommandMemory, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
-  // Capitals are as good a spelling, and sort otherwise.
+  // Capital letters are a valid spelling, and sort differently.
   return oldest !== undefined && commandId.toLowerCase() < oldest.slice(0, 36).toLowerCase();
 }
 
-/** The member of the context that remembers commands. */
+/** The member of the context with the memory of commands. */
 export interface CommandMemory {
-  /** The newest command ids, oldest first: `<id>`, `<id>!<reject code>`; of an injection `<id>~`, `<id>~revoked`. */
+  /**
+   * The newest command ids, oldest first: `<id>` or `<id>!<rejection code>`; for an injection `<id>~` or
+   * `<id>~revoked`.
+   */
   readonly command_ids: readonly string[];
 }
 
 /** No command so far. */
 export const EMPTY_COMMAND_MEMORY: CommandMemory = { command_ids: [] };
 
-/** Remembers the command that an event names, where it names one. */
+/** Remembers the command that an event names, if there is one. */
 export function rememberSource(
   memory: CommandMemory,
   { command_id }: { readonly command_id?: string | undefined },

@@ -1,6 +1,5 @@
 /**
- * Commands by verb, each with the body that the edge has parsed by the schema of its verb. `decide` reads a command once,
- * at its head; the decisions of the slices get it typed.
+ * Commands by verb, each with its parsed body. `decide` reads a command once, at its start; the slices get it typed.
  */
 import type {
   CallOutcome,
@@ -15,7 +14,7 @@ import type {
   Verb,
 } from '@coxswain/protocol';
 
-/** The bodies of commands that hosts, workers and hooks send. */
+/** Bodies of commands from hosts, workers and hooks. */
 interface InternalBodies {
   readonly call_outcome: Omit<CallOutcome, 'type'> & { readonly epoch: number };
   readonly feedback: { readonly job: JobReceipt; readonly body?: string | undefined };
@@ -34,13 +33,13 @@ type BodyOf<V extends CommandVerb> = V extends Verb
     ? InternalBodies[V]
     : never;
 
-/** A command whose body has been read: of the given verbs, or of any. */
+/** A command with a typed body, for the given verbs or for any. */
 export type Command<V extends CommandVerb = CommandVerb> = {
   readonly [K in V]: Omit<CommandInput, 'verb' | 'body'> & { readonly verb: K; readonly body: BodyOf<K> };
 }[V];
 
 /**
- * Reads a command: from here on its verb says which body it has.
+ * Reads a command: from here on its verb determines the type of its body.
  * @param input a command without a problem: hosts parse the body by the schema of its verb before they record it.
  */
 export function readCommand(input: CommandInput): Command {

@@ -1,9 +1,9 @@
 /**
- * `decide`: admits every input. It says which events an input causes at once, or rejects a command with a catalogued
- * code, or ignores what is late or repeated. What follows from those events is `next`'s affair.
+ * `decide` handles every input: it returns the events that the input causes directly, rejects a command with a
+ * catalogued code, or ignores a late or repeated input. `next` derives what follows from those events.
  *
- * D1  The first decision on anything wins; a repetition changes nothing.
- * D2  An outcome counts only for the effect that is open under its id.
+ * DECIDE-1  The first decision on anything wins; a repetition changes nothing.
+ * DECIDE-2  An outcome counts only for the open effect with its id.
  */
 
 import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
@@ -46,7 +46,7 @@ import { type Command, readCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
 
-/** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
+/** Decides one input of a record made at `atMs`, milliseconds since 1970. Pure. */
 export function decide(state: MachineState, input: Input, atMs: number): Decision {
   switch (input.type) {
     case 'command':
@@ -163,7 +163,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
 function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
-  // What is still told to hooks after the end would come back to a session that is not there.
+  // Notifications of hooks after the end are still open. Their outcome would arrive at a deleted session.
   if (openEffectIds(state).length > 0)
     return reject(
       input,

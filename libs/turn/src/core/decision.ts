@@ -1,4 +1,6 @@
-/** Decisions: what `decide` returns, and the rejections and outcomes that commands get. */
+/**
+ * Decisions: the return values of `decide`, and the rejections and outcomes of commands.
+ */
 import {
   type CommandInput,
   type ControlStatus,
@@ -12,8 +14,8 @@ import {
 type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
 /**
- * What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time.
- * `deletes`: nothing follows from it here, and the host is to end the journal.
+ * The decision on an input. `ignored` leaves no record; `previously` is the first answer to a repeated command.
+ * `deletes`: the host must end the journal.
  */
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
@@ -25,12 +27,12 @@ export function events(...list: readonly SessionEvent[]): Decision {
   return { kind: 'events', events: list };
 }
 
-/** An outcome that no open effect waits for (D2). */
+/** An outcome without an open effect (DECIDE-2). */
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }
 
-/** Who sent a command, as a member of its events. */
+/** The sender of a command, as a member of its events. */
 export const by = (input: CommandHead) => (input.actor ? { actor: input.actor } : {});
 
 /** A reason as the end of a sentence: `: reason`, or nothing. */
@@ -38,22 +40,22 @@ export function because(reason: string | null | undefined): string {
   return reason ? `: ${reason}` : '';
 }
 
-/** A reason, where one is given. */
+/** The member `reason`, if a reason is given. */
 export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
-/** What a rejection and an outcome repeat of their command. */
+/** The members of a command that its rejection and its outcome repeat. */
 export type CommandHead = Pick<CommandInput, 'command_id' | 'verb' | 'actor'>;
 
-/** A command with its body, read or not. */
+/** A command with its body, typed or not. */
 export type CommandWithBody = CommandHead & { readonly body: object };
 
-/** What a rejection may say beside its code and sentence. */
+/** Optional members of a rejection, in addition to code and message. */
 export interface RejectionDetail {
   readonly field?: string | undefined;
   readonly detail?: JsonObject | undefined;
 }
 
-/** A command is rejected: recorded, told to its sender, and nothing else changes. */
+/** Rejects a command: the rejection is recorded and sent to the sender, and nothing else changes. */
 export function reject(
   input: CommandHead,
   code: ErrorCode,
@@ -82,8 +84,8 @@ export function rejected(
 }
 
 /**
- * The decision on a command, with the outcome of a control that was refused beside its rejection: who counts controls
- * reads one event type. Those that are carried out say their outcome themselves, some of them later.
+ * Adds the outcome of a rejected control to its rejection, so that readers count controls by one event type. Accepted
+ * controls record their outcome themselves, some of them later.
  */
 export function withOutcome(sessionId: string, input: CommandWithBody, decision: Decision): Decision {
   const control = ControlVerb.safeParse(input.verb);
@@ -93,7 +95,7 @@ export function withOutcome(sessionId: string, input: CommandWithBody, decision:
   return { kind: 'rejected', events: [event, outcome] };
 }
 
-/** What became of a control: who asked, for what, of whom. */
+/** The outcome of a control: actor, verb and target. */
 export function controlOutcome(
   sessionId: string,
   input: CommandWithBody,
@@ -106,7 +108,7 @@ export function controlOutcome(
     control: input.verb as ControlVerb,
     command_id: input.command_id,
     status,
-    // Of a body that could not be read nothing is known but whom it was sent to.
+    // Only the session is known for an unreadable body.
     target: typeof aim === 'string' ? aim : sessionId,
     ...by(input),
   };

@@ -1,4 +1,6 @@
-/** Kinds of effects: what the outside world can be asked to do for a session. */
+/**
+ * Kinds of effects: the work that hosts and stores do for a session.
+ */
 import type {
   CompactionStrategy,
   DelegateArgs,
@@ -10,19 +12,19 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenChild } from '../slices/children/state.ts';
 
-/** Stop this effect: signal it, and after the grace go on without it. */
+/** Aborts an effect: it gets a signal, and after the grace period the session continues without it. */
 export interface AbortOrder {
   readonly reason: string;
   readonly graceMs: number;
 }
 
-/** What every effect has. */
+/** Members of every effect. */
 export interface EffectHead {
   /** `<record n>-<index>`, unique in the session. */
   readonly id: string;
   /** Epoch of the request. If it is older than the session's, an earlier owner may have started the effect. */
   readonly epoch: number;
-  /** Set while it is unwanted and its end is still waited for. */
+  /** Set while the effect is no longer wanted and its end is awaited. */
   readonly abort: AbortOrder | null;
 }
 
@@ -36,9 +38,9 @@ export type Effect =
       readonly restarts: number;
       readonly strategy: CompactionStrategy;
       readonly keptTurns: number;
-      /** Tokens that its own prompt may have. */
+      /** Maximum of tokens of its own prompt. */
       readonly room: number;
-      /** Which of the session's compactions by a model step this is, from 1. */
+      /** The number of this compaction by a model step in the session, from 1. */
       readonly step: number;
     })
   | (EffectHead & {
@@ -48,7 +50,7 @@ export type Effect =
       readonly args: JsonObject;
     })
   | (EffectHead & {
-      /** Tells the worker that accepted a call to stop, and waits for its outcome within the time-out of the order. */
+      /** Tells the worker that accepted a call to stop, and waits for its outcome up to the timeout of the order. */
       readonly kind: 'stop_call';
       readonly callId: string;
       readonly tool: string;
@@ -61,7 +63,7 @@ export type Effect =
       readonly args: DelegateArgs;
       readonly child: OpenChild;
     })
-  /** Puts the child's cancel into its inbox, and then waits for its report, as long as the order says. */
+  /** Puts the cancellation into the child's inbox, and then waits for its report up to the timeout of the order. */
   | (EffectHead & {
       readonly kind: 'stop_child';
       readonly callId: string;
@@ -75,9 +77,9 @@ export type Effect =
       readonly args: SendMessageArgs;
       readonly hops: number;
     })
-  /** Looks the persona up to which the session is to go, with all that it needs. */
+  /** Resolves the persona of a hand-off, with its model and tools. */
   | (EffectHead & { readonly kind: 'hand_off'; readonly callId: string; readonly to: string })
-  /** Puts what became of the first run into the parent's inbox. */
+  /** Reports the outcome of the first run to the parent's inbox. */
   | (EffectHead & { readonly kind: 'notify_parent'; readonly parent: ParentLink })
   | (EffectHead & {
       readonly kind: 'consult';
@@ -88,15 +90,15 @@ export type Effect =
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & {
-      /** Notifies an external service that a call waits for a person. The session does not wait for it. */
+      /** Notifies an external service of a pending approval. The session does not wait for it. */
       readonly kind: 'notify';
       readonly callId: string;
     })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
-/** A timer: a store holds it, and it becomes an input when it is due. No process works on it meanwhile. */
+/** A timer: a store keeps it, and its expiry is an input. No process works on it meanwhile. */
 export type TimerEffect = Extract<Effect, { kind: 'timer' }>;
 
-/** An effect that the host itself works on. */
+/** An effect that the host itself carries out. */
 export type WorkEffect = Exclude<Effect, TimerEffect>;

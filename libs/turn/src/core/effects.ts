@@ -1,4 +1,6 @@
-/** Effects: what the outside world must be doing for a session now, as data, composed of the effects of each slice. */
+/**
+ * The effects that a session requires now, as data, composed of the effects of each slice.
+ */
 
 import { BOUNDS } from '@coxswain/protocol';
 import type { MachineState } from '../machine/state.ts';
@@ -16,11 +18,11 @@ import { timersOf } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
 
-/** What must be going on now, oldest kinds first. Pure. */
+/** All required effects in a fixed order. Pure. */
 export function effectsOf(state: MachineState): readonly Effect[] {
   const { context } = state;
   const abort = runAbort(context);
-  // Nothing goes on with what is about to be replaced; what is to be stopped need not wait for that.
+  // While persona or model are resolved again, other work waits. Aborts do not need to.
   const waits = isReprovisioning(context) && !abort;
   return [
     ...provisionEffects(context, abort),
@@ -47,7 +49,7 @@ function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOr
   return { reason: cancel_reason ?? failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs };
 }
 
-/** The ids of {@link effectsOf}, as a record holds them. */
+/** The ids of {@link effectsOf}, as in a record. */
 export function openEffectIds(state: MachineState): string[] {
   return effectsOf(state).map((effect) => effect.id);
 }

@@ -1,4 +1,6 @@
-/** What the outcomes of controls do to the context: a dispatch table over the slices. */
+/**
+ * The effects of control outcomes on the context: a dispatch table over the slices.
+ */
 
 import type { ControlVerb } from '@coxswain/protocol';
 import { editAnswered } from '../slices/approvals/edited-calls.ts';
@@ -12,7 +14,7 @@ import type { Placed } from './place.ts';
 
 type Change = Partial<SessionContext>;
 
-/** What the outcome of a control does. The command is remembered in any case. */
+/** Applies the outcome of a control. The command is always remembered. */
 export function controlled(context: SessionContext, event: Placed<'control_outcome'>): Change {
   const change = CONTROLS[event.control]?.(context, event) ?? {};
   return { ...change, ...remember({ ...context, ...change }, event.command_id) };

@@ -1,4 +1,6 @@
-/** What passed seams and messages in the transcript do to the context: a dispatch table over the slices. */
+/**
+ * The effects of passed seams and delivered messages on the context: a dispatch table over the slices.
+ */
 
 import type { SeamKind } from '@coxswain/protocol';
 import { clockStarted } from '../slices/budgets/spending.ts';
@@ -20,23 +22,23 @@ import type { Placed } from './place.ts';
 
 type Change = Partial<SessionContext>;
 
-/** A seam is passed. */
+/** Applies the pass of a seam. */
 export function seamPassed(context: SessionContext, event: Placed<'loop_checkpoint'>): Change {
   return PASSED_SEAMS[event.kind]?.(context, event) ?? {};
 }
 
-/** What the passing of a seam does besides delivery. Seams that are not listed do nothing more. */
+/** Effects of a passed seam in addition to delivery. Other seams have none. */
 const PASSED_SEAMS: {
   readonly [kind in SeamKind]?: (context: SessionContext, event: Placed<'loop_checkpoint'>) => Change;
 } = {
   pre_tool_dispatch: batchSkipped,
   post_tool_dispatch: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
   iteration_end: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
-  pre_compact: (context, event) => ({ ...feedbackTaken(context, event), pass: passDue(context) }),
+  pre_compact: (context, event) => ({ pass: passDue(context), ...feedbackTaken(context, event) }),
   post_compact: (context, event) => ({
-    ...feedbackTaken(context, event),
     pass: null,
     reminders: showReminders(context.reminders),
+    ...feedbackTaken(context, event),
     ...(isHooked(context, 'transform_context') ? {} : modelAsked(context, event)),
   }),
   daemon_idle_pre: jobEnded,
@@ -44,7 +46,7 @@ const PASSED_SEAMS: {
   loop_exit: (context, event) => (context.run_started && context.pinned ? closingAsked(context, event) : {}),
 };
 
-/** What a message in the transcript does, by the seam that it is under, then by its origin. */
+/** Applies a message in the transcript, by its seam, then by its origin. */
 export function messageInjected(context: SessionContext, event: Placed<'message_injected'>): Change {
   if (event.seam === STEP_SEAM) return stepTold(context);
   if (event.seam === OUTPUT_SEAM) return {};

@@ -1,8 +1,8 @@
 /**
- * What each event does to the context: a dispatch table over the slices. Pure, and free of control: which state comes next
- * is the machine's alone.
+ * The effect of each event on the context: a dispatch table over the slices. Pure. The machine alone selects the next
+ * state.
  *
- * E1  An event only states a fact; evolve never refuses one.
+ * EVOLVE-1  An event only states a fact; evolve never rejects one.
  */
 
 import type { EventType } from '@coxswain/protocol';
@@ -11,7 +11,8 @@ import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts'
 import { rulesAfter } from '../slices/approvals/remembered.ts';
 import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { setCall } from '../slices/calls/table.ts';
+import { accepted, notified } from '../slices/calls/rungs.ts';
+import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,
   callCancelRequested,
@@ -56,14 +57,14 @@ type Change = Partial<SessionContext>;
 
 type Evolver<T extends EventType> = (context: SessionContext, event: Placed<T>) => Change;
 
-/** What an event changes: the same for every event of its type, or by what the context and the event say. */
+/** The change of an event: a constant for every event of its type, or a function of context and event. */
 type Part<T extends EventType> = Change | Evolver<T>;
 
 /**
  * The context after an event.
  *
- * All changes are written into one copy. A spread of spreads would take longer than everything else that an event does: V8
- * (as of Node 20) has no quick way to copy an object that is a copy itself.
+ * All changes are written into one copy. Nested spreads would take longer than the rest of an event: V8 (as of Node 20)
+ * is slow when it copies an object that is itself a copy.
  */
 export function evolve(context: SessionContext, event: PlacedEvent): SessionContext {
   const after = copyContext(context);
@@ -83,8 +84,8 @@ export function evolve(context: SessionContext, event: PlacedEvent): SessionCont
 }
 
 /**
- * What each event does, slice by slice; every slice sees the context before the event. What any event may do to the view,
- * to notifications and to the checked output is in {@link evolve}.
+ * The changes of each event, slice by slice. Every slice sees the context before the event. Changes that any event may
+ * cause to the view, to notifications and to the checked output are in {@link evolve}.
  */
 const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- runs and turns ----
@@ -114,7 +115,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   stop_condition_held: [{ stop_held: true }],
   stop_predicates_asked: [stopCheckOpened],
   stop_predicates_answered: [{ stop_check: null, stop_checked: true }],
-  // A repair comes before a stop condition.
+  // A repair precedes a stop condition.
   output_rejected: [{ stop_held: false }],
   budget_threshold: [thresholdTold],
 
@@ -140,14 +141,14 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
 
   // ---- calls and approvals ----
   call_started: [callStarted],
-  call_accepted: [(context, event) => setCall(context, event.call_id, { accepted: event.epoch })],
+  call_accepted: [(context, { call_id, epoch }) => changeCall(context, call_id, (row) => accepted(row, epoch))],
   call_cancel_requested: [callCancelRequested],
   call_args_rewritten: [callArgsRewritten],
   call_returned: [callReturned],
   call_ended: [(context, event) => childAfterCall(context, event.call_id), callEnded],
   files_edited: [(context, event) => ({ edited: editedFiles(context, event.paths) })],
   approval_requested: [approvalRequested],
-  approval_notified: [(context, event) => setCall(context, event.call_id, { notice: undefined })],
+  approval_notified: [(context, event) => changeCall(context, event.call_id, notified)],
   approval_decided: [approvalDecided],
   edited_call_proposed: [editProposed],
   edited_call_checked: [{ consult: null }],
@@ -169,7 +170,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
 
   // ---- compaction ----
   compaction_started: [compactionStarted],
-  // The next prompt is another than the last.
+  // The next prompt differs from the last one, so its size is unknown.
   compaction_done: [passDone, compacted, (context, event) => summaryPaid(context, event.usage, 0)],
   compaction_skipped: [
     { compacting: null },
@@ -187,7 +188,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   waiting_for_persona: [waitsForPersona],
   persona_wait_ended: [{ persona_wait: null }],
   persona_step_lost: [(_, { effect_id, lost }) => ({ lost_steps: { effect_id, lost } })],
-  handoff_emitted: [(context, event) => setCall(context, event.call_id, { handoff: 'emitted' })],
+  handoff_emitted: [(context, event) => noteOnCall(context, event.call_id, { handoff: 'emitted' })],
   child_started: [childStarted],
   child_ended: [childEnded, rememberSource],
   parent_notified: [{ notice: null }],

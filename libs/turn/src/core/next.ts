@@ -1,10 +1,10 @@
 /**
- * `next`: the one derived event that follows from a state, or null where the machine waits for the world.
+ * `next`: the one derived event that follows from a state, or null if the machine waits for an input.
  *
- * N1  Results first: a provider rejects a user message between a call and its result. What a checkpoint skipped gets
- *     its result before what it delivered is said.
- * N2  A checkpoint delivers; nothing else takes steering or reminders out of the queue.
- * N3  One event at a time: each is put to the machine before the next is asked for.
+ * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
+ *     skipped get their results before its messages are delivered.
+ * NEXT-2  Only a checkpoint removes steering or reminders from the queue.
+ * NEXT-3  One event at a time: the machine processes each before the next is derived.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -67,7 +67,7 @@ export function next(state: MachineState): SessionEvent | null {
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
 
-/** What each state goes on with by itself. A state that is not listed waits for the world. */
+/** The derivation of each state. Other states wait for an input. */
 const derive: { readonly [leaf: string]: Derivation } = {
   'provisioning.session_start': (context) =>
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
@@ -123,7 +123,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// What the last checkpoint owes (N1).
+// Events that the last checkpoint still requires (NEXT-1).
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??

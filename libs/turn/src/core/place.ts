@@ -1,27 +1,27 @@
 /**
- * The place of the fold: the session, the record that is being folded, the epoch, and the numbering of effects.
+ * The position of the fold: the session, the current record, the epoch, and the numbering of effects.
  *
- * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
+ * EFFECT-1  Effect ids are `<record n>-<index>`: an event that requests an effect takes the next index of its record.
  */
 import type { EventOf, EventType, SessionEvent } from '@coxswain/protocol';
 
-/** The members of the context that say where the fold stands. */
+/** The members of the context with the position of the fold. */
 export interface PlaceState {
   readonly session_id: string;
-  /** The record that is being folded, and the index of the next effect asked for in it. */
+  /** The current record, and the index of its next effect. */
   readonly n: number;
   readonly next_effect: number;
-  /** When that record was made, milliseconds since 1970: the only clock that the machine knows. */
+  /** Time of that record, milliseconds since 1970: the only clock of the machine. */
   readonly at_ms: number;
   readonly epoch: number;
 }
 
-/** The place before the first record of a session. */
+/** The position before the first record. */
 export function emptyPlace(sessionId: string): PlaceState {
   return { session_id: sessionId, n: 0, next_effect: 0, at_ms: 0, epoch: 1 };
 }
 
-/** The record that an event is part of: its number, and when it was made, milliseconds since 1970. */
+/** The record of an event: its number, and its time in milliseconds since 1970. */
 interface RecordPlace {
   readonly n: number;
   readonly at_ms: number;
@@ -33,18 +33,18 @@ export type Placed<T extends EventType> = EventOf<T> & RecordPlace;
 /** Any event, with its record. */
 export type PlacedEvent = SessionEvent & RecordPlace;
 
-/** An effect that is only an id and the epoch in which it was asked for. */
+/** An effect with only an id and the epoch of its request. */
 export interface OpenEffect {
   readonly id: string;
   readonly epoch: number;
 }
 
-/** The index that the next effect asked for in an event's record gets (E2). */
+/** The index of the next effect in an event's record (EFFECT-1). */
 export function nextIndex(place: PlaceState, event: { readonly n: number }): number {
   return event.n === place.n ? place.next_effect : 0;
 }
 
-/** The effect that an event asks for, and the index of the effect after it (E2). */
+/** The effect that an event requests, and the index of the effect after it (EFFECT-1). */
 export function openEffect(
   place: PlaceState,
   event: { readonly n: number },
@@ -53,7 +53,7 @@ export function openEffect(
   return { effect: { id: `${event.n}-${index}`, epoch: place.epoch }, next_effect: index + 1 };
 }
 
-/** The id that the next effect asked for in this record gets. Valid once an event of the record has been folded. */
+/** The id of the next effect in this record. Valid after the first event of the record. */
 export function effectId(place: PlaceState): string {
   return `${place.n}-${place.next_effect}`;
 }

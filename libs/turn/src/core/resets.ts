@@ -1,4 +1,6 @@
-/** What each run and each turn begins with anew, and what the end of a run closes: the resets of each slice. */
+/**
+ * The resets of each slice at the start of a run, at the start of a turn and at the end of a run.
+ */
 
 import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';
 import { CALLS_AT_RUN_START, CALLS_AT_TURN_START } from '../slices/calls/state.ts';
@@ -18,7 +20,7 @@ import type { SessionContext } from './context.ts';
 
 type Reset = Partial<SessionContext>;
 
-/** The members that every run begins with anew. */
+/** The values of members at the start of every run. */
 export const AT_RUN_START: readonly Reset[] = [
   RUNS_AT_RUN_START,
   CALLS_AT_RUN_START,
@@ -31,7 +33,7 @@ export const AT_RUN_START: readonly Reset[] = [
   STALLS_AT_RUN_START,
 ];
 
-/** The members that every turn begins with anew. */
+/** The values of members at the start of every turn. */
 export const AT_TURN_START: readonly Reset[] = [
   RUNS_AT_TURN_START,
   CALLS_AT_TURN_START,
@@ -41,7 +43,7 @@ export const AT_TURN_START: readonly Reset[] = [
   SUSPENSION_AT_TURN_START,
 ];
 
-/** The members that no end of a run leaves open. */
+/** The values of members after the end of every run. */
 export const AT_RUN_END: readonly Reset[] = [
   RUNS_AT_RUN_END,
   HOOKS_AT_RUN_END,

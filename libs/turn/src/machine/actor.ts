@@ -1,6 +1,6 @@
 /**
- * The live actor of a session, and the fold. Both send a record's events one by one; a snapshot of either is the same
- * state.
+ * The live actor of a session, and the pure fold of its events. Both process the events of a record one by one, and
+ * both give the same states.
  */
 import type { Input, SessionEvent, StateValue } from '@coxswain/protocol';
 import { type Actor, createActor, transition } from 'xstate';
@@ -9,44 +9,39 @@ import { decide } from '../core/decide.ts';
 import type { Decision } from '../core/decision.ts';
 import { next } from '../core/next.ts';
 import { type SessionState, turnMachine } from './chart.ts';
-import { LEAVES, takeEvent } from './compiled-chart.ts';
+import { type ChartLogic, chartLogic, compiledChart } from './chart-runner.ts';
 import { leafOf } from './state.ts';
 
-/** The machine did not take an event: a broken invariant of ours, or a journal that is not ours. */
+/** The machine does not accept an event: a broken invariant, or a journal of another machine. */
 export class EventNotAcceptedError extends Error {
   readonly code = 'event_not_accepted';
 }
 
-/** More events followed from one input than can be right. */
+/** One input causes more events than any valid input can. */
 export class DerivationUnboundedError extends Error {
   readonly code = 'derivation_unbounded';
 }
 
-/** State as JSON: what snapshots hold. */
+/** A state as JSON, as stored snapshots hold it. */
 export interface StoredState {
   readonly value: StateValue;
   readonly context: SessionContext;
 }
 
-/** Events that one input may cause: every queue drained and every call of the largest batch settled twice over. */
+/** Maximum of events per input: enough to drain every queue, and to settle every call of the largest batch twice. */
 const DERIVED_MAX = 4_096;
 
-/** The machine as live actors run it: its own events by the compiled chart, which is the same and quicker. */
-const liveMachine: typeof turnMachine = Object.create(turnMachine, {
-  transition: {
-    value: (...[state, event, scope]: Parameters<typeof turnMachine.transition>) =>
-      takeEvent(state, event) ?? turnMachine.transition(state, event, scope),
-  },
-});
-
-/** A session's machine, alive. It never acts by itself, so it can be thrown away and folded again at any time. */
+/**
+ * The live machine of a session. It never acts by itself, so a host can discard it at any time and fold the journal
+ * again.
+ */
 export class SessionActor {
   readonly #sessionId: string;
   /** Null while it rests. */
-  #actor: Actor<typeof turnMachine> | null = null;
+  #actor: Actor<ChartLogic> | null = null;
   #rested: SessionState | undefined;
 
-  /** @param from a state to go on from; without it the session has no record yet. */
+  /** @param from the state to continue from; without it, the session has no record. */
   constructor(sessionId: string, from?: StoredState) {
     this.#sessionId = sessionId;
     this.#rested = from && restoreState(from);
@@ -57,20 +52,21 @@ export class SessionActor {
     return this.#actor?.getSnapshot() ?? this.#rested ?? this.actor.getSnapshot();
   }
 
-  /** The XState actor; it is made where there is none. */
-  get actor(): Actor<typeof turnMachine> {
+  /** The XState actor, created on demand. */
+  get actor(): Actor<ChartLogic> {
     if (this.#actor) return this.#actor;
     const input = { sessionId: this.#sessionId };
     const snapshot = this.#rested;
-    this.#actor = snapshot ? createActor(liveMachine, { input, snapshot }) : createActor(liveMachine, { input });
-    // Without an observer of errors XState throws one that `evolve` throws a second time, outside of every call.
+    const logic = chartLogic();
+    this.#actor = snapshot ? createActor(logic, { input, snapshot }) : createActor(logic, { input });
+    // Without an observer of errors, XState throws an exception of `evolve` again from a timer, where nothing catches it.
     this.#actor.subscribe({ error: () => undefined });
     this.#actor.start();
     this.#rested = undefined;
     return this.#actor;
   }
 
-  /** Keeps the state alone until something is sent: an actor is several times as large, and its session may wait long. */
+  /** Keeps only the state until the next event: an actor takes several times its memory, and a session can wait long. */
   rest(): void {
     if (!this.#actor) return;
     this.#rested = this.#actor.getSnapshot();
@@ -78,14 +74,15 @@ export class SessionActor {
   }
 
   /**
-   * Sends one event of record `n`, made at `atMs`.
-   * @throws EventNotAcceptedError where the state has no transition for it, or the event does not fit its type.
+   * Sends one event of record `n`.
+   * @param atMs the time of the record, milliseconds since 1970.
+   * @throws EventNotAcceptedError if the state has no transition for it, or the event does not fit its type.
    */
   send(event: SessionEvent, n: number, atMs: number): void {
     const { actor } = this;
     const before = actor.getSnapshot();
     actor.send({ ...event, n, at_ms: atMs });
-    // XState ignores what it does not know; every accepted event passes `evolve`, which makes a new context.
+    // XState ignores unknown events. Every accepted event passes `evolve`, which makes a new context.
     const after = actor.getSnapshot();
     if (after.status === 'error') {
       const why = (after.error as Error).message;
@@ -98,11 +95,11 @@ export class SessionActor {
   }
 
   /**
-   * Does one step: decides the input, sends what it causes, then everything that follows until the machine waits.
-   * @param n the number of the record that it would make.
+   * Processes one input: decides it, sends the events that it causes, then each derived event until the machine waits.
+   * @param n the number of the record of this step.
    * @param atMs the time of that record, milliseconds since 1970, as the record holds it.
-   * @returns the decision, and the events of the record; none where the input was ignored.
-   * @throws EventNotAcceptedError, DerivationUnboundedError; the actor is then to be thrown away.
+   * @returns the decision, and the events of the record; none if the input was ignored.
+   * @throws EventNotAcceptedError, DerivationUnboundedError; the caller must then discard the actor.
    */
   step(
     input: Input,
@@ -139,15 +136,19 @@ export function emptyState(sessionId: string): SessionState {
 
 /**
  * A state from JSON.
- * @throws EventNotAcceptedError where the machine has no such state: XState would take a removed name in silence.
+ * @throws EventNotAcceptedError if the value names no leaf of the chart; XState would complete some of these values.
  */
 export function restoreState(stored: StoredState): SessionState {
   const leaf = leafOf(stored as Pick<SessionState, 'value'>);
-  if (!LEAVES.has(leaf)) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
+  if (!compiledChart.leaves.has(leaf)) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
   return turnMachine.resolveState(stored as unknown as Parameters<typeof turnMachine.resolveState>[0]);
 }
 
-/** One event of a record, on a state: the pure form of {@link SessionActor.send}, and slower. */
+/**
+ * The state after one event of a record, computed by plain XState: the pure and slower form of {@link SessionActor.send}.
+ * @param atMs the time of the record, milliseconds since 1970.
+ * @throws EventNotAcceptedError if the state has no transition for the event.
+ */
 export function applyEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): SessionState {
   const [after] = transition(turnMachine, state, { ...event, n, at_ms: atMs });
   if (after.context === state.context)
@@ -155,18 +156,22 @@ export function applyEvent(state: SessionState, event: SessionEvent, n: number, 
   return after;
 }
 
-/** Where one event has led. */
+/** The state after an event, with its path through the chart. */
 export interface TracedEvent {
   readonly after: SessionState;
-  /** The states that were entered, in order: with what happened at once, more than one; none where it stays. */
+  /** The entered states, in order: several if eventless transitions follow, none if the event stays in its state. */
   readonly entered: readonly string[];
 }
 
-/** As {@link applyEvent}, by the compiled chart, and with the way. @throws EventNotAcceptedError */
+/**
+ * As {@link applyEvent}, with the entered states. It always uses the compiled chart: XState's public API does not say
+ * which states an event has entered again.
+ * @throws EventNotAcceptedError if the state has no transition for the event.
+ */
 export function traceEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): TracedEvent {
   const entered: string[] = [];
-  const after = takeEvent(state, { ...event, n, at_ms: atMs }, entered);
-  if (after === null || after.context === state.context)
+  const after = compiledChart.apply(state, { ...event, n, at_ms: atMs }, entered);
+  if (after.context === state.context)
     throw new EventNotAcceptedError(`state ${leafOf(state)} does not accept ${event.type} (record ${n})`);
   return { after, entered };
 }

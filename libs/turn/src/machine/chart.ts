@@ -1,14 +1,14 @@
 /**
- * The turn machine: the single source of truth for what a session is doing and may do next. Hosts run it, replay folds
- * it, documents and viewers draw it.
+ * The turn machine: the single source of truth for what a session does and may do next. Hosts run it, replay folds it,
+ * documents and viewers draw it. This file is one table: states, their events, and the transitions of each event.
  *
- * T1  Its events are the journal's events. It never raises one itself; `next` says which one follows.
- * T2  It asks for nothing: effects stand in the context as data, `effectsOf` lists them. No invoke, after or spawn.
- * T3  Every seam and every wait is a child state, so that the chart is the catalogue of seams.
- * T4  Where several things run at once their states stand in the call table; the root takes their events, and a
- *     top-level state changes only by a named guard over the table.
- * T5  Guards see the context before the event; where that matters they ask for what is left "but this call".
- * T6  Eventless transitions stand only where a run wakes or ends: places that a plain turn never passes.
+ * TURN-1  Its events are the journal's events. The machine raises none itself: `next` derives the following event.
+ * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
+ * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
+ * TURN-4  The call table holds the states of calls that run in parallel. The root handles their events, and a top-level
+ *         state changes only by a named guard over the table.
+ * TURN-5  Guards read the context before the event. If that matters, they ask about all calls except the one of the event.
+ * TURN-6  Eventless transitions occur only where a run wakes or ends. A plain turn passes none.
  */
 
 import type { SnapshotFrom } from 'xstate';
@@ -17,7 +17,7 @@ import { turnSetup } from './guards.ts';
 
 const evolves = { actions: 'evolve' } as const;
 
-/** A transition that takes its event into the context and goes on to a state. */
+/** A transition that reduces its event into the context and enters a state. */
 const to = <const T extends string, const G extends string | undefined = undefined>(target: T, guard?: G) =>
   (guard === undefined ? { target, actions: 'evolve' } : { guard, target, actions: 'evolve' }) as G extends string
     ? { readonly guard: G; readonly target: T; readonly actions: 'evolve' }
@@ -37,23 +37,23 @@ const IDLE = '#session.daemon_idle';
 
 const SUSPENDED = '#session.suspended';
 
-/** A turn is over: its results stand, and nothing but the decision how to go on is left. */
+/** The turn is complete: its results are recorded, and only the decision how to continue is left. */
 const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
 
 const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
 
-/** The calls of a batch that hooks have not refused go to the seam, after whatever wait there was. */
+/** The calls of a batch that hooks have not denied go to the seam, after a wait if there was one. */
 const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
 
 const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
 
-/** The machine. Its initial state is `stopped`: a session without a record has not begun, which is `run: 0`. */
+/** The machine. Its initial state is `stopped`: a session without a record has `run: 0`, which counts as ended. */
 export const turnMachine = turnSetup.createMachine({
   id: 'session',
   initial: 'stopped',
   context: ({ input }) => emptyContext(input.sessionId),
   on: {
-    // What may happen at any time while a run is on. States that go somewhere on one of these say so themselves.
+    // Events that are accepted at any time. A state that one of them leaves declares its own transition for it.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
@@ -146,7 +146,7 @@ export const turnMachine = turnSetup.createMachine({
         opening: {
           on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
         },
-        /** A step that hooks do not let begin may have been the last, and the turn with it. */
+        /** A step that hooks deny can have been the last one; the turn then ends with it. */
         pre_step: {
           tags: ['wait'],
           on: {
@@ -197,12 +197,12 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
-            // ST4: the model has failed, and its step with it; the run may go on.
+            // STEPS-4: the model has failed, and its step with it; the run may continue.
             step_finished: [
               to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
               to(`${CHECK}.iteration_end`, 'step_fails'),
             ],
-            // P1: the same turn's prompt, once more and shorter.
+            // COMPACTION-1: the prompt of the same turn is sent again, shortened.
             context_overflowed: to('pre_compact'),
           },
         },
@@ -229,7 +229,7 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
-            // While the guard was asked first, what was to be asked about may have been cancelled. So in the next two.
+            // The calls to vet can have been cancelled while the guard was consulted. The next two states do the same.
             guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
           },
         },
@@ -247,7 +247,7 @@ export const turnMachine = turnSetup.createMachine({
             guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
           },
         },
-        /** The second pass of pre_tool_dispatch: something was waited for since the first. */
+        /** The second pass of pre_tool_dispatch, after a wait that followed the first pass. */
         dispatching: {
           tags: ['seam'],
           on: {
@@ -265,7 +265,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'goes_on_without'), to(AWAIT)],
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
-            // Something was waited for, so the seam comes once more before the call begins.
+            // The consult was a wait, so the seam is passed again before the call starts.
             consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
             hooks_changed: [to('dispatching', 'frees_hand_off'), evolves],
           },
@@ -302,7 +302,7 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.closing`, 'skips_batch'),
               to(`${EXECUTE}.post_tool_dispatch`, 'skips_rest'),
               to(`${EXECUTE}.running`, 'skips'),
-              // The seam may have waited for a verdict, and people have decided meanwhile.
+              // The seam can have waited for a verdict, and approvals can have been decided meanwhile.
               to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
               to(`${EXECUTE}.running`, 'nothing_is_parked'),
               to('parked'),
@@ -330,7 +330,7 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         post_step: { tags: ['wait'], on: { consult_ended: to('closing') } },
-        /** Predicates are asked before the last seam of a plain answer, and after that of a batch. */
+        /** Predicates are evaluated before the last seam of a plain answer, and after the last seam of a batch. */
         stop_check: {
           tags: ['wait'],
           on: { stop_predicates_answered: [to('iteration_end', 'was_plain_answer'), to('closing')] },
@@ -356,12 +356,12 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             message_injected: [
-              // What the runtime says of a wait that is over comes before the follow-up that is taken.
+              // A notice of the runtime about a finished wait precedes the follow-up.
               { guard: 'is_said_directly', actions: 'evolve' },
               { guard: 'takes_more_followups', actions: 'evolve' },
               to(STREAM),
             ],
-            // It was waited for, and more may have come in meanwhile.
+            // The verdict was a wait, and more messages can have arrived meanwhile.
             guard_ended: to('resuming'),
           },
         },
@@ -374,7 +374,7 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            // Whether a turn takes up what came is not known before its verdict is.
+            // A guarded message can start a turn only after its verdict.
             { guard: 'is_daemon_and_judged_and_hooked', target: `${IDLE}.session_idle` },
             { guard: 'is_daemon_and_judged', target: IDLE },
             { guard: 'is_judged', target: DOWN },
@@ -395,7 +395,7 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        // What has come while hooks were asked is taken up without a wait; nothing can have come where there are none.
+        // Messages that arrived while hooks were consulted are processed without a wait. Without hooks, none can arrive.
         daemon_idle_pre: {
           tags: ['seam'],
           on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
@@ -438,7 +438,7 @@ export const turnMachine = turnSetup.createMachine({
     tearing_down: {
       initial: 'unwinding',
       on: {
-        // It is on its way down already: what else fails, or who else cancels, is noted and changes nothing of the way.
+        // The run is already ending: further failures and cancels are recorded, and change no state.
         control_outcome: evolves,
         run_failed: evolves,
       },
@@ -452,7 +452,7 @@ export const turnMachine = turnSetup.createMachine({
           on: { turn_end: evolves, agent_start: evolves },
           always: { guard: 'turn_is_closed', target: 'file_edited' },
         },
-        /** Of a turn that came to no boundary of its own. */
+        /** File edits of a turn that reached no boundary of its own. */
         file_edited: {
           tags: ['wait'],
           on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('loop_exit')] },

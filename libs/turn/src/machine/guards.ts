@@ -1,6 +1,6 @@
 /**
- * The guards of the turn machine: every question that its transitions ask, by name. They see the context before the event
- * (T5), and put together what `queries` and the parts answer.
+ * The guards of the turn machine, by name. They read the context before the event (TURN-5), and combine the predicates of
+ * the slices.
  */
 
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
@@ -58,7 +58,7 @@ const skipsRest = ({ context, event }: Args) =>
 
 const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, callOf(event) ?? null);
 
-// A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
+// A decision lets calls start: the call that it allows, or the calls that a sequential batch deferred behind it.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || nextToStart(context, callOf(event)) !== undefined;
 
@@ -67,7 +67,8 @@ const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step
 
 const suspends = control('suspend', 'suspending');
 
-// A message keeps a session from parking itself, as it keeps one from terminating; a person who suspends it means it.
+// A delivered message prevents that a session suspends itself, as it prevents termination. It does not prevent a suspend
+// command.
 const parks = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 
@@ -85,7 +86,7 @@ const hasWork = (args: Args) =>
 
 const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !steeringAwaitsVerdict(context);
 
-/** What transitions may ask, by name, and the one thing that they do. */
+/** The types of the machine, the guards that its transitions name, and their one action. */
 export const turnSetup = setup({
   types: {
     context: {} as SessionContext,
@@ -128,7 +129,7 @@ export const turnSetup = setup({
     skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
     batch_has_ended: ({ context }: Args) => allEndedBut(context, null),
     has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
-    // Only the end of its own question settles a call here; the end of its vetting leaves it to be asked about.
+    // Only the end of its own permission consult settles a call here. After its vetting, the consult is still due.
     has_calls_to_ask: ({ context, event }: Args) =>
       nextToAsk(
         context,
@@ -138,7 +139,7 @@ export const turnSetup = setup({
     lets_hand_off: ({ context, event }: Args) =>
       (event as On<'consult_ended'>).point === 'OnHandoffEmitted' &&
       callRow(context, callOf(event) ?? '')?.status !== 'ended',
-    // Nobody is left to ask about a hand-off that was told in an earlier record.
+    // No hook is left to consult about a hand-off that an earlier record emitted.
     frees_hand_off: ({ context, event }: Args) => {
       const row = nextToStart(context);
       const { table } = event as On<'hooks_changed'>;
@@ -157,18 +158,18 @@ export const turnSetup = setup({
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => goesOn(args) && isCapped(args.context),
     goes_on: goesOn,
-    // A daemon that has answered within the cap, and for which nothing waits, has done its job and idles.
+    // A daemon that has answered within the cap, and has no queued messages, becomes idle.
     is_capped: (args: Args) =>
       isCapped(args.context) && (args.context.pinned?.daemon !== true || goesOn(args) || anythingWaits(args.context)),
     suspend_asked: ({ context }: Args) => parks(context),
-    // Nobody asked for what a failed step waits for, so nobody can be told no.
+    // No client requested the suspension of a failed step, so hooks cannot deny it.
     suspend_asked_and_hooked: ({ context }: Args) =>
       parks(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
     hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
     step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
     step_fails_and_hooked: ({ context, event }: Args) =>
       (event as On<'step_finished'>).status === 'failed' && isHooked(context, 'post_turn'),
-    // Of a fork that is somebody else by now, no step was begun.
+    // A fork with another persona has started no step.
     turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
     completes_step_and_hooked: ({ context, event }: Args) =>
       isComplete(context, checkpoint(event).delivered) &&
@@ -180,7 +181,7 @@ export const turnSetup = setup({
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // A message that waits for hooks does not wake the session; their verdict does.
+    // A message that waits for the verdict of hooks does not wake the session; the verdict does.
     wakes: ({ context, event }: Args) =>
       (!('mode' in event) || event.mode !== 'audit_only') &&
       (event.type === 'reminder_injected' ? event.direct === undefined : !isGuarded(context)),
@@ -189,7 +190,7 @@ export const turnSetup = setup({
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && injection?.mode !== 'audit_only';
     },
-    // No hook is left to accept the waiting messages.
+    // No hook is left to accept the queued messages.
     opens_the_door: ({ context, event }: Args) =>
       steeringAwaitsVerdict(context) && !isGuarded({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',

@@ -1,14 +1,17 @@
 /** The state of a session: its state in the chart, and its context. */
 import type { SessionContext } from '../core/context.ts';
 
-/** What the pure functions read of a snapshot of the machine. */
+/** The part of a machine snapshot that the pure functions read. */
 export interface MachineState {
   /** XState's state value: the name of a state, or the name of a parent with the name of its child. */
   readonly value: string | { readonly [parent: string]: unknown };
   readonly context: SessionContext;
 }
 
-/** The name of the state that a session is in: `stopped`, or `parent.child`. */
+/**
+ * The name of the state that a session is in: `stopped`, or `parent.child`.
+ * @throws Error if the value names no state.
+ */
 export function leafOf({ value }: Pick<MachineState, 'value'>): string {
   if (typeof value === 'string') return value;
   for (const parent in value) return `${parent}.${value[parent]}`;
@@ -22,7 +25,7 @@ export function topStateOf(state: Pick<MachineState, 'value'>): string {
   return dot < 0 ? leaf : leaf.slice(0, dot);
 }
 
-/** Whether the session's run has ended (or none has begun). */
+/** Whether the session's run has ended, or none has started. */
 export function isEnded(state: Pick<MachineState, 'value'>): boolean {
   const top = topStateOf(state);
   return top === 'stopped' || top === 'failed';

@@ -1,16 +1,16 @@
 /**
- * The versions of the turn machine's meaning, and what becomes of journals that an earlier one has made.
+ * The versions of the turn machine, and how this release treats journals of other versions.
  *
- * V1  MACHINE_VERSION rises with a release whose machine would make another record of an input that the one before it has
- *     recorded, or fold its events to another state.
- * V2  An earlier version stays among those that are replayed only if every journal of it comes out the same. The golden
- *     traces of its releases hold that; one that they refute is taken out.
- * V3  A journal of any other version is refused by replay and fork as `machine_version_unknown`. Sessions of it go on as
- *     long as their events fold to the states that their records name; where they do not, a host refuses them by that code.
+ * VERSION-1  A release raises MACHINE_VERSION if its machine would make another record of an input that the previous
+ *            machine has recorded, or would fold its events to another state.
+ * VERSION-2  REPLAYED_VERSIONS keeps an earlier version only if every journal of it is computed to the same bytes. The
+ *            golden traces of its releases test that.
+ * VERSION-3  Replay and fork reject a journal of any other version with `machine_version_unknown`. Its sessions continue
+ *            as long as their events fold to the states that their records name; otherwise a host rejects them.
  */
 
 /** The version of this release's machine. */
 export const MACHINE_VERSION = 3;
 
-/** The versions of which this machine computes journals again, byte for byte. */
+/** The versions whose journals this machine computes again, byte for byte. */
 export const REPLAYED_VERSIONS: ReadonlySet<number> = new Set([MACHINE_VERSION]);

@@ -1,9 +1,5 @@
+import { type SessionRef, sessionKey } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
-
-interface Ref {
-  readonly tenant: string;
-  readonly sessionId: string;
-}
 
 /**
  * Machines of sessions at places in the middle of their journals, so that an inspector of a long session continues from
@@ -21,33 +17,29 @@ export class KeptFolds {
   }
 
   /** A fold from which record `from` can be reached; null where none is kept. */
-  before(ref: Ref, from: number): InspectedFold | null {
-    const fold = this.#folds.get(key(ref));
+  before(ref: SessionRef, from: number): InspectedFold | null {
+    const fold = this.#folds.get(sessionKey(ref));
     if (fold === undefined || fold.n >= from) return null;
     this.#put(ref, fold);
     return fold;
   }
 
   /** Keeps a fold, where none of a later record is kept. */
-  keep(ref: Ref, fold: InspectedFold): void {
-    const known = this.#folds.get(key(ref));
+  keep(ref: SessionRef, fold: InspectedFold): void {
+    const known = this.#folds.get(sessionKey(ref));
     if (fold.n > (known?.n ?? 0)) this.#put(ref, fold);
   }
 
   /** Keeps nothing of a session whose journal does not go on as it was folded. */
-  forget(ref: Ref): void {
-    this.#folds.delete(key(ref));
+  forget(ref: SessionRef): void {
+    this.#folds.delete(sessionKey(ref));
   }
 
-  #put(ref: Ref, fold: InspectedFold): void {
-    this.#folds.delete(key(ref));
-    this.#folds.set(key(ref), fold);
+  #put(ref: SessionRef, fold: InspectedFold): void {
+    this.#folds.delete(sessionKey(ref));
+    this.#folds.set(sessionKey(ref), fold);
     if (this.#folds.size <= this.#most) return;
     const [oldest] = this.#folds.keys();
     if (oldest !== undefined) this.#folds.delete(oldest);
   }
-}
-
-function key({ tenant, sessionId }: Ref): string {
-  return `${tenant}/${sessionId}`;
 }

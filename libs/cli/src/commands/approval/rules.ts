@@ -1,5 +1,5 @@
 /** `cox approval rules`. */
-import { connectNats, keepRememberedRule, listRememberedRules } from '@coxswain/adapter-nats';
+import { connectNats, keepRememberedRule, listRememberedRules, withConnection } from '@coxswain/adapter-nats';
 import { CommandRejectedError, printable } from '@coxswain/client';
 import {
   bindingProblem,
@@ -77,13 +77,10 @@ async function rulesOfSession(bus: OpenBus, context: SessionContext): Promise<Li
   return [...known.map(listed), ...others.filter(({ problem }) => problem !== null)];
 }
 
-async function storedRules(bus: OpenBus, persona: string): Promise<readonly StoredRule[]> {
-  const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
-  try {
-    return await listRememberedRules(nc, bus.client.tenant, persona);
-  } finally {
-    await nc.close();
-  }
+function storedRules(bus: OpenBus, persona: string): Promise<readonly StoredRule[]> {
+  return withConnection({ ...reachedAt(bus), name: 'cox' }, (nc) =>
+    listRememberedRules(nc, bus.client.tenant, persona),
+  );
 }
 
 async function ofPersona(

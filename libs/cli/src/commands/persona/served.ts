@@ -1,10 +1,10 @@
 /** `cox persona list --served`, `pause`, `resume` and `remove`: the personas on a bus. */
 import {
-  connectNats,
   listServedPersonas,
   pausePersona,
   removeServedPersona,
   resumePersona,
+  withConnection,
 } from '@coxswain/adapter-nats';
 import { type ErrorCode, ID_PATTERN } from '@coxswain/protocol';
 import { type Connection, listCommand } from '../../instance/announced.ts';
@@ -69,14 +69,11 @@ function change(
   if (!ID_PATTERN.test(name))
     throw usageError(`cox ${invocation.command} needs the name of a persona: 1 to 64 characters of A-Z a-z 0-9 _ -`);
   return withBusOnce(invocation, false, async (bus) => {
-    const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
-    try {
-      const { type, text } = await apply(nc, bus.client, name);
-      standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify({ type, name })}\n` : `${text}\n`);
-      return EXIT.ok;
-    } finally {
-      await nc.close();
-    }
+    const { type, text } = await withConnection({ ...reachedAt(bus), name: 'cox' }, (nc) =>
+      apply(nc, bus.client, name),
+    );
+    standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify({ type, name })}\n` : `${text}\n`);
+    return EXIT.ok;
   });
 }
 

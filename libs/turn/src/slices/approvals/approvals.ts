@@ -1,9 +1,10 @@
 /**
- * Calls that wait for a person: what goes on beside the wait, and how it ends without one.
+ * Calls that wait for a human approval: the timer and the notification of the wait, and its end without a person.
  *
- * A1  A wait costs nothing: beside it stands a timer where it expires, and an effect until somebody outside was told of it.
- * A2  The first decision wins, whoever makes it: a person, a hook that was told of it, or time.
- * A3  Nobody is told of a wait twice in one life of it, and nothing waits for the telling.
+ * APPROVAL-1  A wait uses no resources of a host: its expiry is a timer, and its notification an effect until it is
+ *     sent.
+ * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry.
+ * APPROVAL-3  A wait is notified once, and nothing waits for the notification.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
@@ -13,15 +14,16 @@ import { because, by, controlOutcome, type Decision, events, late, reject, why }
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, endedUnknown } from '../calls/results.ts';
-import type { CallDecision, CallRow } from '../calls/state.ts';
-import { callRow, setCall } from '../calls/table.ts';
+import { parked, released, type Wait, waitDropped } from '../calls/rungs.ts';
+import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
+import { callRow, changeCall } from '../calls/table.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruptWaits } from '../injections/waiting.ts';
 import { rememberedBy } from './remembered.ts';
 
 type Asked = EventOf<'approval_requested'>;
 
-/** What a run asks for beside each question. */
+/** The settings of the run for each approval request. */
 export function asksFor({ pinned }: SessionContext): Pick<Asked, 'expire_after_ms' | 'notifies'> {
   const after = pinned?.permissions.expire_after_ms;
   return {
@@ -30,28 +32,26 @@ export function asksFor({ pinned }: SessionContext): Pick<Asked, 'expire_after_m
   };
 }
 
-/** How many effects a question asks for (E2): first the timer of its end, then the notice. */
+/** The number of effects of an approval request (EFFECT-1): first the timer of its expiry, then the notification. */
 export function waitCount({ expire_after_ms, notifies }: Asked): number {
   return Number(expire_after_ms !== undefined) + Number(notifies === true);
 }
 
-/** What stands in the row of a call that begins to wait. */
-export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Partial<CallRow> {
+/** The members of a row whose call starts to wait. */
+export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Wait {
   const { epoch } = context;
   const index = nextIndex(context, event);
   const after_ms = event.expire_after_ms;
   const expires = after_ms !== undefined;
   return {
+    requested_by: event.requested_by,
     asked_at_ms: event.at_ms,
     ...(expires ? { expiry: { id: `${event.n}-${index}`, epoch, after_ms, due_at_ms: event.at_ms + after_ms } } : {}),
     ...(event.notifies ? { notice: { id: `${event.n}-${index + Number(expires)}`, epoch } } : {}),
   };
 }
 
-/** What a row loses when its call waits no more. */
-const WAITS_NO_MORE: Partial<CallRow> = { expiry: undefined, notice: undefined };
-
-/** The decision that an event states, as its row keeps it. Expired is as good as refused. */
+/** The decision in an event, for the call's row. Expiry counts as a denial. */
 function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided'>): CallDecision {
   return {
     decision: decision === 'allow' ? 'allow' : 'deny',
@@ -62,7 +62,7 @@ function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided
   };
 }
 
-/** The timers of the waits that end by themselves. A run that is unwinding ends them itself. */
+/** The timers of waits that expire. A run in teardown ends its waits itself. */
 export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerEffect[] {
   if (aborting) return NO_TIMERS;
   return calls.flatMap(({ status, expiry }) =>
@@ -83,7 +83,7 @@ export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerE
 
 const NO_TIMERS: readonly TimerEffect[] = [];
 
-/** The notices that have not been given yet. */
+/** The notifications that were not sent so far. */
 export function noticesOf({ calls, aborting }: SessionContext): readonly Effect[] {
   if (aborting) return NO_TIMERS;
   return calls.flatMap(({ status, notice, call_id }) =>
@@ -91,13 +91,13 @@ export function noticesOf({ calls, aborting }: SessionContext): readonly Effect[
   );
 }
 
-/** What the end of a wait's time causes, beside its timer. */
+/** The events of an expired approval, in addition to its timer. */
 export function approvalExpired({ calls }: SessionContext, timerId: string): SessionEvent[] {
   const row = calls.find(({ expiry, status }) => status === 'parked' && expiry?.id === timerId);
   return row ? [{ type: 'approval_decided', call_id: row.call_id, decision: 'expired' }] : [];
 }
 
-/** The end of a call that was refused by nobody in person: in time's stead, or in that of a hook that was told of the question. */
+/** The end of a call that was denied by expiry, or by a hook that was notified of the approval. */
 export function refusedUnasked(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
   if (row.in_doubt) return endedUnknown(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
   if (expired)
@@ -109,12 +109,12 @@ export function refusedUnasked(row: CallRow, { hook, reason, expired }: CallDeci
   );
 }
 
-/** What everybody is told of an approval that has expired. */
+/** The message of an expired approval, for people and the model. */
 const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
- * What hooks cause that were told of a question: the first that refuses has decided, if nobody was quicker. One that
- * fails refuses nothing, as a person is asked in any case.
+ * The events of hooks that were notified of an approval: the first one that refuses decides, unless a decision was made
+ * before. A failed hook refuses nothing, because a person is asked in any case.
  */
 export function refusedWhileAsking(
   context: SessionContext,
@@ -134,26 +134,29 @@ export function refusedWhileAsking(
   return [];
 }
 
-/** A question in a copy: its time begins anew, as the time since the last copied record is nobody's. */
-export function parkedAfterCopy(row: CallRow, atMs: number): CallRow {
+/**
+ * The row of a pending approval in a copy: its time starts again, because the time since the last copied record does
+ * not count.
+ */
+export function parkedAfterCopy(row: CallAt<'parked'>, atMs: number): CallRow {
   return row.expiry ? { ...row, expiry: { ...row.expiry, due_at_ms: atMs + row.expiry.after_ms } } : row;
 }
 
-/** What asks for a person about such a call. */
+/** The `requested_by` of an approval for a call with an unknown outcome. */
 export const UNKNOWN_OUTCOME = 'unknown_outcome';
 
-/** The question. */
+/** The question of such an approval. */
 export const UNKNOWN_QUESTION =
   'The outcome of this tool call is unknown: the host or process that ran it stopped responding. ' +
   'Allow to re-run it. Deny to report the unknown outcome to the model.';
 
-/** Whether a person is to be asked about a call that came back as interrupted. An interrupt that waits answers for them. */
+/** Whether a person must decide about a call that returned as interrupted. A queued interrupt counts as a denial. */
 export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
   const stopped = context.aborting || row.cancel || row.preempted;
   return context.pinned?.asks_unknown === true && !stopped && !interruptWaits(context);
 }
 
-/** Parks a call with the question. */
+/** Parks a call with this question. */
 export function askAboutUnknown(context: SessionContext, { call_id, tool, args }: CallRow): SessionEvent {
   return {
     type: 'approval_requested',
@@ -167,9 +170,9 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
 }
 
 /**
- * A person's decision on a parked call, with what is remembered of it.
- * @param args the arguments as the approver has edited them, where that is so.
- * @param atMs when the record is made, milliseconds since 1970.
+ * Applies a person's decision to a parked call, with the rule to remember.
+ * @param args the arguments as edited by the approver, if edited.
+ * @param atMs the time of the record, milliseconds since 1970.
  */
 export function settleApproval(
   context: SessionContext,
@@ -198,7 +201,7 @@ export function settleApproval(
   return events(...remembered, decided, outcome);
 }
 
-/** The rejection of a decision that came after another one. */
+/** Rejects a decision after an earlier one. */
 export function alreadyDecided(
   input: Command<'approve'>,
   { decision, actor, hook, expired }: CallDecision,
@@ -208,50 +211,31 @@ export function alreadyDecided(
   return reject(input, 'already_decided', message, { field: 'call_id', detail: { by: who, decision } });
 }
 
-/** Decides what became of a notice. */
+/** Decides the outcome of a notification. */
 export function decideNotice(context: SessionContext, outcome: NoticeOutcome): Decision {
   const { type: _, ...rest } = outcome;
   const row = context.calls.find(({ notice, status }) => status === 'parked' && notice?.id === outcome.effect_id);
   return row ? events({ type: 'approval_notified', call_id: row.call_id, ...rest }) : late(outcome.effect_id);
 }
 
-/** A parked call has its decision, or waits no more. */
+/** A parked call was decided, or no longer waits. */
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const remembered = event.command_id ? remember(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...setCall(context, event.call_id, { status: 'proposed', ...WAITS_NO_MORE }), ...remembered };
+    return { ...changeCall(context, event.call_id, waitDropped), ...remembered };
   }
-  return {
-    ...setCall(context, event.call_id, {
-      status: event.decision === 'allow' ? 'allowed' : 'proposed',
-      ...WAITS_NO_MORE,
-      decided: decisionIn(event),
-      ...(event.args ? { args: event.args } : {}),
-    }),
-    ...remembered,
-  };
+  const decision = decisionIn(event);
+  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...remembered };
 }
 
-/** A call about which a person is asked after a crash: whatever was decided of it before was about its first sending. */
-export const IN_DOUBT: Partial<CallRow> = {
-  in_doubt: true,
-  decided: undefined,
-  effect_id: undefined,
-  epoch: undefined,
-};
-
-/** A call waits for a person. */
+/** A call waits for a human approval. */
 export function approvalRequested(
   context: SessionContext,
   event: Placed<'approval_requested'>,
 ): Partial<SessionContext> {
+  const wait = waitsOf(context, event);
   return {
-    ...setCall(context, event.call_id, {
-      status: 'parked',
-      requested_by: event.requested_by,
-      ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
-      ...waitsOf(context, event),
-    }),
+    ...changeCall(context, event.call_id, (row) => parked(row, wait)),
     next_effect: nextIndex(context, event) + waitCount(event),
   };
 }

@@ -1,13 +1,14 @@
 /**
- * Edited calls: a person allows a parked call with other arguments. The edited call passes the guards that can refuse the
- * model's own call: rules that deny (the persona's, the start's, those of sessions above, remembered ones) and `PreToolUse`
- * hooks. The host has validated the arguments against the tool's schema before.
+ * Edited calls: a person allows a parked call with other arguments. The edited call must pass the guards that can
+ * refuse the model's own call: rules that deny (of the persona, the start, ancestor sessions, remembered ones) and
+ * `PreToolUse` hooks. The host has validated the arguments against the tool's schema.
  *
- * X1  An edit is not a decision. While hooks are asked the call stays parked, and the first decision wins (A2).
- * X2  The record of the hooks' answers holds the decision, or the rejection of the edit. After a rejection the call is
- *     still parked, and people may decide again.
- * X3  What a person has approved is what runs. A hook that would rewrite the edited arguments refuses them.
- * X4  A wait that ends in another way rejects the edit in the same record.
+ * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
+ *     (APPROVAL-2).
+ * EDIT-2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection the
+ *     call is still parked, and people may decide again.
+ * EDIT-3  The approved arguments are the ones that run. A hook that would rewrite them refuses the edit instead.
+ * EDIT-4  If the wait ends otherwise, the edit is rejected in the same record.
  */
 
 import {
@@ -39,7 +40,7 @@ import {
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { rulingOn } from '../calls/gate.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
-import { callRow, setCall, toolPayload } from '../calls/table.ts';
+import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
 import { isAsking } from '../hooks/consult.ts';
 import { hooksFor, payloadHead } from '../hooks/registrations.ts';
 import type { OpenConsult } from '../hooks/state.ts';
@@ -47,7 +48,7 @@ import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
 import { rememberedBy } from './remembered.ts';
 
-/** Decides `approve`, in a record that is made at `atMs`. */
+/** Decides `approve`, in a record made at `atMs`. */
 export function decideApproval(state: MachineState, input: Command<'approve'>, atMs: number): Decision {
   const { context } = state;
   const callId = input.body.call_id;
@@ -67,7 +68,7 @@ export function decideApproval(state: MachineState, input: Command<'approve'>, a
 
 const POINT = 'PreToolUse';
 
-/** An open consult about an edited call. */
+/** An open consult of hooks about an edited call. */
 export type EditConsult = OpenConsult & { readonly call_id: string; readonly command_id: string };
 
 /** Whether a consult is about an edited call. */
@@ -76,15 +77,15 @@ export function isOfEdit(consult: OpenConsult): consult is EditConsult {
 }
 
 /**
- * The arguments of an `approve` that differ from those of the call.
- * @returns undefined where the approver has left the call as it is.
+ * The arguments of an `approve` if they differ from those of the call.
+ * @returns undefined if the approver did not edit the call.
  */
 function editedArgs({ body }: Command<'approve'>, row: CallRow): JsonObject | undefined {
   const { args } = body;
   return args === undefined || canonicalJson(args) === canonicalJson(row.args) ? undefined : args;
 }
 
-/** Decides an `approve` that edits a parked call, in a record that is made at `atMs`. */
+/** Decides an `approve` with an edit of a parked call, in a record made at `atMs`. */
 export function decideEdit(
   context: SessionContext,
   input: Command<'approve'>,
@@ -121,7 +122,10 @@ export function decideEdit(
   });
 }
 
-/** The bound on the arguments of a batch holds for edited ones too: they stand in the context, and so in snapshots. */
+/**
+ * The bound on the arguments of a batch also applies to edited ones, because the context and its snapshots contain
+ * them.
+ */
 function tooLarge(
   { calls }: SessionContext,
   input: Command<'approve'>,
@@ -151,9 +155,9 @@ function denyEdit(
 }
 
 /**
- * The next registration that is asked about an edited call; or the rejection of an edit whose hooks have gone while it waited
- * for another consult; or null.
- * @param effectId the id that the next effect of the record gets.
+ * The next registration that checks an edited call; or the rejection of an edit whose hooks were removed while it
+ * waited for another consult; or null.
+ * @param effectId the id of the record's next effect.
  */
 export function consultEdit(context: SessionContext, effectId: string): SessionEvent | null {
   const { consult } = context;
@@ -187,13 +191,13 @@ function payloadOf(context: SessionContext, row: CallRow, args: JsonObject): Jso
   return { ...payloadHead(context, POINT), tool: toolPayload({ ...row, args }) };
 }
 
-/** Whether a consult asks about an edit that waits no more: its answers change nothing. */
+/** Whether a consult is about an edit whose wait has ended: its answers change nothing. */
 export function isEditSettled(context: SessionContext, consult: OpenConsult): boolean {
   return isOfEdit(consult) && callRow(context, consult.call_id)?.edit?.command_id !== consult.command_id;
 }
 
 /**
- * What the answers of the hooks cause.
+ * The events of the hooks' answers.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(
@@ -230,7 +234,7 @@ export function decideEditChecked(
   return [...vetoed, ...(said.kind === 'ignored' ? [] : said.events), checked];
 }
 
-/** The `approve` that proposed an edit, as far as a decision on it needs it. */
+/** The `approve` that proposed an edit, with the members that a decision needs. */
 function commandOf(
   { call_id }: CallRow,
   { command_id, args, actor, reason, remember }: ProposedEdit,
@@ -270,8 +274,8 @@ function refusalIn(
 const REWRITES = 'it would change the approved arguments';
 
 /**
- * The rejection of an edit whose call waits no more (X4), and after it the outcome of its command; or null.
- * In two events, as for every rejected control.
+ * The rejection of an edit whose wait has ended (EDIT-4), then the outcome of its command; or null. These are two
+ * events, as for every rejected control.
  */
 export function overruledEdit({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));
@@ -288,15 +292,17 @@ function rejectionOf({ command_id }: ProposedEdit, code: 'edit_pending' | 'not_p
   return rejected({ command_id, verb: 'approve' }, code, message, { field });
 }
 
-/** The table once an edit was proposed. */
+/** The call table after an edit was proposed. */
 export function editProposed(
   context: SessionContext,
   { call_id, command_id, args, actor, reason, remember }: EventOf<'edited_call_proposed'>,
 ): Pick<SessionContext, 'calls'> {
-  return setCall(context, call_id, { edit: { command_id, args, actor, reason, remember } });
+  return noteOnCall(context, call_id, { edit: { command_id, args, actor, reason, remember } });
 }
 
-/** The table once the command of an edit was rejected, or its outcome was said: with the second the edit is gone. */
+/**
+ * The call table after the command of an edit was rejected, or after its outcome: the second event removes the edit.
+ */
 export function editAnswered(
   context: SessionContext,
   event: EventOf<'command_rejected'> | EventOf<'control_outcome'>,
@@ -304,5 +310,5 @@ export function editAnswered(
   const row = context.calls.find(({ edit }) => edit?.command_id === event.command_id);
   if (!row?.edit) return {};
   const edit = event.type === 'command_rejected' ? { ...row.edit, rejected: event.code as ErrorCode } : undefined;
-  return setCall(context, row.call_id, { edit });
+  return noteOnCall(context, row.call_id, { edit });
 }

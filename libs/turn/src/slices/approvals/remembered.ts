@@ -1,4 +1,6 @@
-/** Rules that people have had remembered: how they come, what they answer, and how they go. */
+/**
+ * Remembered rules: their creation, the calls that they decide, and their revocation.
+ */
 import {
   BOUNDS,
   bindingProblem,
@@ -20,15 +22,15 @@ import type { KnownRule } from './state.ts';
 
 const NONE: readonly RememberedRule[] = [];
 
-/** What the rules of the run are bound to (M4); null where its journal does not say. */
+/** The binding of the run's rules (REMEMBER-4); null if its journal does not contain it. */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
   return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
 }
 
 /**
- * The rules that hold: those of this session, and those that its persona had when the run began. Without those that were
- * revoked in this session, and those that are bound to another persona or root.
+ * The applicable rules: those of this session, and those of its persona at the start of the run. Without revoked ones,
+ * and without those bound to another persona or root.
  */
 function rulesIn(context: SessionContext): readonly RememberedRule[] {
   const { remembered, persona_rules } = context;
@@ -41,13 +43,13 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
-// As with rulings by rules: asked again and again of the same rows and the same lists.
+// A cache like that of rulings by rules: the same rows and lists are evaluated many times.
 const rulings = new WeakMap<
   CallRow,
   { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }
 >();
 
-/** What was decided in advance of a call about which a person would be asked; null where nothing was. */
+/** The remembered decision about a call that needs an approval; null without one. */
 export function rememberedRuling(context: SessionContext, row: CallRow): Ruling | null {
   const { remembered: own, persona_rules: persona, pinned } = context;
   if (own.length + persona.length === 0) return null;
@@ -60,9 +62,9 @@ export function rememberedRuling(context: SessionContext, row: CallRow): Ruling 
 }
 
 /**
- * What an `approve` with `remember` causes beside its decision.
- * @param args as they were decided: edited ones, where the approver has edited them.
- * @returns the event, nothing where nothing is to be remembered, or the rejection.
+ * The events of `remember` in an `approve`, in addition to its decision.
+ * @param args the decided arguments, edited or not.
+ * @returns the event, nothing without `remember`, or the rejection.
  */
 export function rememberedBy(
   context: SessionContext,
@@ -113,7 +115,7 @@ export function rememberedBy(
   return [{ type: 'permission_remembered', call_id: row.call_id, rule }];
 }
 
-/** Decides a `revoke` of a remembered rule; null where its target is none. */
+/** Decides a `revoke` of a remembered rule; null if its target is not a remembered rule. */
 export function decideForget(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
   const target = input.body.command_id;
   const rule = context.remembered.find(({ id }) => id === target);
@@ -140,13 +142,13 @@ export function rulesAfter(
     const { rule_id, actor, at } = event;
     return rules.map((rule) => (rule.id === rule_id ? { ...rule, revoked: { actor, at } } : rule));
   }
-  // Of those that are gone the newest are known, for whoever revokes them again.
+  // The newest revoked rules are kept, to detect a repeated revocation.
   const gone = rules.length - 2 * BOUNDS.rememberedRulesMax + 1;
   const oldest = gone > 0 ? rules.find(({ revoked }) => revoked) : undefined;
   return [...rules.filter((rule) => rule !== oldest), event.rule];
 }
 
-/** What a run that begins has to say of its persona's rules. */
+/** The event with a persona's rules at the start of a run, if they have changed. */
 export function personaRulesChanged(
   { persona_rules }: SessionContext,
   rules: readonly RememberedRule[] = NONE,

@@ -1,16 +1,18 @@
-/** Rules that people had a session remember. */
+/**
+ * Remembered rules of a session.
+ */
 import type { Actor, RememberedRule } from '@coxswain/protocol';
 
-/** A rule that people have had this session remember, or have revoked again. */
+/** A rule that this session remembers, or that was revoked. */
 export interface KnownRule extends RememberedRule {
   readonly revoked?: { readonly actor?: Actor | undefined; readonly at: string } | undefined;
 }
 
-/** The members of the context that belong to approvals. Parked calls are in the call table. */
+/** The members of the context for approvals. Parked calls are in the call table. */
 export interface ApprovalsState {
-  /** Rules that were remembered in this session, oldest first. */
+  /** Rules created in this session, oldest first. */
   readonly remembered: readonly KnownRule[];
-  /** Rules that the persona had when the run began. */
+  /** Rules of the persona at the start of the run. */
   readonly persona_rules: readonly RememberedRule[];
 }
 

@@ -1,10 +1,10 @@
 /**
- * Budgets of a run: what it has used of them, when it must say so, and when it must end.
+ * Budgets of a run: usage, thresholds, and the end of the run.
  *
- * B1  A budget counts from the start of a run; in a daemon, from the last time that it idled, as turns do.
- * B2  Time stands still while a session is suspended or idle: nobody works, and nobody is kept waiting by it.
- * B3  All sums are whole numbers: tokens, nano-USD, milliseconds.
- * B4  Each threshold of a budget is told once. At 100 percent the run ends with what it has.
+ * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling, like turns.
+ * BUDGET-2  Time does not count while a session is suspended or idle.
+ * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
+ * BUDGET-4  Each threshold of a budget is reported once. At 100 percent the run ends with its results so far.
  */
 
 import {
@@ -22,7 +22,7 @@ import { passDue } from '../compaction/compaction.ts';
 import { viewAtTurnEnd } from '../compaction/view-account.ts';
 import type { BudgetCount } from './state.ts';
 
-/** The count once an answer has been paid for. */
+/** The count after the usage of an answer. */
 export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
   return {
     tokens: count.tokens + usage.input_tokens + usage.output_tokens,
@@ -30,34 +30,37 @@ export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | nul
     counted_ms: count.counted_ms,
     running_since_ms: count.running_since_ms,
     told: count.told,
-    // An answer that was broken off says nothing of its prompt.
+    // An aborted answer does not report the size of its prompt.
     prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
   };
 }
 
-/** The count with its clock running from now on. */
+/** The count with a running clock. */
 export function startClock(count: BudgetCount, atMs: number): BudgetCount {
   return count.running_since_ms === null ? { ...count, running_since_ms: atMs } : count;
 }
 
-/** The count with its clock stopped. */
+/** The count with a stopped clock. */
 export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
   return { ...count, counted_ms: elapsedMs(count, atMs), running_since_ms: null };
 }
 
-/** How long a run has worked. Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here. */
+/**
+ * The time that a run has worked, in milliseconds. Clocks of hosts differ, so a record may be older than the previous
+ * one; this time never decreases.
+ */
 export function elapsedMs(count: BudgetCount, atMs: number): number {
   return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));
 }
 
-/** One budget of a run: its limit and what is used of it, in whole units. */
+/** One budget of a run: its limit and its usage, in integers. */
 export interface BudgetState {
   readonly budget: Budget;
   readonly used: number;
   readonly limit: number;
 }
 
-/** The budgets that a run has, as of its newest record. */
+/** The budgets of a run, as of its newest record. */
 export function budgetsOf(context: SessionContext): readonly BudgetState[] {
   if (!context.pinned?.budgets) return NONE;
   return BUDGETS.flatMap((budget) => {
@@ -69,7 +72,7 @@ export function budgetsOf(context: SessionContext): readonly BudgetState[] {
 
 const NONE: readonly BudgetState[] = [];
 
-/** What is left of a budget; null where the run has none. */
+/** The rest of a budget; null if the run does not have this budget. */
 export function leftOf(context: SessionContext, budget: Budget): number | null {
   const state = budgetsOf(context).find((one) => one.budget === budget);
   return state ? state.limit - state.used : null;
@@ -80,15 +83,15 @@ function usedOf(count: BudgetCount, budget: Budget, atMs: number): number {
   return budget === 'tokens' ? count.tokens : count.nano_usd;
 }
 
-/** A limit, and what the run had used already when it began to count. */
+/** A limit, and the usage of the run when it started to count. */
 interface Bound {
   readonly limit: number;
   readonly since: number;
 }
 
 /**
- * The limit that ends the run first: the persona's, which counts since it took over, or what the start allows the whole
- * run. Both count the same, so that the one of which less is left stays the one.
+ * The limit that ends the run first: the persona's, which counts from its hand-off, or that of the start for the whole
+ * run. Both count the same usage, so the smaller rest stays the smaller one.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
@@ -108,7 +111,7 @@ const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time
 
 const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
 
-/** What has been told of budgets whose limit is the same once another persona has the run; of the others nothing has. */
+/** The reported thresholds of budgets whose limit is unchanged after a hand-off; none for the others. */
 export function toldAfter(before: SessionContext, after: SessionContext): BudgetCount['told'] {
   const kept = (budget: Budget) => {
     const used = usedOf(before.count, budget, before.at_ms);
@@ -118,7 +121,7 @@ export function toldAfter(before: SessionContext, after: SessionContext): Budget
   return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
 }
 
-/** What is told of: the thresholds of the persona, and those of which hooks want to hear. Ascending, each once. */
+/** The thresholds to report: those of the persona and those of hooks. Ascending, without duplicates. */
 function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   const own = pinned?.budgets?.thresholds ?? [];
   if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;
@@ -128,7 +131,7 @@ function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   return [...new Set([...own, ...hooked])].sort((a, b) => a - b);
 }
 
-/** The next threshold that has been reached and not been told, or null. */
+/** The next threshold that is reached and not reported, or null. */
 export function reachedThreshold(context: SessionContext): SessionEvent | null {
   const thresholds = thresholdsOf(context);
   for (const state of budgetsOf(context)) {
@@ -138,7 +141,7 @@ export function reachedThreshold(context: SessionContext): SessionEvent | null {
   return null;
 }
 
-/** The end of a run whose budget cannot cover what another answer needs at least, or null. */
+/** The end of a run whose budget cannot cover the minimum of another answer, or null. */
 export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
   for (const state of budgetsOf(context)) {
     const needed = neededNext(context, state.budget);
@@ -147,7 +150,7 @@ export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
   return null;
 }
 
-// At its cheapest the next prompt is the last one again, all of it cached.
+// The minimum: the next prompt equals the last one, and all of it is cached.
 function neededNext(context: SessionContext, budget: Budget): number {
   const { pinned } = context;
   if (budget === 'wall_time_ms' || (budget === 'usd' && !pinned?.price)) return 0;
@@ -159,8 +162,8 @@ function neededNext(context: SessionContext, budget: Budget): number {
 }
 
 /**
- * When the running clock reaches the next threshold of the time budget that it has not reached at `atMs`; null where
- * there is none, and while the clock stands still.
+ * The time when the clock reaches the next threshold of the time budget, milliseconds since 1970; null without one, and
+ * while the clock is stopped.
  */
 export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount, atMs: number): number | null {
   const elapsed = elapsedMs(count, atMs);
@@ -171,7 +174,7 @@ export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount,
   return percent === undefined ? null : count.running_since_ms + since + part(limit, percent) - count.counted_ms;
 }
 
-/** `percent` of a limit, rounded up, without leaving the whole numbers that a double holds. */
+/** `percent` of a limit, rounded up, with exact integer arithmetic in doubles. */
 function part(limit: number, percent: number): number {
   const hundredths = Math.floor(limit / 100);
   return hundredths * percent + Math.ceil(((limit % 100) * percent) / 100);
@@ -200,20 +203,20 @@ export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshol
     : `the ${name} cannot cover another model response: ${figures}, at least ${needed} more needed`;
 }
 
-/** A run that is ending tells no more: its end says what it has used. */
+/** A run that is ending reports no thresholds: its end contains the usage. */
 export function budgetTold(context: SessionContext, leaf: string): SessionEvent | null {
   if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
   return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }
 
-/** Without a price nothing is said: 0 would be a claim. */
+/** The cost, if the price is known: 0 would be a claim. */
 export function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
   return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }
 
 /**
- * Input tokens that the next prompt has at least; 0 where that is not known. A transcript only grows, so they are those
- * of the last one: unless a compaction is due, hooks or the persona shape prompts, or a reminder is shown no longer.
+ * Minimum of input tokens of the next prompt; 0 if unknown. A transcript only grows, so it is the size of the last
+ * prompt. Exceptions: a compaction is due, hooks or the persona shorten prompts, or a reminder is no longer shown.
  */
 export function leastNextPrompt(context: SessionContext): number {
   const { count, pinned, hooks, reminders } = context;
@@ -223,7 +226,7 @@ export function leastNextPrompt(context: SessionContext): number {
   return passDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;
 }
 
-// A compaction replaces whole turns, and it is considered when the open one is over.
+// A compaction replaces whole turns, and is considered after the end of the open turn.
 function atTurnEnd(context: SessionContext): SessionContext {
   if (!context.turn_open) return context;
   const keepTurns = context.pinned?.compaction?.keep_turns ?? 0;

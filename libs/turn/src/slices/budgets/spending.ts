@@ -1,4 +1,6 @@
-/** What a run uses up, in the context: tokens, money, and time by its clock. */
+/**
+ * The usage of a run in the context: tokens, money, and time.
+ */
 
 import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -6,7 +8,7 @@ import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import { exhaustion, nextTimeThresholdMs, spend, startClock, stopClock } from './budgets.ts';
 import type { BudgetCount } from './state.ts';
 
-/** What an answer, or a model step, has used. */
+/** Adds the usage of an answer, or of a model step. */
 export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
   return {
     turn_usage: addUsage(context.turn_usage, usage),
@@ -16,7 +18,7 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
   };
 }
 
-/** What a summary's own prompt had says nothing of the session's. */
+/** Adds the usage of a summary. The size of its own prompt does not count for the session's. */
 export function summaryPaid(
   context: SessionContext,
   usage: Usage | undefined,
@@ -38,17 +40,17 @@ function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
   };
 }
 
-/** The run's clock goes on. */
+/** Starts the run's clock. */
 export function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   return watchClock(context, event, startClock(context.count, event.at_ms));
 }
 
-/** The run's clock stands still. */
+/** Stops the run's clock. */
 export function clockStopped(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   return { count: stopClock(context.count, event.at_ms), clock_watch: null };
 }
 
-/** With a time budget a timer says when its next threshold is there: a run that waits makes no records. */
+/** Sets the timer of the next threshold of the time budget: a waiting run makes no records. */
 export function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
   const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
   if (due_at_ms === null) return { count, clock_watch: null };
@@ -56,7 +58,7 @@ export function watchClock(context: SessionContext, event: PlacedEvent, count: B
   return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
 }
 
-/** A threshold was told; the last of them ends the run. */
+/** A threshold was reported; at the last one the run ends. */
 export function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
   const { count } = context;
   const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };

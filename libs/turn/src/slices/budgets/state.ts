@@ -1,4 +1,6 @@
-/** What a run uses up. */
+/**
+ * The usage of a run.
+ */
 
 import type { Budget, Usage } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
@@ -6,21 +8,21 @@ import type { OpenEffect } from '../../core/place.ts';
 /** No tokens. */
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
 
-/** What counts against the budgets of a run. */
+/** The usage that counts against the budgets of a run. */
 export interface BudgetCount {
   readonly tokens: number;
   readonly nano_usd: number;
-  /** Milliseconds before the clock was stopped last. */
+  /** Milliseconds up to the last stop of the clock. */
   readonly counted_ms: number;
-  /** Since when the clock runs; null while it stands still. */
+  /** Start of the running clock, milliseconds since 1970; null while it is stopped. */
   readonly running_since_ms: number | null;
-  /** The highest threshold that was told, by budget. */
+  /** The highest reported threshold of each budget. */
   readonly told: { readonly [budget in Budget]: number };
-  /** Input tokens of the newest answer, which the next one mostly needs too. 0: not known, or its prompt is another. */
+  /** Input tokens of the newest answer: an estimate for the next one. 0: unknown, or the next prompt differs. */
   readonly prompt_tokens: number;
 }
 
-/** Nothing used, and the clock not started. */
+/** No usage, with a stopped clock. */
 export const NOTHING_USED: BudgetCount = {
   tokens: 0,
   nano_usd: 0,
@@ -30,7 +32,7 @@ export const NOTHING_USED: BudgetCount = {
   prompt_tokens: 0,
 };
 
-/** The members of the context that say what is used up. Costs are nano-USD; null where a price was not known. */
+/** The members of the context for usage. Costs are nano-USD; null if a price is unknown. */
 export interface BudgetsState {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;
@@ -43,7 +45,7 @@ export interface BudgetsState {
   readonly clock_watch: (OpenEffect & { readonly due_at_ms: number }) | null;
 }
 
-/** Nothing is used. */
+/** No usage. */
 export const EMPTY_BUDGETS: BudgetsState = {
   turn_usage: NO_USAGE,
   run_usage: NO_USAGE,
@@ -55,14 +57,14 @@ export const EMPTY_BUDGETS: BudgetsState = {
   clock_watch: null,
 };
 
-/** The sums that a run counts anew. */
+/** The sums that restart with a run. */
 export const BUDGETS_AT_RUN_START: Pick<BudgetsState, 'run_usage' | 'run_cost' | 'count'> = {
   run_usage: NO_USAGE,
   run_cost: 0,
   count: NOTHING_USED,
 };
 
-/** The sums that a turn counts anew. */
+/** The sums that restart with a turn. */
 export const BUDGETS_AT_TURN_START: Pick<BudgetsState, 'turn_usage' | 'turn_cost'> = {
   turn_usage: NO_USAGE,
   turn_cost: 0,

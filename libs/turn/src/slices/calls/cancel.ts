@@ -1,4 +1,6 @@
-/** Cancelled calls: who cancelled them, their results, and the outcome that the sender of the cancel gets. */
+/**
+ * Cancelled calls: the canceller, the result of the call, and the outcome for the sender of the cancel.
+ */
 import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
@@ -8,21 +10,21 @@ import { isEnded, type MachineState } from '../../machine/state.ts';
 import { hooksFor } from '../hooks/registrations.ts';
 import { PREEMPTED } from '../injections/preempt.ts';
 import { buildCallEnded } from './results.ts';
-import type { CallCancel, CallRow } from './state.ts';
+import type { CallAt, CallCancel, CallRow } from './state.ts';
 import { callRow } from './table.ts';
 
-/** Who, as it stands behind "Cancelled by", and why, where a reason is known. */
+/** The canceller, as the object of "Cancelled by", and the reason, if known. */
 export interface Canceller {
   readonly who: string;
   readonly reason: string | undefined;
 }
 
-/** A sender's name. Commands on the bus need not have one. */
+/** The name of a sender. Commands on the bus need not have one. */
 export function nameOf(actor: Actor | null | undefined): string {
   return actor?.name ?? 'an unnamed sender';
 }
 
-/** Who ended the run before its time: the sender of its cancel, or the host, for a used-up budget or a failure. */
+/** The canceller of the run: the sender of its cancel; or the host, for a used-up budget or a failure. */
 function runCancellerOf(context: SessionContext): Canceller {
   const { stop_reason, cancel_actor, cancel_reason, failure } = context;
   const isCancelled = stop_reason === 'cancelled';
@@ -30,24 +32,24 @@ function runCancellerOf(context: SessionContext): Canceller {
   return { who: `${who}, with the run`, reason: cancel_reason ?? (isCancelled ? undefined : failure?.message) };
 }
 
-/** Who ended a call: the sender of its cancel, of the run's, or of the interrupt that did not wait for it. */
-export function cancellerOf(context: SessionContext, { cancel, preempted }: CallRow): Canceller {
+/** The canceller of a call: the sender of its cancel, of the run's cancel, or of the preempting interrupt. */
+export function cancellerOf(context: SessionContext, { cancel, preempted }: CallAt<'running' | 'returned'>): Canceller {
   if (cancel) return { who: nameOf(cancel.actor), reason: cancel.reason };
   if (!context.aborting && preempted) return { who: nameOf(preempted.actor), reason: PREEMPTED };
   return runCancellerOf(context);
 }
 
-/** The result of a call that PostToolUse hooks had no chance to see: they may be there to keep it back. */
+/** The result of a call that PostToolUse hooks could not check: it is withheld, as they might have done. */
 export function unseenText({ who, reason }: Canceller): string {
   return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
 }
 
-const unrunText = (row: CallRow, { who, reason }: Canceller) =>
+const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason }: Canceller) =>
   row.in_doubt
     ? `Cancelled by ${who}${because(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
-/** Decides `cancel_call`: a call in flight is asked to stop, any other call ends at once. */
+/** Decides `cancel_call`: a call in flight is asked to stop; any other call ends immediately. */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;
   const { call_id: callId, reason, inject_reminder: injects, timeout_ms } = input.body;
@@ -60,7 +62,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   if (!row) return events(outcome('not_found'));
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
   if (row.status === 'ended') return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found'));
-  // What the outside world holds must let go of it first: the tool, or the hooks that look at its result.
+  // The tool, or the hooks that check its result, must stop first.
   const isBeingSeen = row.status === 'returned' && context.consult?.call_id === callId;
   if (row.status === 'running' || isBeingSeen) {
     return events({
@@ -84,10 +86,10 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   );
 }
 
-/** The events that settle a call with an open cancel request, once the outside world has let go of it. */
+/** The events that end a call with an open cancel request, after its effect has stopped. */
 export function settleCancelled(
   context: SessionContext,
-  row: CallRow,
+  row: CallAt<'running' | 'returned'>,
   outcome: Pick<CallOutcome, 'status' | 'result' | 'duration_ms' | 'timed_out'>,
 ): SessionEvent[] {
   if (!row.cancel) return [];
@@ -118,12 +120,12 @@ export function settleCancelled(
 }
 
 /**
- * The result says who stopped the call and why, and what the tool had answered by then, unless hooks were to see that
- * first: what may have to be kept back is not shown because someone was in a hurry.
+ * The result names the canceller and the reason, and contains the tool's output so far. The output is omitted if hooks
+ * must check it first: they may withhold it.
  */
 export function resultAfterCancel(
   context: SessionContext,
-  row: CallRow,
+  row: CallAt<'running' | 'returned'>,
   outcome: Pick<CallOutcome, 'status' | 'result' | 'timed_out'>,
 ): ToolResult {
   const { who, reason } = cancellerOf(context, row);
@@ -133,13 +135,13 @@ export function resultAfterCancel(
   const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
   const isShown = answered && hooksFor(context, 'PostToolUse', row.tool).length === 0;
-  // The host itself states that the effect of the call is unknown.
+  // The host itself reports that the effect of the call is unknown.
   return isShown || outcome.status === 'interrupted'
     ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
     : { content: [note], is_error: true };
 }
 
-/** The reminder that tells the model, in addition to the result, that the tool did not fail by itself. */
+/** The reminder for the model, in addition to the result, that the tool did not fail by itself. */
 function cancelReminder(
   context: SessionContext,
   { call_id, tool }: CallRow,
@@ -156,7 +158,7 @@ function cancelReminder(
   };
 }
 
-/** What tells the outside world to stop a cancelled call. */
+/** The abort order for a cancelled call. */
 export function cancelOrder(cancel: CallCancel): AbortOrder {
   return { reason: cancel.reason ?? 'cancelled', graceMs: cancel.timeout_ms };
 }

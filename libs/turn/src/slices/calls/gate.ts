@@ -1,42 +1,44 @@
-/** Which call may start, which is refused, and which waits for a person. */
+/**
+ * Decides which call may start, which is denied, and which needs a human approval.
+ */
 
 import { type PinnedPermissions, type Ruling, ruleOn } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { rememberedRuling } from '../approvals/remembered.ts';
 import { waitsForBatch } from '../handoff/handoff.ts';
 import { hooksFor } from '../hooks/registrations.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential } from './table.ts';
 
-/** What the rules, a hook's grant and a person's decision together say of a call. */
+/** The combined decision about a call: a person's decision, the rules, remembered rules, and a hook's permission. */
 export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };
   const permissions = context.pinned?.permissions;
   if (!permissions) return { action: 'deny', rule: 'default' };
   const ruling = ruledOn(permissions, row);
-  // A hook, and what was decided in advance, can answer a question; neither can overrule a rule that refuses.
+  // Remembered rules and hooks can answer `ask`. They cannot overrule a rule that denies.
   const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
   if (known) return known;
   if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
   return ruling;
 }
 
-// Guards and `next` ask the same of every row again and again; a row and a persona's rules are never changed in place,
-// so the first answer is kept with the row. A batch of 64 under 256 rules took two seconds without this.
+// A cache: guards and `next` evaluate the same rows many times, and rows and rules are never changed in place. Without
+// it a batch of 64 under 256 rules took two seconds.
 const rulings = new WeakMap<CallRow, { readonly permissions: PinnedPermissions; readonly ruling: Ruling }>();
 
 function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
   const known = rulings.get(row);
   if (known?.permissions === permissions) return known.ruling;
   const ruled = ruleOn(permissions, row.tool, row.args);
-  // The tool's own question stands whatever rule allows the call; a rule that refuses it is stricter.
+  // A tool that requires an approval gets one even if a rule allows the call. A rule that denies is stricter.
   const asks = row.needs_approval && ruled.action === 'allow';
   const ruling: Ruling = asks ? { action: 'ask', rule: 'needs_approval' } : ruled;
   rulings.set(row, { permissions, ruling });
   return ruling;
 }
 
-/** The next call, in call order, that PreToolUse hooks must see, this one aside. */
+/** The next call, in call order, that PreToolUse hooks must check, without `except`. */
 export function nextToVet(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
@@ -48,7 +50,7 @@ export function nextToVet(context: SessionContext, except?: string): CallRow | u
   );
 }
 
-/** The next call, in call order, of which the rules say `ask` and that permission_asked hooks must see, this one aside. */
+/** The next call, in call order, with the ruling `ask` that permission_asked hooks must check, without `except`. */
 export function nextToAsk(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
@@ -61,26 +63,26 @@ export function nextToAsk(context: SessionContext, except?: string): CallRow | u
   );
 }
 
-/** Whether a call may start as far as rules and people are concerned. */
-function isAllowed(context: SessionContext, row: CallRow): boolean {
+/** Whether rules and people allow a call to start. */
+function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'proposed' | 'allowed'> {
   return (
     row.status === 'allowed' ||
     (row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'allow')
   );
 }
 
-/** The next call that may start now: in call order, within the limit on parallel calls; `except` counts as ended. */
-export function nextToStart(context: SessionContext, except?: string): CallRow | undefined {
+/** The next call that may start now: in call order, within the limit on parallel calls. `except` counts as ended. */
+export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
   const sequential = isSequential(context);
   const limit = sequential ? 1 : (context.pinned?.parallel_calls ?? 1);
   let busy = 0;
-  let candidate: CallRow | undefined;
+  let candidate: CallAt<'proposed' | 'allowed'> | undefined;
   let heldBack = false;
   for (const row of context.calls) {
     if (row.call_id === except || row.status === 'ended') continue;
     if (row.status === 'running' || row.status === 'returned') busy++;
-    // In a sequential batch a call that waits for a person holds back those behind it.
+    // In a sequential batch a pending approval delays the later calls.
     else if (sequential && row.status === 'parked') heldBack = true;
     else if (!candidate && !heldBack && isAllowed(context, row) && !waitsForBatch(context, row, except))
       candidate = row;
@@ -88,30 +90,31 @@ export function nextToStart(context: SessionContext, except?: string): CallRow |
   return busy < limit ? candidate : undefined;
 }
 
-/** Whether the end of a call that ran makes room for one that was held back. */
+/** Whether the end of a call lets a deferred one start. */
 export function makesRoom(context: SessionContext, callId: string): boolean {
   const row = callRow(context, callId);
   return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
 }
 
-/** Whether a question about a call that ran lets one go on that was held back. In a sequential batch it holds the rest back. */
+/** Whether a check of a call's result lets a deferred call start. In a sequential batch it delays the others. */
 export function goesOnWithout(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }
 
-/** The next call that rules or a person have refused, and that has no result yet. */
-export function nextToRefuse(context: SessionContext): CallRow | undefined {
+/** The next call that rules or a person denied, without a result so far. */
+export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
-    (row) =>
+    (row): row is CallAt<'proposed'> =>
       row.status === 'proposed' &&
       !row.problem &&
       (row.decided?.decision === 'deny' || (!row.decided && rulingOn(context, row).action === 'deny')),
   );
 }
 
-/** The next call that needs a person. */
-export function nextToPark(context: SessionContext): CallRow | undefined {
+/** The next call that needs a human approval. */
+export function nextToPark(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
-    (row) => row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'ask',
+    (row): row is CallAt<'proposed'> =>
+      row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'ask',
   );
 }

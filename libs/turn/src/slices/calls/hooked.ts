@@ -1,4 +1,6 @@
-/** What the answers of hooks mean for calls. */
+/**
+ * The effects of hook answers on calls.
+ */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -8,10 +10,10 @@ import { failsClosed, vetoed } from '../hooks/verdicts.ts';
 import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, settleCancelled, unseenText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
-/** What the answers of PreToolUse hooks cause. */
+/** The events of PreToolUse hooks. */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   for (const answer of outcome.answers) {
@@ -38,7 +40,7 @@ export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: 
   return list;
 }
 
-/** What the answers of OnHandoffEmitted hooks cause. */
+/** The events of OnHandoffEmitted hooks. */
 export function afterHandoffHooks(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure, hook } = answer;
@@ -60,7 +62,7 @@ function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: str
   ];
 }
 
-/** What the answers of gate_tool_calls hooks cause. */
+/** The events of gate_tool_calls hooks. */
 export function afterGate(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
@@ -89,7 +91,7 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
   return list;
 }
 
-/** What the answers of permission_asked hooks cause. */
+/** The events of permission_asked hooks. */
 export function afterPermissionAsked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer))
@@ -102,16 +104,19 @@ export function afterPermissionAsked(context: SessionContext, row: CallRow, outc
   return [];
 }
 
-/** What a model must know of a call whose result it does not see: it must not repeat what took effect. */
-function effectOf(status: NonNullable<CallRow['returned']>['status']): string {
+/** What the model must know about a call with a withheld result: it must not repeat a call that took effect. */
+function effectOf(status: ReturnedOutcome['status']): string {
   if (status === 'ok') return 'The tool call ran and took effect. Do not repeat it to see its result.';
   if (status === 'error') return 'The tool call ran and ended with an error. It may have taken effect.';
   return 'The outcome of this tool call is unknown.';
 }
 
-/** What the answers of PostToolUse hooks cause: the end of the call. */
-export function afterPostToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
-  if (!row.returned) return [];
+/** The events of PostToolUse hooks: the end of the call. */
+export function afterPostToolUse(
+  context: SessionContext,
+  row: CallAt<'returned'>,
+  outcome: ConsultOutcome,
+): SessionEvent[] {
   const { duration_ms, park } = row.returned;
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
@@ -132,6 +137,6 @@ export function afterPostToolUse(context: SessionContext, row: CallRow, outcome:
     if (answer.verdict?.kind === 'rewrite_result') result = rewriteResult(result, answer.verdict);
   }
   const end = returnedEnd(row, result);
-  // If the model gets an error for its call to park, the session must not be parked.
+  // If the model gets an error for its call of `park`, the session must not be suspended.
   return [end, ...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })];
 }

@@ -1,12 +1,12 @@
 /**
- * Outcomes of calls: from an effect of the host, or as a durable command.
+ * Outcomes of calls, from an effect of the host or as a durable command.
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
- * outcome later as a durable command (`call_outcome`). Meanwhile no effect of the host is open for it, so a restart of the
- * host neither sends it again nor ends it.
+ * outcome later as a durable command (`call_outcome`). Meanwhile no effect of the host is open for it, so a restart of
+ * the host neither sends it again nor ends it.
  *
- * Files that calls have edited: each is shown once to file_edited hooks, at the boundary of its turn, or while the run is
- * torn down where its turn came to no boundary of its own.
+ * Files edited by calls: file_edited hooks get each one once, at the end of its turn, or during the teardown if the
+ * turn did not end regularly.
  */
 
 import { BOUNDS, type CallAccepted, type CallOutcome } from '@coxswain/protocol';
@@ -21,7 +21,7 @@ import { resultAfterCancel, settleCancelled } from './cancel.ts';
 import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
-/** Decides the outcome of a call that runs. */
+/** Decides the outcome of a running call. */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = callRow(context, outcome.call_id);
   if (row?.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
@@ -39,7 +39,7 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  // A child may have been cancelled where it runs. No other call is cancelled but by a person, a parent or the host.
+  // A child may be cancelled at its own session. Other calls are only cancelled by a person, a parent or the host.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
   const isCancelledByTool = outcome.status === 'cancelled' && !isOfChild;
   const { status, result } = agreeing(isCancelledByTool ? { ...outcome, status: 'error' } : outcome);
@@ -54,8 +54,8 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
 }
 
 /**
- * The outcome of a call that the host gave up measures nothing: no worker sent it. Its duration is the time since the
- * record that started it.
+ * Replaces the duration in the outcome of an abandoned call, because no worker measured it: the time since its first
+ * record counts.
  */
 export function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (outcome.status !== 'cancelled' || outcome.duration_ms > 0) return outcome;
@@ -63,7 +63,7 @@ export function withRealDuration(context: SessionContext, outcome: CallOutcome, 
   return { ...outcome, duration_ms: Math.max(0, atMs - startedMs) };
 }
 
-// Tools say twice whether they failed, by status and by flag; either is enough.
+// A tool reports a failure by status or by flag. Either is sufficient.
 function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' | 'result'> {
   const failed = status !== 'ok' || result.is_error;
   return {
@@ -72,12 +72,12 @@ function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' |
   };
 }
 
-// A child's answer comes from its host, on a verb that no worker has.
+// The outcome of a child comes from its host, with a verb that no worker may use.
 function isBroughtByWorker(tool: KnownTool | undefined): boolean {
   return tool?.long_running === true && !tool.by_session;
 }
 
-/** Decides that a call was taken up. */
+/** Decides that a worker accepted a call. */
 export function decideCallAccepted(context: SessionContext, input: CallAccepted): Decision {
   const row = callRow(context, input.call_id);
   if (row?.status !== 'running' || row.effect_id !== input.effect_id || row.accepted !== undefined) {
@@ -87,8 +87,8 @@ export function decideCallAccepted(context: SessionContext, input: CallAccepted)
 }
 
 /**
- * Decides an outcome that came as a command: for the open call and its newest sending alone; whatever else is refused
- * with a code, which is its note.
+ * Decides an outcome in a command. It is accepted only for the open call and its newest request. Any other outcome is
+ * rejected with a code, which records it.
  */
 export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
   const { context } = state;
@@ -110,7 +110,7 @@ export function decideCallOutcome(state: MachineState, input: Command<'call_outc
     );
   }
   // No owner of the session sends an accepted call again. Before the acceptance is known, any owner may have sent it.
-  const first = row.accepted ?? row.epoch ?? context.epoch;
+  const first = row.accepted ?? row.epoch;
   const last = row.accepted ?? context.epoch;
   if (epoch < first || epoch > last) {
     const sent = first === last ? `epoch ${first}` : `one of the epochs ${first} to ${last}`;
@@ -137,7 +137,7 @@ export function withEditedFiles(outcome: CallOutcome, decision: Decision): Decis
   return events({ type: 'files_edited', call_id, paths }, ...decision.events);
 }
 
-/** The files that hooks are still to be told of, with these added. Without such hooks there are none. */
+/** The files for file_edited hooks, with these added; none without such hooks. */
 export function editedFiles(context: SessionContext, paths: readonly string[]): readonly string[] {
   const watched = paths.filter((path) => hooksFor(context, 'file_edited', path).length > 0);
   if (watched.length === 0) return context.edited;

@@ -1,4 +1,6 @@
-/** Results that the runtime writes, and results as PostToolUse hooks rewrite them. */
+/**
+ * Results that the runtime writes, and results after PostToolUse hooks rewrote them.
+ */
 
 import {
   cutText,
@@ -11,9 +13,9 @@ import {
   type ToolResult,
   type Verdict,
 } from '@coxswain/protocol';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow } from './state.ts';
 
-/** A call's end with a result that the runtime wrote. */
+/** The end of a call with a result of the runtime. */
 export function buildCallEnded(
   row: Pick<CallRow, 'call_id' | 'tool'>,
   status: Extract<SessionEvent, { type: 'call_ended' }>['status'],
@@ -37,7 +39,7 @@ export function buildCallEnded(
   };
 }
 
-/** The end of a refused call. The detail of the result and the event name what refused it. */
+/** The end of a denied call. The detail of the result and the event name the reason. */
 export function buildCallDenied(
   row: Pick<CallRow, 'call_id' | 'tool' | 'args'>,
   denial: Denial,
@@ -47,7 +49,7 @@ export function buildCallDenied(
   return buildCallEnded(row, 'denied', text, { denial: whole, detail: { denied: whole as unknown as Json } });
 }
 
-/** The end of a call in doubt that is not run again. `why` is a sentence about what ended the question. */
+/** The end of a call with an unknown outcome that is not re-run. `why` is a sentence about the end of the question. */
 export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
   const text = `The outcome of this tool call is unknown: the host or process that ran it stopped responding. It was not re-run. ${why}`;
   const result: ToolResult = {
@@ -60,7 +62,7 @@ export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEv
 
 type Rewrite = Omit<Extract<Verdict, { kind: 'rewrite_result' }>, 'kind'>;
 
-/** The result as a hook has rewritten it. */
+/** Applies a hook's rewrite to a result. */
 export function rewriteResult(result: ToolResult, { result: text, is_error, max_output }: Rewrite): ToolResult {
   const flagged = { ...result, is_error: is_error ?? result.is_error };
   const told: ToolResult =
@@ -69,28 +71,28 @@ export function rewriteResult(result: ToolResult, { result: text, is_error, max_
 }
 
 /**
- * The end of a call that has returned. The flag is derived from what stands after the last rewrite: a hook may turn an
- * error into an answer, or the other way round.
+ * The end of a returned call. The error flag is derived from the last rewrite: a hook may turn an error into an answer,
+ * or the other way round.
  */
-export function returnedEnd(row: CallRow, result: ToolResult): EventOf<'call_ended'> {
-  const { status = 'ok', duration_ms = 0 } = row.returned ?? {};
+export function returnedEnd(row: CallAt<'returned'>, result: ToolResult): EventOf<'call_ended'> {
+  const { status, duration_ms } = row.returned;
   const settled = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
   const { call_id, tool } = row;
   return { type: 'call_ended', call_id, tool, status: settled, result, is_error: settled !== 'ok', duration_ms };
 }
 
-/** Characters of a result's text. */
+/** The length of a result's text in characters. */
 export function textLength({ content }: Pick<ToolResult, 'content'>): number {
   return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0);
 }
 
-// What a hook has taken out must not be there to be read on.
+// Text that a hook removed must not be readable with `read_result`.
 function withoutWhole({ detail, ...result }: ToolResult): ToolResult {
   const { whole: _, ...rest } = detail ?? {};
   return Object.keys(rest).length > 0 ? { ...result, detail: rest } : result;
 }
 
-/** Files stay; of the text the first `most` characters do, the note that says so included. */
+/** Keeps the files, and at most this number of characters of the text, with the note about the cut. */
 function cut(result: ToolResult, most: number): ToolResult {
   const total = textLength(result);
   if (total <= most) return result;

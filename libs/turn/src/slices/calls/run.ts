@@ -1,4 +1,6 @@
-/** What follows for the calls of a batch: refusals, questions to hooks and people, starts, and results. */
+/**
+ * The next event for the calls of a batch: denials, consults, approvals, starts, and results.
+ */
 
 import type { Json, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -13,7 +15,7 @@ import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, nameOf, unseenText } from './cancel.ts';
 import { nextToPark, nextToRefuse, nextToStart, rulingOn } from './gate.ts';
 import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallRow } from './state.ts';
 import { callRow, nextReturned, toolPayload } from './table.ts';
 
 /** The end of the next call that can never run, or null. */
@@ -25,13 +27,13 @@ export function refuseMalformed(context: SessionContext): SessionEvent | null {
   });
 }
 
-/** The next question to gate_tool_calls hooks: one consult for the whole batch. */
+/** The consult of gate_tool_calls hooks: one for the whole batch. */
 export function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
 }
 
-/** The next question to hooks about one call. */
+/** The next consult of hooks about one call. */
 export function consultCall(
   context: SessionContext,
   point: 'PreToolUse' | 'permission_asked',
@@ -40,11 +42,14 @@ export function consultCall(
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : callRow(context, open);
   if (row) return consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
-  // What was to be asked about has been cancelled while something else was asked.
+  // The call was cancelled while another consult was open.
   return context.consult === null ? { type: 'consult_ended', point } : null;
 }
 
-/** What follows while calls run: refusals, questions to people, starts, then questions about results. Null while all wait. */
+/**
+ * The next event while calls run: denials, approval requests, starts, then consults about results. Null while all calls
+ * wait.
+ */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
   if (refused) return refuse(context, refused);
@@ -79,26 +84,24 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
   return consult(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
 }
 
-function consultReturned(context: SessionContext, row: CallRow): SessionEvent | null {
-  const { returned } = row;
-  if (!returned) return null;
-  const { result } = returned;
+function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
+  const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
   const asked = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
   if (asked?.type !== 'consult_ended') return asked;
   const end = returnedEnd(row, result);
   const { call_id } = row;
-  const [parks] = parkRequested(context, { call_id, status: end.status, result, park: returned.park });
+  const [parks] = parkRequested(context, { call_id, status: end.status, result, park });
   return parks && context.suspend?.call_id !== call_id ? parks : end;
 }
 
-/** One consult per file: a handler's pattern and its answer are about one. */
+/** One consult per file: a handler's pattern and its answer are about one file. */
 export function consultEdited(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
 }
 
-function refuse(context: SessionContext, row: CallRow): SessionEvent {
+function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent {
   if (row.decided?.expired || row.decided?.hook !== undefined) return refusedUnasked(row, row.decided);
   if (row.decided) {
     const { actor, reason } = row.decided;
@@ -114,7 +117,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
   return buildCallDenied(row, { by: 'rule', rule }, `Denied by permission rule ${rule}.`);
 }
 
-/** The end of the next call that a run leaves behind, or null. */
+/** The end of the next call that a run leaves open, or null. */
 export function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
@@ -134,7 +137,10 @@ function endedFirst(context: SessionContext): string {
   return `the run ended${because(cancel_reason ?? failure?.message)}`;
 }
 
-/** The result of the next call that the last checkpoint skipped (N1); of a parked call first the end of its approval. */
+/**
+ * The result of the next call that the last checkpoint skipped (NEXT-1). For a parked call the end of its approval
+ * comes first.
+ */
 export function skippedResult(context: SessionContext): SessionEvent | null {
   const skipped = context.skipping[0];
   const row = skipped === undefined ? undefined : callRow(context, skipped);

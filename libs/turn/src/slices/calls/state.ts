@@ -1,8 +1,8 @@
 /**
- * The call table: the newest batch of tool calls, and what is known of each.
+ * The call table: the newest batch of tool calls, with the state of each.
  *
- * The ladder of a call. Each rung is an event; the third column is the input whose record holds it. A call skips
- * rungs that do not apply to it, and every rung can lead to the end.
+ * The ladder of a call. Each rung is an event; the third column is the input of its record. A call skips rungs that do
+ * not apply to it, and every rung can lead to the end.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
@@ -10,12 +10,12 @@
  * | vetted | `consult_ended` of PreToolUse; before it `call_args_rewritten` | `consult_outcome` | `vetted` |
  * | gated | `consult_ended` of gate_tool_calls | `consult_outcome` | |
  * | asked | `consult_ended` of permission_asked | `consult_outcome` | `asked`, `granted_by` |
- * | ruled | none: `rulingOn` in gate.ts; a refusal is the end | | |
- * | parked | `approval_requested` | the one that finished the rung before | `parked`, `expiry`, `notice` |
+ * | ruled | none: `rulingOn` in gate.ts; a denial is the end | | |
+ * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
  * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed`, `decided` |
- * | started | `call_started`, behind the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
- * | accepted | `call_accepted`, of `long_running` tools | `call_accepted` | `accepted` |
- * | returned | `call_returned`, where PostToolUse hooks are asked | `call_outcome` | `returned` |
+ * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
+ * | accepted | `call_accepted`, only for `long_running` tools | `call_accepted` | `accepted` |
+ * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` | `returned` |
  * | rewritten | `hook_returned` | `consult_outcome` | |
  * | ended | `call_ended` | any of these, or a cancel | `ended` |
  */
@@ -32,7 +32,7 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** Someone asked for a call that is in flight to be cancelled. */
+/** An open request to cancel a call in flight. */
 export interface CallCancel {
   readonly command_id: string;
   readonly reason?: string | undefined;
@@ -41,104 +41,171 @@ export interface CallCancel {
   readonly timeout_ms: number;
 }
 
-/**
- * One row of the call table. The table holds the newest batch; it is replaced by the next one.
- * `proposed` → (`parked` →) `allowed` → `running` → (`returned` →) `ended`; every status can go to `ended`.
- */
-export interface CallRow {
-  readonly call_id: string;
-  readonly tool: string;
+/** Members that a call may have at any rung. */
+export interface CallNotes {
   readonly args: Json;
-  readonly status: 'proposed' | 'parked' | 'allowed' | 'running' | 'returned' | 'ended';
-  /** The call can never run: unknown tool, arguments that do not parse or fit. */
-  readonly problem?: { readonly code: string; readonly message: string } | undefined;
-  /** The tool's own answer for these arguments: a person must approve the call. */
+  /** The tool itself requires a human approval for these arguments. */
   readonly needs_approval?: true | undefined;
-  /** PreToolUse hooks have seen it, or there are none for it. */
+  /** PreToolUse hooks have checked the call, or none are registered for it. */
   readonly vetted?: true | undefined;
-  /** permission_asked hooks have been asked about it. */
+  /** permission_asked hooks were called about it. */
   readonly asked?: true | undefined;
-  /** It hands the session over, which was said; and hooks that are asked there have let it. */
-  readonly handoff?: 'emitted' | 'let' | undefined;
-  /** What asked for a person: `rule:<which>`. */
-  readonly requested_by?: string | undefined;
-  /** Who decided that it needs no person: `hook:<id>`. */
+  /** The hook that allowed it without a person: `hook:<id>`. */
   readonly granted_by?: string | undefined;
-  /** A person would allow it with other arguments, and hooks are asked about those first. */
+  /** The call is a hand-off. `emitted`: its event is recorded. `let`: hooks have accepted it. */
+  readonly handoff?: 'emitted' | 'let' | undefined;
+  /** A person allowed it with other arguments. Hooks check those, or their rejection is not recorded so far. */
   readonly edit?: ProposedEdit | undefined;
-  /** A person's decision; or a hook's, or time's. */
-  readonly decided?: CallDecision | undefined;
-  /** Since when it has waited for a person. */
-  readonly asked_at_ms?: number | undefined;
-  /** When the wait for a person ends by itself. */
-  readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
-  /** The notification of an external service that it waits is open. */
-  readonly notice?: OpenEffect | undefined;
-  readonly effect_id?: string | undefined;
-  /** When the record was made that started it, milliseconds since 1970. */
-  readonly started_at_ms?: number | undefined;
-  /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
-  readonly epoch?: number | undefined;
-  /** A crash left open whether it ran: only a person may have it run again. */
-  readonly in_doubt?: true | undefined;
-  /** The epoch of the request that a worker accepted. The outcome of the call is then a command. */
-  readonly accepted?: number | undefined;
-  /** How often the child was restarted, if the call is a delegation. */
-  readonly restarts?: number | undefined;
-  readonly cancel?: CallCancel | undefined;
-  /** An interrupt came that does not wait for it, from this sender: the outside world has to stop it. */
-  readonly preempted?: { readonly actor?: Actor | undefined } | undefined;
-  readonly returned?:
-    | {
-        readonly status: CallStatus;
-        readonly result: ToolResult;
-        readonly duration_ms: number;
-        /** Asks for the session to be parked, if hooks leave the result a good one. */
-        readonly park?: ParkRequest | undefined;
-      }
-    | undefined;
-  readonly ended?: CallStatus | undefined;
-  readonly is_error?: boolean | undefined;
 }
 
-/** An `approve` that edits a call, while hooks are asked about the edited call. */
+interface CallHead extends CallNotes {
+  readonly call_id: string;
+  readonly tool: string;
+  /**
+   * The reason of the approval request, `rule:<rule>`, and its time, milliseconds since 1970. Only for a call that was
+   * parked.
+   */
+  readonly requested_by?: string | undefined;
+  readonly asked_at_ms?: number | undefined;
+}
+
+/** A call that was not sent; or one that was, and a crash left its outcome unknown. */
+interface UnsentCall extends CallHead {
+  /** A crash left the outcome unknown: only a person may let the call run again. */
+  readonly in_doubt?: true | undefined;
+  /** Only for a call with an unknown outcome: the time of its first start, as in {@link SentCall}. */
+  readonly started_at_ms?: number | undefined;
+  readonly accepted?: number | undefined;
+  readonly restarts?: number | undefined;
+}
+
+interface ProposedCall extends UnsentCall {
+  readonly status: 'proposed';
+  /** The call can never run: the tool is unknown, or the arguments are invalid. */
+  readonly problem?: { readonly code: string; readonly message: string } | undefined;
+  /** The denial by a person or a hook, or the expiry. */
+  readonly decided?: CallDecision | undefined;
+}
+
+interface ParkedCall extends UnsentCall {
+  readonly status: 'parked';
+  readonly requested_by: string;
+  readonly asked_at_ms: number;
+  /** When the approval expires. */
+  readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
+  /** The open notification of an external service. */
+  readonly notice?: OpenEffect | undefined;
+}
+
+interface AllowedCall extends UnsentCall {
+  readonly status: 'allowed';
+  readonly decided: CallDecision;
+}
+
+/** A call that was sent. */
+interface SentCall extends CallHead {
+  /** Undefined between the end of its child and the start of the next one, which are in the same record. */
+  readonly effect_id: string | undefined;
+  /** Epoch of the request. If it is older than the session's, an earlier owner may have sent the call. */
+  readonly epoch: number;
+  /** Time of the record with its start, milliseconds since 1970. */
+  readonly started_at_ms: number;
+  readonly decided?: CallDecision | undefined;
+  /** The epoch of the request that a worker accepted. The outcome of the call is then a command. */
+  readonly accepted?: number | undefined;
+  /** Number of restarts of the child, for a delegation. */
+  readonly restarts?: number | undefined;
+  readonly cancel?: CallCancel | undefined;
+  /** A preempting interrupt of this sender arrived: the call must stop. */
+  readonly preempted?: { readonly actor?: Actor | undefined } | undefined;
+}
+
+interface RunningCall extends SentCall {
+  readonly status: 'running';
+}
+
+interface ReturnedCall extends SentCall {
+  readonly status: 'returned';
+  readonly returned: ReturnedOutcome;
+}
+
+type Optional<Members> = { readonly [Member in keyof Members]?: Members[Member] | undefined };
+
+/** A call with a result. It keeps members of earlier rungs. */
+interface EndedCall extends CallHead, Optional<Omit<SentCall, keyof CallHead>> {
+  readonly status: 'ended';
+  readonly ended: CallStatus;
+  readonly is_error: boolean;
+  readonly problem?: ProposedCall['problem'];
+  readonly in_doubt?: true | undefined;
+}
+
+/** The outcome of a call that hooks must check. */
+export interface ReturnedOutcome {
+  readonly status: CallStatus;
+  readonly result: ToolResult;
+  readonly duration_ms: number;
+  /** The request to suspend the session, if hooks do not turn the result into an error. */
+  readonly park?: ParkRequest | undefined;
+}
+
+type Rung = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall | EndedCall;
+
+type MemberOf<Row> = Row extends unknown ? keyof Row : never;
+
+/** A rung with all members of other rungs declared as absent. */
+type Closed<Row> = Row extends unknown
+  ? Row & { readonly [Other in Exclude<MemberOf<Rung>, keyof Row>]?: undefined }
+  : never;
+
+/**
+ * One row of the call table. The table contains the newest batch, until the next one replaces it. `proposed` →
+ * (`parked` →) `allowed` → `running` → (`returned` →) `ended`; every status can change to `ended`. rungs.ts has a
+ * function for each step.
+ */
+export type CallRow = Closed<Rung>;
+
+/** A row with one of these statuses. */
+export type CallAt<Status extends CallRow['status']> = Extract<CallRow, { readonly status: Status }>;
+
+/** An `approve` that edits a call, while hooks check the edited call. */
 export interface ProposedEdit {
   readonly command_id: string;
   readonly args: JsonObject;
   readonly actor?: Actor | undefined;
   readonly reason?: string | undefined;
   readonly remember?: RememberScope | undefined;
-  /** It was rejected, and its outcome follows in the same record. */
+  /** The edit was rejected. The outcome of its command follows in the same record. */
   readonly rejected?: ErrorCode | undefined;
 }
 
-/** What was decided about a call that waited for a person. */
+/** The decision about a parked call. */
 export interface CallDecision {
   readonly decision: 'allow' | 'deny';
   readonly actor?: Actor | undefined;
   readonly reason?: string | undefined;
-  /** The hook that has refused it in a person's place. */
+  /** The hook that denied it instead of a person. */
   readonly hook?: string | undefined;
-  /** No decision came in time. */
+  /** The approval expired. */
   readonly expired?: true | undefined;
 }
 
-/** What is known of a tool. */
+/** The traits of a tool. */
 export interface KnownTool extends ToolTraits {
-  /** The session carries its calls out itself. */
+  /** The session executes its calls itself. */
   readonly by_session?: true | undefined;
 }
 
-/** The members of the context that belong to calls. */
+/** The members of the context for calls. */
 export interface CallsState {
   readonly tools: { readonly [name: string]: KnownTool };
-  /** Whether the open turn's answer asked for calls. */
+  /** Whether the open turn's answer has calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
-  /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
+  /** Edited files that file_edited hooks have not received: sorted, without duplicates. */
   readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
-  /** Calls that the last checkpoint skipped and that have no result yet. */
+  /** Calls that the last checkpoint skipped, without a result so far. */
   readonly skipping: readonly string[];
 }
 
@@ -152,7 +219,7 @@ export const EMPTY_CALLS: CallsState = {
   skipping: [],
 };
 
-/** A run begins without calls of the run before. */
+/** A run starts without calls of the previous run. */
 export const CALLS_AT_RUN_START: Pick<CallsState, 'batch_open' | 'calls' | 'edited' | 'dispatch_skipped'> = {
   batch_open: false,
   calls: [],
@@ -160,7 +227,7 @@ export const CALLS_AT_RUN_START: Pick<CallsState, 'batch_open' | 'calls' | 'edit
   dispatch_skipped: false,
 };
 
-/** A turn begins without a batch. The rows of the batch before stay until the next batch replaces them. */
+/** A turn starts without a batch. The rows of the previous batch stay until the next batch replaces them. */
 export const CALLS_AT_TURN_START: Pick<CallsState, 'batch_open' | 'dispatch_skipped'> = {
   batch_open: false,
   dispatch_skipped: false,

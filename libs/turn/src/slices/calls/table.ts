@@ -2,15 +2,24 @@
 
 import type { JsonObject } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import type { CallRow } from './state.ts';
+import type { CallAt, CallNotes, CallRow } from './state.ts';
 
 /** The call table with one row changed. */
-export function setCall(
+export function changeCall(
   context: SessionContext,
   callId: string,
-  change: Partial<CallRow>,
+  change: (row: CallRow) => CallRow,
 ): { calls: readonly CallRow[] } {
-  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
+  return { calls: context.calls.map((row) => (row.call_id === callId ? change(row) : row)) };
+}
+
+/** The call table with a note on one row, at any rung. */
+export function noteOnCall(
+  context: SessionContext,
+  callId: string,
+  notes: Partial<CallNotes>,
+): { calls: readonly CallRow[] } {
+  return changeCall(context, callId, (row) => ({ ...row, ...notes }));
 }
 
 /** The row of a call in the newest batch. */
@@ -18,39 +27,42 @@ export function callRow(context: SessionContext, callId: string): CallRow | unde
   return context.calls.find((row) => row.call_id === callId);
 }
 
-/** Rows that have no result yet. */
+/** Rows without a result. */
 export function openCalls(context: SessionContext): readonly CallRow[] {
   return context.calls.filter((row) => row.status !== 'ended');
 }
 
-/** Whether every call but this one has its result. */
+/** Whether every call except this one has its result. */
 export function allEndedBut(context: SessionContext, callId: string | null): boolean {
   return context.calls.every((row) => row.status === 'ended' || row.call_id === callId);
 }
 
-/** Whether a call waits for a person, this one aside. */
+/** Whether a call waits for a human approval, without this one. */
 export function anyParkedBut(context: SessionContext, callId: string | null): boolean {
   return context.calls.some((row) => row.status === 'parked' && row.call_id !== callId);
 }
 
-/** Whether a call is being run by the outside world. */
+/** Whether an effect of the call is open. */
 export function isInFlight(row: CallRow): boolean {
   return row.status === 'running';
 }
 
-/** A call, as payloads hold it. */
+/** A call in the form for payloads. */
 export function toolPayload({ tool, args, call_id }: CallRow): JsonObject {
   return { name: tool, args, call_id };
 }
 
-/** Whether the batch runs one call after another. */
+/** Whether the batch runs sequentially. */
 export function isSequential(context: SessionContext): boolean {
   return context.calls.some((row) => context.tools[row.tool]?.sequential);
 }
 
-/** Whether the batch ends the run: every call that ran terminates, without error. Denied and skipped calls did not run. */
+/**
+ * Whether the batch ends the run: every call that ran terminates, without an error. Denied and skipped calls did not
+ * run.
+ */
 export function batchTerminates(context: SessionContext): boolean {
-  // An interrupt skipped the rest of the batch: its sender is owed another turn.
+  // An interrupt skipped the rest of the batch, so its sender gets another turn.
   if (context.dispatch_skipped) return false;
   let ran = 0;
   for (const row of context.calls) {
@@ -61,7 +73,7 @@ export function batchTerminates(context: SessionContext): boolean {
   return ran > 0;
 }
 
-/** The next call whose result PostToolUse hooks must see. */
-export function nextReturned(context: SessionContext): CallRow | undefined {
+/** The next call with a result that PostToolUse hooks must check. */
+export function nextReturned(context: SessionContext): CallAt<'returned'> | undefined {
   return context.calls.find((row) => row.status === 'returned');
 }

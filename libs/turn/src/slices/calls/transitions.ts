@@ -1,13 +1,16 @@
-/** What events do to the call table. */
+/**
+ * The effects of events on the call table.
+ */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { remember, rememberSource } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 import { watchResult } from '../stalls/stalls.ts';
+import { cancelledUnsent, cancelRequested, ended, returned, started } from './rungs.ts';
 import type { CallRow } from './state.ts';
-import { callRow, setCall } from './table.ts';
+import { callRow, changeCall, noteOnCall } from './table.ts';
 
-/** The rows of a new batch, as the model has asked for it. */
+/** The rows of a new batch, from the model's answer. */
 export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
   return calls.map(
     (call): CallRow => ({
@@ -21,67 +24,62 @@ export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
   );
 }
 
-/** A checkpoint has skipped the calls that had not started. */
+/** A checkpoint skipped the calls that had not started. */
 export function batchSkipped(_context: SessionContext, event: EventOf<'loop_checkpoint'>): Partial<SessionContext> {
   return event.dispatch_skipped ? { dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] } : {};
 }
 
-/** A call runs. */
+/** A call has started. */
 export function callStarted(context: SessionContext, event: Placed<'call_started'>): Partial<SessionContext> {
+  const { epoch } = context;
   return {
-    ...setCall(context, event.call_id, {
-      status: 'running',
-      effect_id: event.effect_id,
-      epoch: context.epoch,
-      started_at_ms: event.at_ms,
-      in_doubt: undefined,
-    }),
     next_effect: nextIndex(context, event) + 1,
+    ...changeCall(context, event.call_id, (row) => started(row, event, epoch)),
   };
 }
 
-/** A call in flight is to be cancelled. */
+/** A cancel of a call in flight was requested. */
 export function callCancelRequested(
   context: SessionContext,
   event: EventOf<'call_cancel_requested'>,
 ): Partial<SessionContext> {
   const { command_id, reason, actor, inject_reminder, timeout_ms } = event;
+  const cancel = { command_id, reason, actor, inject_reminder, timeout_ms };
   return {
-    ...setCall(context, event.call_id, { cancel: { command_id, reason, actor, inject_reminder, timeout_ms } }),
+    ...changeCall(context, event.call_id, (row) => cancelRequested(row, cancel)),
     ...remember(context, command_id),
   };
 }
 
-/** A call was cancelled before it was sent. A repeated cancel returns the first reason. */
+/** A call was cancelled before it was sent. */
 export function unsentCallCancelled(
   context: SessionContext,
   event: EventOf<'control_outcome'>,
 ): Partial<SessionContext> {
-  const row = callRow(context, event.target);
-  if (event.status !== 'cancelled' || !row || row.cancel) return {};
+  if (event.status !== 'cancelled') return {};
   const { command_id, reason, actor } = event;
-  return setCall(context, event.target, {
-    cancel: { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 },
-  });
+  const cancel = { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 };
+  return changeCall(context, event.target, (row) => cancelledUnsent(row, cancel));
 }
 
-/** Hooks have rewritten the arguments of a call. What the tool said of the old arguments does not hold for the new ones. */
+/**
+ * Hooks rewrote the arguments of a call. The tool's approval requirement for the old arguments does not apply to the
+ * new ones.
+ */
 export function callArgsRewritten(
   context: SessionContext,
   { call_id, args, needs_approval }: EventOf<'call_args_rewritten'>,
 ): Partial<SessionContext> {
   const hadAnswer = callRow(context, call_id)?.needs_approval !== undefined;
-  return setCall(context, call_id, { args, ...(needs_approval || hadAnswer ? { needs_approval } : {}) });
+  return noteOnCall(context, call_id, { args, ...(needs_approval || hadAnswer ? { needs_approval } : {}) });
 }
 
-/** A call has its outcome, and PostToolUse hooks have yet to see it. */
+/** A call has its outcome, and PostToolUse hooks must check it. */
 export function callReturned(context: SessionContext, event: EventOf<'call_returned'>): Partial<SessionContext> {
   const { status, result, duration_ms, park } = event;
+  const outcome = { status, result, duration_ms, ...(park ? { park } : {}) };
   return {
-    ...setCall(context, event.call_id, {
-      status: 'returned',
-      returned: { status, result, duration_ms, ...(park ? { park } : {}) },
-    }),
+    ...changeCall(context, event.call_id, (row) => returned(row, outcome)),
     ...rememberSource(context, event),
   };
 }
@@ -90,26 +88,21 @@ export function callReturned(context: SessionContext, event: EventOf<'call_retur
 export function callEnded(context: SessionContext, event: EventOf<'call_ended'>): Partial<SessionContext> {
   const { skipping } = context;
   return {
-    ...setCall(context, event.call_id, {
-      status: 'ended',
-      ended: event.status,
-      is_error: event.is_error,
-      returned: undefined,
-    }),
-    ...rememberSource(context, event),
     stall: watchResult(context.stall, event),
     skipping: skipping.length === 0 ? skipping : skipping.filter((id) => id !== event.call_id),
+    ...changeCall(context, event.call_id, (row) => ended(row, event)),
+    ...rememberSource(context, event),
   };
 }
 
-/** Hooks have been asked about a call. */
+/** Hooks have answered about a call. */
 export function callConsulted(
   context: SessionContext,
   callId: string,
   point: EventOf<'consult_ended'>['point'],
 ): Partial<SessionContext> {
-  if (point === 'PreToolUse') return setCall(context, callId, { vetted: true });
-  if (point === 'permission_asked') return setCall(context, callId, { asked: true });
-  if (point === 'OnHandoffEmitted') return setCall(context, callId, { handoff: 'let' });
+  if (point === 'PreToolUse') return noteOnCall(context, callId, { vetted: true });
+  if (point === 'permission_asked') return noteOnCall(context, callId, { asked: true });
+  if (point === 'OnHandoffEmitted') return noteOnCall(context, callId, { handoff: 'let' });
   return {};
 }

@@ -1,10 +1,10 @@
 /**
- * Open children: what a session remembers of the sessions that it has started, until each has said how it ended.
+ * Open children: the child sessions that have not reported their end.
  *
- * C1  A child is open from `child_started` to `child_ended`, or until it is known that nothing was started.
- * C2  The budget of an open child is reserved for it. Its use counts when it has ended.
+ * CHILD-1  A child is open from `child_started` to `child_ended`, or until it is known that it was not started.
+ * CHILD-2  The budget of an open child is reserved. Its usage counts after its end.
  *
- * Commands between sessions: a child begins, is cancelled, reports; a message arrives.
+ * Also the commands between sessions: start, cancel and report of a child, and messages.
  */
 
 import {
@@ -28,8 +28,9 @@ import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';
+import { childFailed, childRestarted } from '../calls/rungs.ts';
 import type { CallRow } from '../calls/state.ts';
-import { callRow, setCall } from '../calls/table.ts';
+import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';
 import { handoffArgs } from '../handoff/handoff.ts';
 import { decideInjection } from '../injections/queue.ts';
@@ -37,7 +38,7 @@ import { promptOfMessage } from '../runs/prompts.ts';
 import { type SessionTool, shareOf } from './delegation.ts';
 import type { OpenChild } from './state.ts';
 
-/** A child's first record. */
+/** The first input of a child session. */
 export function decideStartChild({ context }: MachineState, input: Command<'start_child'>): Decision {
   if (context.run > 0) return reject(input, 'session_exists', 'the session already had a run');
   const { prompt, parent, reminders, ...settings } = input.body;
@@ -75,7 +76,10 @@ export function decideCancelChild(state: MachineState, input: Command<'cancel_ch
   });
 }
 
-/** A child has ended: its call has its result, or the child is restarted. An abandoned child only counts towards the budget. */
+/**
+ * A child has ended: its call gets a result, or the child restarts. The end of an abandoned child only counts towards
+ * the budget.
+ */
 export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
   const { context } = state;
   const report = input.body;
@@ -119,7 +123,7 @@ function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, r
   return shareOf(after, row) !== null;
 }
 
-/** A message from another session: what its mode says, with its sender. */
+/** Decides a message from another session, by its mode and with its sender. */
 export function decideMessage(state: MachineState, input: Command<'message'>, atMs: number): Decision {
   const { context } = state;
   const { from: session, hops, body, mode } = input.body;
@@ -136,7 +140,7 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
   }
   const isPrompt = mode === 'prompt';
   if (isPrompt || mode === 'followup') {
-    // A message that the run no longer takes must start the next run itself.
+    // After the last seam of a run the message must start the next run itself.
     const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
     const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
     return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);
@@ -145,7 +149,7 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
   return decideInjection(context, { ...input, verb: 'steer', body: { body, mode: seamMode }, actor }, atMs, { from });
 }
 
-/** Decides what became of the report to the parent. */
+/** Decides the outcome of the report to the parent. */
 export function decideNotified(context: SessionContext, outcome: NotifyOutcome): Decision {
   if (context.notice?.id !== outcome.effect_id || !context.parent) return late(outcome.effect_id);
   const { effect_id, error } = outcome;
@@ -157,7 +161,7 @@ export function decideNotified(context: SessionContext, outcome: NotifyOutcome):
   });
 }
 
-/** A child begins. In a call's first child the effect is the call's own; a restart has one of its own. */
+/** A child starts. The first child of a call uses the call's own effect; a restart has a new one. */
 export function childStarted(
   context: SessionContext,
   event: EventOf<'child_started'> & PlacedEvent,
@@ -175,11 +179,15 @@ export function childStarted(
   };
   const children = [...context.children, child];
   if (restart === 0) return { children };
-  const again = { effect_id, epoch: context.epoch };
-  return { children, ...setCall(context, call_id, again), next_effect: nextIndex(context, event) + 1 };
+  const { epoch } = context;
+  return {
+    children,
+    ...changeCall(context, call_id, (row) => childRestarted(row, effect_id, epoch)),
+    next_effect: nextIndex(context, event) + 1,
+  };
 }
 
-/** A child has reported: it is open no more, and what it has used counts. */
+/** A child has reported its end: it is no longer open, and its usage counts. */
 export function childEnded(context: SessionContext, event: EventOf<'child_ended'>): Partial<SessionContext> {
   const { effect_id, usage, nano_usd, call_id } = event;
   const { spent_by_children: before, count } = context;
@@ -189,14 +197,12 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
     children: context.children.filter((child) => child !== ended),
     spent_by_children: { usage: addUsage(before.usage, usage), nano_usd: sum },
     count: counted(count, usage, nano_usd),
-    // The next child of the call gets an effect of its own.
-    ...(event.restarts
-      ? setCall(context, call_id, { effect_id: undefined, accepted: undefined, restarts: (ended?.restart ?? 0) + 1 })
-      : {}),
+    // The next child of the call gets a new effect.
+    ...(event.restarts ? changeCall(context, call_id, (row) => childFailed(row, (ended?.restart ?? 0) + 1)) : {}),
   };
 }
 
-/** A call has ended: what was never stored for it has started nothing. */
+/** A call has ended: a child whose start was never stored is removed. */
 export function childAfterCall(context: SessionContext, callId: string): Partial<SessionContext> {
   if (context.children.length === 0) return {};
   const row = context.calls.find((candidate) => candidate.call_id === callId);
@@ -204,7 +210,7 @@ export function childAfterCall(context: SessionContext, callId: string): Partial
   return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
 }
 
-/** What has been used, with what a child has. */
+/** The usage with that of a child. */
 function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): BudgetCount {
   return {
     ...count,
@@ -213,7 +219,7 @@ function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): Budg
   };
 }
 
-/** The effects of a call that the session carries out itself. */
+/** The effects of a call that the session executes itself. */
 export function crewEffects(
   context: SessionContext,
   row: CallRow,
@@ -236,7 +242,7 @@ export function crewEffects(
   return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
 }
 
-/** The first run of a child has ended: its parent is to be told. */
+/** The first run of a child session has ended: its parent must be notified. */
 export function parentAwaitsNotice(context: SessionContext, event: Placed<'agent_end'>): Partial<SessionContext> {
   if (context.run !== 1 || !context.parent || context.parent.detached) return {};
   const { effect, next_effect } = openEffect(context, event);

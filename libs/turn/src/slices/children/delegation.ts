@@ -1,10 +1,10 @@
 /**
- * Delegation: the calls that a session carries out itself. Which may begin, what a child begins with, and when a child is
- * started for a call.
+ * Delegation: calls that a session executes itself. It decides which calls may start, what a child gets, and when a
+ * child starts.
  *
- * C3  What would pass a limit ends its call with an error result and a code; the run goes on.
- * C4  A run's budget is shared out in equal parts among the delegations of the batch that are still to begin and the run
- *     itself. Shares of open children are held back, so that a tree never has more than its root.
+ * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
+ * CHILD-4  A run's budget is divided equally among the delegations of the batch that have not started and the run
+ *     itself. Shares of open children are reserved, so that a tree never exceeds the budget of its root.
  */
 
 import {
@@ -22,16 +22,16 @@ import type { CallRow } from '../calls/state.ts';
 import { handoffRefusal } from '../handoff/handoff.ts';
 import { inheritedReminders } from '../reminders/reminders.ts';
 
-/** The tools whose calls a session carries out itself. */
+/** The tools that a session executes itself. */
 export type SessionTool = 'delegate' | 'handoff' | 'send_message';
 
-/** Which of them a call is of, or null. */
+/** The tool of a call among these, or null. */
 export function sessionToolOf(context: SessionContext, { tool }: Pick<CallRow, 'tool'>): SessionTool | null {
   if (context.tools[tool]?.by_session !== true) return null;
   return tool === 'delegate' || tool === 'handoff' || tool === 'send_message' ? tool : null;
 }
 
-/** Why a call that rules and people let start cannot, or null. */
+/** Why a call cannot start although rules and people allow it, or null. */
 export function crewRefusal(
   context: SessionContext,
   row: CallRow,
@@ -64,7 +64,7 @@ function delegationRefusal(context: SessionContext, row: CallRow) {
   return null;
 }
 
-/** What a child of a call may use of the run's budget; null where that is nothing. Empty where the run has none. */
+/** The child's share of the run's budget; null if nothing is left. Empty without a budget. */
 export function shareOf(
   context: SessionContext,
   row: CallRow,
@@ -83,10 +83,10 @@ export function shareOf(
   return { ...(tokens === undefined ? {} : { tokens }), ...(nano_usd === undefined ? {} : { nano_usd }) };
 }
 
-/** What `limits.usd` can say at least: a millionth. */
+/** Minimum of `limits.usd`: a millionth. */
 const LEAST_NANO_USD = 1_000;
 
-/** Delegations of the batch that are still to begin, this one included. */
+/** Delegations of the batch that have not started, with this one. */
 function waiting(context: SessionContext, { call_id }: CallRow): number {
   const others = context.calls.filter(
     (row) =>
@@ -99,8 +99,8 @@ function waiting(context: SessionContext, { call_id }: CallRow): number {
 }
 
 /**
- * The child that a running call is to have and has not, or null.
- * @param nextEffect the id that the next effect asked for in this record gets: a restart has one of its own.
+ * The child that a running call needs and does not have, or null.
+ * @param nextEffect the id of the record's next effect: a restart uses it.
  */
 export function childOwed(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
   if (context.tools.delegate?.by_session !== true) return null;
@@ -129,14 +129,14 @@ export function childOwed(context: SessionContext, nextEffect: string): EventOf<
   };
 }
 
-/** The reminders that a child begins with, oldest first, and how many found no room. */
+/** The reminders that a child inherits, oldest first, and the number beyond the bound. */
 export function handedOn(context: SessionContext): {
   readonly reminders: readonly InheritedReminder[];
   readonly leftOut: number;
 } {
   const all = inheritedReminders(context, 1).map(({ type: _, ...reminder }) => reminder);
   let bytes = 0;
-  // A reminder's own text can be six bytes for each of its units, escaped.
+  // An escaped character of a reminder may take six bytes.
   const fits = all.filter((reminder) => {
     const size = JSON.stringify(reminder).length * 3;
     if (bytes + size > BOUNDS.inheritedRemindersMaxBytes) return false;
@@ -146,7 +146,7 @@ export function handedOn(context: SessionContext): {
   return { reminders: fits, leftOut: all.length - fits.length };
 }
 
-/** What all open children may still use. */
+/** The reserved budget of all open children. */
 function heldBack(context: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
   let tokens = 0;
   let nano_usd = 0;

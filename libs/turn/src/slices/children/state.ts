@@ -2,41 +2,41 @@
 import type { ParentLink, Usage } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** A child that has not said how it ended. */
+/** A child that has not reported its end. */
 export interface OpenChild {
   readonly effect_id: string;
   readonly call_id: string;
   readonly session: string;
   readonly persona: string;
   readonly started_at_ms: number;
-  /** How often the child of this call was restarted before. */
+  /** Number of earlier restarts of this call's child. */
   readonly restart: number;
-  /** What it may use of the run's budget, where that has one. */
+  /** Its share of the run's budget, if the run has one. */
   readonly tokens?: number | undefined;
   readonly nano_usd?: number | undefined;
 }
 
-/** What children have used. */
+/** Usage of children. */
 export interface SpentByChildren {
   readonly usage: Usage;
-  /** Null where a price was not known. */
+  /** Null if a price is unknown. */
   readonly nano_usd: number | null;
 }
 
-/** Nothing. */
+/** No usage. */
 export const NOTHING_SPENT: SpentByChildren = { usage: { input_tokens: 0, output_tokens: 0 }, nano_usd: 0 };
 
-/** The members of the context that belong to other sessions: the parent, the children, and messages from any. */
+/** The members of the context for other sessions: the parent, the children, and messages. */
 export interface ChildrenState {
   /** The parent. `detached`: the session is a fork of a child, and no parent waits for it. */
   readonly parent: (ParentLink & { readonly detached?: true | undefined }) | null;
-  /** Children that have not said how they ended, oldest first; also those of calls that were given up. */
+  /** Children that have not reported their end, oldest first; also those of abandoned calls. */
   readonly children: readonly OpenChild[];
-  /** What children that have ended have used, of all runs. */
+  /** Usage of all ended children, of all runs. */
   readonly spent_by_children: SpentByChildren;
-  /** Messages between sessions that have led, one after another, to what the run does. */
+  /** Length of the chain of messages between sessions that caused the run. */
   readonly hops: number;
-  /** The parent is to be told how the first run has ended. */
+  /** The open report on the first run to the parent. */
   readonly notice: OpenEffect | null;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Compaction: when it is due, what it replaces, and what comes of its model step.
+ * Compaction: when it is due, which messages it replaces, and the outcome of its model step.
  *
- * P1  One is considered each turn, between the seams pre_compact and post_compact, and once more after the provider
- *     has refused the turn's prompt as too long.
- * P2  It replaces whole turns, oldest first, and never more than what stands before the turns that are kept. Only a
- *     refused prompt makes it keep fewer turns than the persona says, and then no fewer than it must.
- * P3  A refused prompt teaches: the session goes by the smaller window from then on.
- * P4  A model step that fails is no reason to stop: old results are cleared instead, or the view stays as it is.
+ * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact, and once more after the
+ *     provider refused the turn's prompt as too long.
+ * COMPACTION-2  It replaces whole turns, oldest first, and only turns before the kept ones. Only after a refused prompt
+ *     it keeps fewer turns than configured, and only as many fewer as needed.
+ * COMPACTION-3  After a refused prompt the session uses the smaller window.
+ * COMPACTION-4  A failed model step does not fail the run: old results are cleared instead, or the view is unchanged.
  */
 
 import {
@@ -48,18 +48,18 @@ export function passDue(context: SessionContext): Pass | null {
   return null;
 }
 
-// Tokens that would be freed, before whatever is put in their place; 0 where nothing would be replaced.
+// Tokens that a compaction would free, without its summary or stubs; 0 if it would replace nothing.
 function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns: number): number {
   const { archived, tokens_after } = replacement(view, strategy, keptTurns, null);
   return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);
 }
 
-// A pass that frees less would soon be followed by the next, each with a model step of its own.
+// After a smaller compaction the next one would follow soon, each with its own model step.
 function least(window: number): number {
   return Math.floor(patience(window) / 2);
 }
 
-/** What follows in a compaction that no hook has vetoed: its model step, or its end. Null while the step is waited for. */
+/** The next event of a compaction without a veto: its model step, or its end. Null while the step runs. */
 export function nextOfPass(context: SessionContext, effectId: string): SessionEvent | null {
   const { pass } = context;
   if (!pass || context.compacting) return null;
@@ -67,7 +67,7 @@ export function nextOfPass(context: SessionContext, effectId: string): SessionEv
   return { type: 'compaction_started', ...said(context, pass), effect_id: effectId };
 }
 
-/** What hooks are told of a compaction. */
+/** The payload of hooks about a compaction. */
 export function passPayload(context: SessionContext): { [key: string]: string | number } {
   const { pass, view } = context;
   return {
@@ -99,7 +99,7 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
   return events(...withoutStep(context, pass, error, usage));
 }
 
-/** What becomes of a compaction whose model step has failed (P4). */
+/** The events after a failed model step (COMPACTION-4). */
 export function withoutStep(context: SessionContext, pass: Pass, error: Failure, usage?: Usage): SessionEvent[] {
   const instead_of = { strategy: pass.strategy, error };
   const spent = usage ? { usage } : {};
@@ -113,17 +113,20 @@ export function withoutStep(context: SessionContext, pass: Pass, error: Failure,
   ];
 }
 
-/** A hook has refused the open compaction: a prompt that the provider has refused cannot go out as it is. */
+/** A hook refused the open compaction. A prompt that the provider refused cannot be sent unchanged. */
 function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
   return context.pass?.mode === 'overflow'
     ? [overflowFailed(`the prompt exceeds the context window of the model, and hook ${hook} vetoed the compaction`)]
     : [];
 }
 
-/** The provider has refused the prompt as too long: the turn goes on with a compaction. Null where it cannot, or where that is not what happened. */
+/**
+ * The provider refused the prompt as too long: the turn continues with a compaction. Null if that is impossible, or if
+ * the outcome is another one.
+ */
 export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
   if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
-  // What has been shown cannot be unsaid; an answer that had begun is not begun again.
+  // Text that was shown cannot be withdrawn, so an answer that has started is not repeated.
   if (textOf(outcome.message) !== '' || !passDue({ ...context, overflows: 1 })) return null;
   const { message, usage, attempts, duration_ms } = outcome;
   const error = outcome.error ?? { code: 'context_overflow', message: '' };
@@ -139,7 +142,7 @@ export function decideOverflow(context: SessionContext, outcome: ModelOutcome): 
   });
 }
 
-/** Why the model's answer failed; of a prompt that is too long also what was done about it. */
+/** Why the model's answer failed; for a refused prompt also what was tried. */
 export function modelFailure(context: SessionContext, outcome: ModelOutcome): Failure {
   const error = outcome.error ?? {
     code: 'model_stream_broken',
@@ -180,7 +183,7 @@ function done(
   };
 }
 
-/** A hook that fails closed refuses the pass: what it would have had to say of what is archived is not known. */
+/** A hook that fails closed refuses the compaction: it might have objected. */
 export function compactionVetted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure } = answer;
@@ -192,7 +195,7 @@ export function compactionVetted(context: SessionContext, outcome: ConsultOutcom
   return [];
 }
 
-/** The model step of the open compaction is asked for. */
+/** The model step of the open compaction was requested. */
 export function compactionStarted(
   context: SessionContext,
   event: Placed<'compaction_started'>,
@@ -209,7 +212,7 @@ export function passDone(
   return { compacting: null, pass: pass ? { ...pass, strategy, done: { archived, remaining } } : null };
 }
 
-/** The model step of the open compaction. */
+/** The effect for the model step of the open compaction. */
 export function compactionEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   const { compacting, pass, turn, view } = context;
   if (!compacting || !pass) return [];

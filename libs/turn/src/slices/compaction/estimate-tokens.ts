@@ -1,33 +1,33 @@
 /**
- * Token estimates: rough, cheap and the same on every machine. What a provider reports takes their place as soon as
- * there is a report, so they only have to bridge from one answer to the next prompt.
+ * Token estimates: rough, cheap and deterministic. A provider's report replaces them, so they only cover the time from
+ * one answer to the next prompt.
  */
 import type { Json, Message, ToolDefinition } from '@coxswain/protocol';
 
 const CHARS_PER_TOKEN = 4;
 
-/** Role, separators, ids: what a message costs beside its content. */
+/** Overhead of a message: role, separators, ids. */
 const MESSAGE_TOKENS = 4;
 
-/** An image or a document page; providers bill them by size, of which nothing is known here. */
+/** An image or a document page. Providers bill them by size, which is unknown here. */
 const FILE_TOKENS = 1_500;
 
-/** Below this a result is no longer than the stub that would stand for it. */
+/** A shorter result is no longer than its stub. */
 const CLEARABLE_CHARS = 400;
 
-/** What a stub costs. */
+/** Tokens of a stub. */
 export const STUB_TOKENS = 40;
 
-// From here on scripts are written without spaces, and a token is about one character.
+// Scripts above this code point have no spaces, and one token is about one character.
 const WIDE = /[\u2e80-\uffff]/g;
 
-/** Tokens of a text. */
+/** Estimates the tokens of a text. */
 export function estimateText(text: string): number {
   const wide = text.match(WIDE)?.length ?? 0;
   return wide + Math.ceil((text.length - wide) / CHARS_PER_TOKEN);
 }
 
-/** Tokens of a message, its role included. */
+/** Estimates the tokens of a message, with its role. */
 export function estimateMessage(message: Pick<Message, 'content'>): number {
   let tokens = MESSAGE_TOKENS;
   for (const part of message.content) {
@@ -47,7 +47,7 @@ export function estimateMessage(message: Pick<Message, 'content'>): number {
   return tokens;
 }
 
-/** Tokens of tools as a request shows them. */
+/** Estimates the tokens of tool definitions in a request. */
 export function estimateTools(tools: readonly ToolDefinition[]): number {
   let tokens = 0;
   for (const tool of tools)
@@ -55,7 +55,7 @@ export function estimateTools(tools: readonly ToolDefinition[]): number {
   return tokens;
 }
 
-/** Whether a result is worth a stub in its place. */
+/** Whether a stub would be shorter than a result. */
 export function isClearable(content: Message['content']): boolean {
   let chars = 0;
   for (const part of content) {

@@ -1,8 +1,10 @@
-/** The account of what a model is shown, and the open compaction. */
+/**
+ * The account of the model's view, and the open compaction.
+ */
 import type { CompactionMode, CompactionStrategy } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** A compaction that is due or under way. */
+/** A compaction that is due or running. */
 export interface Pass {
   readonly mode: CompactionMode;
   readonly strategy: CompactionStrategy;
@@ -12,46 +14,46 @@ export interface Pass {
   readonly kept_turns: number;
   /** A hook refused it. */
   readonly vetoed?: true | undefined;
-  /** What it has done, once it has. */
+  /** Its result, once it is complete. */
   readonly done?: { readonly archived: number; readonly remaining: number } | undefined;
 }
 
-/** Messages that follow each other in the view. Tokens are estimates. */
+/** Consecutive messages of the view. Token counts are estimates. */
 export interface ViewPart {
   readonly messages: number;
   readonly tokens: number;
-  /** Of these, steers of the open run: they stay word for word as long as it goes on. */
+  /** Number of steers of the open run among them: they stay verbatim during this run. */
   readonly steers: number;
   readonly steer_tokens: number;
-  /** Of these, reminders that a compaction leaves as they are. */
+  /** Number of preserved reminders among them. */
   readonly preserved: number;
   readonly preserved_tokens: number;
-  /** Of these, results that a stub could stand for. */
+  /** Number of results that a stub could replace. */
   readonly results: number;
   readonly result_tokens: number;
 }
 
-/** See the top of the file. */
+/** Counts of messages and tokens in each part of the model's view. */
 export interface ViewAccount {
   readonly system_tokens: number;
   readonly tool_tokens: number;
-  /** What the next prompt is thought to have: what the provider reported of the last one, and what came since. */
+  /** Estimated size of the next prompt: the provider's report on the last one, plus later messages. */
   readonly tokens: number;
-  /** Everything before `closed`. It begins with the summary or the notes, where there are any. */
+  /** Everything before `closed`. It starts with the summary or the notes, if there are any. */
   readonly older: ViewPart;
   readonly has_summary: boolean;
   /** The newest closed turns, as many as a compaction keeps. */
   readonly closed: readonly ViewPart[];
-  /** Since the last turn_end. */
+  /** Messages since the last turn_end. */
   readonly open: ViewPart;
-  /** Compactions that changed the view, and model steps that were asked for one. */
+  /** Compactions that changed the view, and their model steps. */
   readonly passes: number;
   readonly steps: number;
-  /** After a compaction that was not enough the next one waits until the prompt has grown to this. */
+  /** After an insufficient compaction, the prompt size at which the next one may start. */
   readonly next_pass_at: number;
-  /** The last compaction's effect is an estimate still: the next report says what it was. */
+  /** The size after the last compaction is only estimated: the next report corrects it. */
   readonly settling: boolean;
-  /** The smallest estimate of a prompt that the provider has refused as too long; 0: none. */
+  /** The smallest estimate of a prompt that the provider refused as too long; 0: none. */
   readonly refused_at: number;
 }
 
@@ -83,22 +85,22 @@ export const EMPTY_VIEW: ViewAccount = {
   refused_at: 0,
 };
 
-/** The members of the context that belong to what models are shown. */
+/** The members of the context for the model's view. */
 export interface CompactionState {
-  /** What models are shown, in figures. */
+  /** The model's view in numbers. */
   readonly view: ViewAccount;
   /** The compaction of the open turn, from the seam before it to the seam after it. */
   readonly pass: Pass | null;
-  /** How often the provider has refused the open turn's prompt as too long. */
+  /** How often the provider refused the open turn's prompt as too long. */
   readonly overflows: number;
-  /** The model step of the compaction that is under way. */
+  /** The model step of the running compaction. */
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
 }
 
 /** An empty view. */
 export const EMPTY_COMPACTION: CompactionState = { view: EMPTY_VIEW, pass: null, overflows: 0, compacting: null };
 
-/** Each turn considers a compaction anew. */
+/** Each turn considers a new compaction. */
 export const COMPACTION_AT_TURN_START: Pick<CompactionState, 'pass' | 'overflows'> = { overflows: 0, pass: null };
 
 /** The end of a run leaves no model step open. */

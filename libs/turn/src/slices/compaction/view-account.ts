@@ -1,10 +1,10 @@
 /**
- * The account of what a model is shown: how many messages and tokens stand in which part of the view. It is what the
- * machine knows of a transcript that it does not hold, and it is a handful of numbers, however long the session is.
+ * The account of the model's view: the number of messages and tokens in each part. The machine does not hold the
+ * transcript; this is its bounded summary of it.
  *
- * V1  The account and the view that the transcript keeps change by the same events, so their counts are the same.
- * V2  A turn's part is closed with its turn_end: by then every call has its result, so that a cut between two parts
- *     never comes between a call and its result.
+ * VIEW-1  The account and the view of the transcript change by the same events, so their counts are equal.
+ * VIEW-2  A turn's part is closed at its turn_end. By then every call has its result, so a cut between two parts never
+ *     separates a call from its result.
  */
 
 import type { CompactionStrategy, EventOf, ResolvedCompaction, SessionEvent } from '@coxswain/protocol';
@@ -12,7 +12,7 @@ import { STEP_SEAM } from '../steps/progress.ts';
 import { estimateMessage, estimateText, estimateTools, isClearable, STUB_TOKENS } from './estimate-tokens.ts';
 import { EMPTY_PART, type ViewAccount, type ViewPart } from './state.ts';
 
-/** The account after an event; the same object where the event is nothing to it. */
+/** The account after an event; the same object if the event does not affect it. */
 export function viewAfter(
   view: ViewAccount,
   event: SessionEvent,
@@ -23,7 +23,7 @@ export function viewAfter(
       return event.messages.reduce((after, message) => added(after, estimateMessage(message)), unpinned(view));
     case 'persona_changed': {
       const tokens = estimateText(event.provision.system_prompt);
-      // It may be another model now, with another window.
+      // The model may have changed, and its window with it.
       return { ...view, system_tokens: tokens, tokens: view.tokens - view.system_tokens + tokens, refused_at: 0 };
     }
     case 'tools_changed': {
@@ -75,15 +75,15 @@ export function viewAfter(
   }
 }
 
-/** Whether a message is one that a compaction leaves as it is, and for how long. */
+/** Whether a compaction must keep a message, and for how long. */
 export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
   if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
   return event.origin === 'steer' || event.seam === STEP_SEAM ? 'run' : null;
 }
 
 /**
- * The account without a reminder that is shown no longer.
- * @param age turns that have ended since it was delivered: which part it stands in.
+ * The account without a reminder that is no longer shown.
+ * @param age turns that ended since its delivery: they determine its part.
  */
 export function viewWithoutReminder(view: ViewAccount, body: string, preserved: boolean, age: number): ViewAccount {
   const tokens = estimateMessage(summaryShape(body));
@@ -96,16 +96,16 @@ export function viewWithoutReminder(view: ViewAccount, body: string, preserved: 
   return { ...left, closed: view.closed.map((part, index) => (index === place ? without(part) : part)) };
 }
 
-/** What a compaction would replace, and what it would leave of it. */
+/** The result of a possible compaction. */
 export interface Replacement {
-  /** Messages that are replaced. */
+  /** Number of replaced messages. */
   readonly archived: number;
-  /** Messages of the view afterwards. */
+  /** Number of messages in the view afterwards. */
   readonly remaining: number;
   readonly tokens_after: number;
 }
 
-/** What becomes of the view if everything before the newest `keptTurns` closed turns is replaced. */
+/** The result of replacing everything before the newest `keptTurns` closed turns. */
 export function replacement(
   view: ViewAccount,
   strategy: CompactionStrategy,
@@ -121,17 +121,17 @@ export function replacement(
   return {
     archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
     remaining: older.messages + rest.messages,
-    // Estimates know shares better than sums: what was reported is scaled by the share that is left of it.
+    // Estimates are better for shares than for sums: the reported size is scaled by the remaining share.
     tokens_after: (before === 0 ? 0 : Math.round((view.tokens * left) / before)) + put,
   };
 }
 
-/** Messages of the whole view. */
+/** The number of messages in the whole view. */
 export function messagesOf(view: ViewAccount): number {
   return view.closed.reduce(sum, sum(view.older, view.open)).messages;
 }
 
-/** The account once the open turn is over. */
+/** The account after the end of the open turn. */
 export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount {
   const parts = [...view.closed, view.open];
   const cut = Math.max(0, parts.length - keepTurns);
@@ -142,7 +142,7 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
   });
 }
 
-/** Spelled out as `contextWith` is, and for the same reason: a turn makes three of these, one from another. */
+/** Spelled out for the reason in `contextWith`: a turn makes three of these, one from another. */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
   const copy: ViewAccount = {
     system_tokens: view.system_tokens,
@@ -162,8 +162,8 @@ function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount 
 }
 
 /**
- * The window as the session knows it: what its provider has refused was too long, whatever is said of the model. The
- * reserve keeps its share, so that one made for a large window does not fill a small one.
+ * The known window: a prompt size that the provider refused overrides the configured window. The reserve is scaled, so
+ * that a reserve for a large window does not fill a small one.
  */
 export function knownWindow(
   { refused_at }: ViewAccount,
@@ -173,12 +173,12 @@ export function knownWindow(
   return { window: refused_at, reserve: Math.ceil((reserve / window) * refused_at) };
 }
 
-/** How much a prompt must have grown since a compaction that was not enough, before another one is tried. */
+/** The growth of a prompt after an insufficient compaction before another one is tried. */
 export function patience(window: number): number {
   return Math.ceil(window / 20);
 }
 
-/** What the model is shown in the place of what was summarised. */
+/** The form of a summary for the model. */
 function summaryShape(text: string): { content: [{ type: 'text'; text: string }] } {
   return { content: [{ type: 'text', text }] };
 }
@@ -209,7 +209,7 @@ function replaced(
   return { part, kept, older };
 }
 
-// The summary that is there already is written anew; that alone is no reason for a compaction.
+// Writing an existing summary again is not a reason for a compaction.
 function archivable(view: ViewAccount, part: ViewPart): number {
   return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
 }
@@ -235,7 +235,7 @@ function injected(
   return [tokens, pin === 'session' ? { preserved: 1, preserved_tokens: tokens } : {}];
 }
 
-// Steers stay for the run that they steered, and no longer.
+// Steers are kept only for the run that they steered.
 function unpinned(view: ViewAccount): ViewAccount {
   const free = (part: ViewPart): ViewPart => (part.steers === 0 ? part : { ...part, steers: 0, steer_tokens: 0 });
   return { ...view, older: free(view.older), closed: view.closed.map(free), open: free(view.open) };

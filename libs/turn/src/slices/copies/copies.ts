@@ -1,10 +1,10 @@
 /**
- * Copied sessions: what the first record of a copy says, and how a fork goes on where its copied part ends.
+ * Copied sessions: the first record of a copy, and the start of a fork after its copied part.
  *
- * K1  A copy has its origin's inputs under the origin's record numbers, so effects have the same ids in both. What the
- *     outside world knows them by begins with the session's own id, so nothing of one is ever taken for the other's.
- * K2  Everything in a copied record follows from its input, as in every record: a copy of a copy is the same again.
- * K3  Another persona or model is resolved like the first one was; while that goes on nothing else of the run is begun.
+ * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
+ *     ids start with the session's own id, so that effects of one are never taken for the other's.
+ * FORK-2  Everything in a copied record follows from its input, as in every record. A copy of a copy is the same again.
+ * FORK-3  Another persona or model is resolved like the first one. Until then no other work of the run starts.
  */
 import {
   type ChangedSettings,
@@ -28,7 +28,7 @@ import { startClock, stopClock } from '../budgets/budgets.ts';
 import type { CallRow } from '../calls/state.ts';
 import type { Repins } from '../runs/state.ts';
 
-/** What the first record of a copied journal says of its origin. */
+/** The events about the origin in the first record of a copied journal. */
 export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): SessionEvent[] {
   if (!copied_from) return [];
   const { how, session, n, hash, command_id, actor, before } = copied_from;
@@ -43,7 +43,7 @@ export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): 
   ];
 }
 
-/** Decides the takeover of a fork by its first owner. */
+/** Decides the claim of a fork by its first owner. */
 export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }: OwnedInput): Decision {
   const { context } = state;
   const { settings, prompt, error, unsent } = after_copy ?? {};
@@ -54,7 +54,7 @@ export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }
     return events(...list);
   }
   if (settings) {
-    // A run that has not begun, or is unwinding, asks no model more; the next one resolves them in any case.
+    // A run that has not started, or is in teardown, calls no model. The next run resolves its settings in any case.
     const reprovisions =
       context.run_started && !context.aborting && !isEnded(state) && topStateOf(state) !== 'tearing_down';
     list.push({ type: 'settings_changed', settings, ...(reprovisions ? { reprovisions } : {}) });
@@ -67,14 +67,14 @@ export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }
   return events(...list);
 }
 
-/** Whether the surroundings of the run that is under way are being resolved anew. */
+/** Whether persona, model or tools of the active run are being resolved again. */
 export function isReprovisioning(context: SessionContext): boolean {
   return context.provision !== null && context.run_started;
 }
 
 /**
- * Decides the outcome of resolving them anew.
- * @param changes what differs from what was pinned.
+ * Decides the outcome of this resolution.
+ * @param changes the differences from the pinned settings.
  */
 export function decideReprovision(
   context: SessionContext,
@@ -92,12 +92,12 @@ export function decideReprovision(
   );
 }
 
-// Its hooks stay those that it has begun with, but for a persona's own: they go with the persona.
+// The run keeps its hooks, except those of a persona, which change with it.
 function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_changed'>): boolean {
   return canonicalJson(hooks.filter(isOfPersona)) !== canonicalJson(table.filter(isOfPersona));
 }
 
-/** The context once a fork's first owner has it: the time since its last copied record is nobody's. */
+/** The context after the claim of a fork by its first owner: the time since its last copied record does not count. */
 export function ownedAfterCopy(
   context: SessionContext,
   event: EventOf<'owned'> & { readonly n: number; readonly at_ms: number },
@@ -110,23 +110,23 @@ export function ownedAfterCopy(
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
-    // Whoever runs the step here says anew what it waits for, and its time begins anew.
+    // The host that runs the step here reports its wait again, and its time starts again.
     persona_wait: null,
     lost_steps: null,
     calls: context.calls.map((row) => callAfterCopy(row, event)),
-    // Nobody has started this one, and what the origin has started is the origin's.
+    // No parent started this session, and children of the origin stay with the origin.
     ...(context.parent ? { parent: { ...context.parent, detached: true as const }, notice: null } : {}),
     children: context.children.filter(({ effect_id }) =>
       context.calls.some((row) => row.status === 'running' && row.effect_id === effect_id),
     ),
-    // What was remembered of a persona there is for whoever keeps it to say; here it would bring back what was revoked.
+    // Rules of the persona are stored by its own store: a copy here could restore a revoked one.
     remembered: context.remembered.filter(({ scope }) => scope === 'session'),
     ...clock,
   };
 }
 
-// A call that is under way may have been sent for the origin, so it is in doubt here. Whoever has taken one up brings its
-// outcome to the origin, never here.
+// A running call may have been sent for the origin, so its outcome is unknown here. A worker that accepted it reports
+// to the origin only.
 function callAfterCopy(
   row: CallRow,
   { epoch, unsent, ...event }: EventOf<'owned'> & { readonly at_ms: number },
@@ -137,7 +137,9 @@ function callAfterCopy(
   return unsent?.includes(row.call_id) ? { ...rest, epoch } : rest;
 }
 
-/** Settings with what a fork or a prompt changes. An address goes with its model, a mode with its persona. */
+/**
+ * Applies the changes of a fork or a prompt to settings. An address changes with its model, a mode with its persona.
+ */
 export function changedSettings(settings: StartSettings | null, changes: ChangedSettings): StartSettings {
   const kept = { ...settings };
   if (changes.model !== undefined) for (const key of ['provider', 'base_url'] as const) delete kept[key];
@@ -147,7 +149,7 @@ export function changedSettings(settings: StartSettings | null, changes: Changed
   return { ...kept, ...others, ...(typeof mode === 'string' ? { mode } : {}) };
 }
 
-/** What is to be chosen anew once settings have changed, beside what was to be already. */
+/** The settings to resolve again after a change, in addition to earlier ones. */
 export function repinned(before: Repins | null, { persona, mode, ...model }: ChangedSettings): Repins | null {
   if (persona !== undefined || before === 'persona') return 'persona';
   const byModel = Object.values(model).some((value) => value !== undefined);
@@ -157,7 +159,7 @@ export function repinned(before: Repins | null, { persona, mode, ...model }: Cha
   return changesMode ? 'mode' : null;
 }
 
-/** What a prompt sets for its run and those after it. */
+/** The event with the settings of a prompt, for its run and later ones. */
 export function settingsOfPrompt({ body }: Command<'prompt'>): SessionEvent[] {
   const { provider, model, base_url, mode } = body;
   const settings = {
@@ -169,7 +171,7 @@ export function settingsOfPrompt({ body }: Command<'prompt'>): SessionEvent[] {
   return Object.keys(settings).length === 0 ? [] : [{ type: 'settings_changed', settings }];
 }
 
-/** The settings of the session are others. */
+/** The settings of the session have changed. */
 export function settingsChanged(context: SessionContext, event: Placed<'settings_changed'>): Partial<SessionContext> {
   const change = {
     settings: changedSettings(context.settings, event.settings),

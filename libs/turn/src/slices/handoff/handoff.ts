@@ -1,10 +1,10 @@
 /**
- * Hand-offs: which may begin, what becomes of the persona's hold on the run, and what the next one is told first.
+ * Hand-offs: when one may start, its effect on the run, and the first message to the next persona.
  *
- * H1  A hand-off is the last call of its batch: it begins when all others have their results. The other persona has the
- *     session from the record of its good end on; what is left of the turn is the persona's whose turn it was.
- * H2  The first hand-off of a batch wins. One that a rule, a hook or a person has refused was none.
- * H3  What the start allows the run goes on counting; what the personas allow themselves counts from where each takes over.
+ * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. The other persona
+ *     applies from the record of its successful end on; the rest of the turn belongs to the persona that started it.
+ * HANDOFF-2  The first hand-off of a batch wins. One that was refused by a rule, a hook or a person does not count.
+ * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
 
 import {
@@ -26,27 +26,27 @@ import type { CallRow } from '../calls/state.ts';
 import { leavesStep } from '../steps/steps.ts';
 import type { Relay } from './state.ts';
 
-/** The seam under which a brief stands in the journal: it is said as soon as the batch has its results. */
+/** The seam of a briefing in the journal: it is delivered as soon as the batch has its results. */
 export const HANDOFF_SEAM = 'handoff';
 
-/** Whether a call hands the session over. */
+/** Whether a call is a hand-off. */
 function isHandoff({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>): boolean {
   return tool === HANDOFF && tools[tool]?.by_session === true;
 }
 
-/** To whom a call hands the session, and what they are told. What does not fit its schema names nobody. */
+/** The target and the briefing of a hand-off. Invalid arguments have an empty target. */
 export function handoffArgs({ args }: Pick<CallRow, 'args'>): HandoffArgs {
   const { to, brief } = (args ?? {}) as JsonObject;
   return { to: typeof to === 'string' ? to : '', brief: typeof brief === 'string' ? brief : '' };
 }
 
-/** Whether a call is to wait until all others have their results (H1); this one aside. */
+/** Whether a call must wait until all others have results (HANDOFF-1), without `except`. */
 export function waitsForBatch(context: SessionContext, row: CallRow, except?: string): boolean {
   if (!isHandoff(context, row) || comesBefore(context, row)) return false;
   return context.calls.some((other) => other !== row && other.status !== 'ended' && other.call_id !== except);
 }
 
-/** The hand-off of the batch that counts, where it is another one than this (H2). */
+/** The effective hand-off of the batch, if it is another one (HANDOFF-2). */
 function comesBefore(context: SessionContext, row: CallRow): CallRow | undefined {
   const first = context.calls.find(
     (other) => isHandoff(context, other) && (other.status !== 'ended' || other.ended === 'ok'),
@@ -54,7 +54,7 @@ function comesBefore(context: SessionContext, row: CallRow): CallRow | undefined
   return first === row ? undefined : first;
 }
 
-/** Why a hand-off that rules and people let begin cannot, or null. */
+/** Why a hand-off cannot start although rules and people allow it, or null. */
 export function handoffRefusal(
   context: SessionContext,
   row: CallRow,
@@ -79,21 +79,21 @@ export function handoffRefusal(
   return null;
 }
 
-/** What is said of a hand-off before anything is done for it, once; null where it was said. */
+/** The event before a hand-off starts, once; null after it. */
 export function emitsHandoff(context: SessionContext, row: CallRow): SessionEvent | null {
   if (!isHandoff(context, row) || row.handoff !== undefined) return null;
   const { to, brief } = handoffArgs(row);
   return { type: 'handoff_emitted', call_id: row.call_id, from: context.pinned?.persona ?? '', to, brief };
 }
 
-/** The running call that a resolved persona is for, or undefined. */
+/** The running call of a resolved persona, or undefined. */
 export function handsOver(context: SessionContext, effectId: string): CallRow | undefined {
   return context.calls.find((row) => row.status === 'running' && row.effect_id === effectId && isHandoff(context, row));
 }
 
 /**
- * Decides what came of looking the other persona up: it has the session from here on, or its call has failed.
- * @param changes what differs from what was pinned.
+ * Decides the outcome of the resolution: the other persona applies from here on, or the call fails.
+ * @param changes the differences from the pinned settings.
  */
 export function decideHandoff(
   context: SessionContext,
@@ -117,7 +117,7 @@ export function decideHandoff(
     });
   if (outcome.status === 'failed')
     return ended('error', `The session stays with you: ${outcome.error.message}`, outcome.error.code);
-  // What came too late changes nobody's hold.
+  // A late outcome changes nothing.
   if (outcome.status === 'cancelled' || context.aborting || row.cancel || row.preempted)
     return ended('cancelled', 'The hand-off was interrupted. The session stays with its persona.');
   const to = outcome.provision.persona.name;
@@ -131,7 +131,7 @@ export function decideHandoff(
   return events(...(left ? [left] : []), ...changed, ...end.events);
 }
 
-/** What the persona that has taken over is told first, once all results stand; or null. */
+/** The briefing for the new persona, once all results are recorded; or null. */
 export function owedBrief({ relay, calls, turn }: SessionContext): SessionEvent | null {
   const row = relay.owes === null ? undefined : calls.find(({ call_id }) => call_id === relay.owes);
   if (!row || calls.some(({ status }) => status !== 'ended')) return null;
@@ -147,7 +147,7 @@ export function owedBrief({ relay, calls, turn }: SessionContext): SessionEvent 
   };
 }
 
-/** The relay once another persona has the session. */
+/** The relay after a change of persona. */
 export function takenOver(
   { relay, turns_counted, count }: SessionContext,
   { call_id, from }: NonNullable<EventOf<'persona_changed'>['handoff']>,

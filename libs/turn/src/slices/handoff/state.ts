@@ -1,14 +1,16 @@
-/** How a run goes from persona to persona. */
+/**
+ * The changes of persona in a run.
+ */
 
-/** How a run goes from persona to persona. */
+/** The changes of persona in a run. */
 export interface Relay {
   /** Hand-offs since the last new message. */
   readonly count: number;
-  /** The persona whose turn is open, where it has handed the session over in it. */
+  /** The persona that started the open turn, if it handed the session over during it. */
   readonly from: string | null;
-  /** The call whose brief the next persona is still to be told. */
+  /** The call whose briefing the next persona has not received. */
   readonly owes: string | null;
-  /** What the run had used when its persona took over; null where it began with it. */
+  /** Usage of the run at the last hand-off; null without one. */
   readonly since: {
     readonly turns: number;
     readonly tokens: number;
@@ -17,17 +19,17 @@ export interface Relay {
   } | null;
 }
 
-/** There was no hand-off. */
+/** No hand-off so far. */
 export const NO_RELAY: Relay = { count: 0, from: null, owes: null, since: null };
 
-/** The members of the context that belong to hand-offs. */
+/** The members of the context for hand-offs. */
 export interface HandoffState {
-  /** How the run goes from persona to persona. */
+  /** The changes of persona in the run. */
   readonly relay: Relay;
 }
 
 /** No hand-off. */
 export const EMPTY_HANDOFF: HandoffState = { relay: NO_RELAY };
 
-/** A run begins with the persona that its start names. */
+/** A run starts with the persona of its start. */
 export const HANDOFF_AT_RUN_START: HandoffState = EMPTY_HANDOFF;

@@ -1,11 +1,12 @@
 /**
- * Announcements: points at which hooks are told of what has happened, beside the work and never in its way: each pass of
- * a seam, each decision about a call, each threshold of a budget.
+ * Announcements: hook points that the session does not wait for, for each passed seam, each decision about a call, and
+ * each threshold of a budget.
  *
- * A1  What is to be told waits in the context and is told in order, one consult at a time: consults never overlap.
- * A2  Nothing that goes on waits for it, so that no call starts late and no interrupt comes too late. A turn begins, and a
- *     run ends, only when all of it was told: what hooks say of one turn stands in the prompt of the next.
- * A3  A seam is not passed while as much waits as may wait. The rest is bounded by what one turn can decide.
+ * ANNOUNCE-1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
+ * ANNOUNCE-2  Running work does not wait for them, so that no call starts late and no interrupt arrives too late. A
+ *     turn starts, and a run ends, only after all of them: reminders of hooks about one turn are in the prompt of the
+ *     next.
+ * ANNOUNCE-3  A seam waits if the queue is full. Otherwise the queue is bounded by the decisions of one turn.
  */
 
 import {
@@ -25,20 +26,20 @@ import { isAsking } from './consult.ts';
 import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
 import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 
-/** So many wait at a seam before it waits for them (A3). */
+/** Length of the queue at which a seam waits (ANNOUNCE-3). */
 const WAITING_MAX = 32;
 
-/** Whether a seam is to be passed only when some of it was told (A3). */
+/** Whether a seam must wait for announcements (ANNOUNCE-3). */
 export function tooMuchToTell(context: SessionContext): boolean {
   return context.announcements.length >= WAITING_MAX;
 }
 
-/** Whether a consult is one of these. */
+/** Whether a consult is an announcement. */
 export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
   return ANNOUNCED.some((one) => one === point);
 }
 
-/** What an event gives hooks to hear of, where any are registered for it; the same list where nobody is. */
+/** The queue with the announcement of an event, if hooks are registered for it; otherwise the same list. */
 export function withAnnouncement(context: SessionContext, event: SessionEvent): readonly Announcement[] {
   const { announcements } = context;
   if (context.hooks.length === 0) return announcements;
@@ -55,7 +56,7 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
     }
     case 'call_started': {
       const row = callRow(context, event.call_id);
-      // A person has had it run again after a crash, or it is: what may run was told when it ran first.
+      // The call runs again after a crash. Its permission was announced at its first request.
       return row && !row.in_doubt ? replied(row, 'allow', allowedBy(context, row)) : null;
     }
     case 'approval_requested': {
@@ -104,7 +105,7 @@ function allowedBy(context: SessionContext, row: CallRow): string {
   return row.granted_by === rule ? rule : `rule:${rule}`;
 }
 
-// What a PreToolUse hook refuses never came before those who decide what may run.
+// A call that a PreToolUse hook refuses never reached the permission check.
 function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_ended'>): Announcement | null {
   const row = denial && callRow(context, call_id);
   const { consult } = context;
@@ -118,7 +119,7 @@ function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_end
   );
 }
 
-/** Whom an announcement is for, in order. */
+/** The registrations for an announcement, in order. */
 function audience(context: SessionContext, announcement: Announcement): readonly HookRegistration[] {
   const { point, target, detail } = announcement;
   const hooks = hooksFor(context, point, target, payloadOf(context, announcement));
@@ -135,11 +136,11 @@ function payloadOf(context: SessionContext, { point, call_id, detail }: Announce
 const RUNS_ON =
   /^(assistant_streaming|function_execute|function_awaiting_approval|steering_check|daemon_idle|suspended)\./;
 
-/** A run that is on its way down tells what is left once its last seam is passed. */
+/** States of a teardown after its last seam, where the rest is announced. */
 const BEHIND_THE_LAST_SEAM =
   /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
 
-/** The next registration that is told of the oldest announcement, or its end where nobody is left to tell; or null. */
+/** The next registration for the oldest announcement, or its end if none is left; or null. */
 export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   const [first] = context.announcements;
   if (!first) return null;
@@ -148,7 +149,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
   if (!RUNS_ON.test(leaf) && !BEHIND_THE_LAST_SEAM.test(leaf)) return null;
   const { point } = first;
   const hook = audience(context, first)[consult?.hooks.length ?? 0];
-  // The table has changed since: there is nobody to be told any more.
+  // The table has changed: no registration is left for it.
   if (!hook) return consult ? null : { type: 'announced', point };
   return {
     type: 'hook_call',
@@ -159,7 +160,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
   };
 }
 
-/** The oldest was told. */
+/** Removes the oldest announcement. */
 export function announced(context: SessionContext): Partial<SessionContext> {
   return { announcements: context.announcements.slice(1), consult: null };
 }

@@ -1,4 +1,6 @@
-/** What the answers of a consult cause, by hook point: a dispatch table over the slices. */
+/**
+ * The effects of a consult's answers, by hook point: a dispatch table over the slices.
+ */
 
 import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -65,7 +67,7 @@ function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultO
 
 function consequences(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
-  // A call that was cancelled while hooks were asked has its result; a returned one still needs it.
+  // A call that was cancelled during the consult has its result. A returned call still needs one.
   const open = row && row.status !== 'ended' ? row : undefined;
   switch (consult.point) {
     case 'session_start':
@@ -108,13 +110,16 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'permission_asked':
       return open && !context.aborting ? afterPermissionAsked(context, open, outcome) : [];
     case 'PostToolUse':
-      return open ? afterPostToolUse(context, open, outcome) : [];
+      return open?.status === 'returned' ? afterPostToolUse(context, open, outcome) : [];
     default:
       return assertNever(consult.point);
   }
 }
 
-/** A consult is over. The seam before transform_context would have asked for the answer, had there been no hooks. */
+/**
+ * A consult has ended. After transform_context hooks the model is called; without such hooks, the seam before it does
+ * that.
+ */
 export function consultEnded(context: SessionContext, event: Placed<'consult_ended'>): Partial<SessionContext> {
   const { point, call_id } = event;
   if (point === 'transform_context' && !context.aborting) return { consult: null, ...modelAsked(context, event) };
@@ -125,15 +130,15 @@ export function consultEnded(context: SessionContext, event: Placed<'consult_end
   };
 }
 
-/** Nothing depends on the answers of hooks that are asked about an edit whose call waits no more. */
+/** The order for hooks that check an edit whose wait has ended: their answers have no effect. */
 const SETTLED_ORDER: AbortOrder = { reason: 'the approval was decided', graceMs: BOUNDS.abortGraceMs };
 
-/** The open consult. It is aborted with the run, unless it was opened while the run was unwinding. */
+/** The effect of the open consult. It is aborted with the run, unless it was opened during the teardown. */
 export function consultEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   const { consult } = context;
   if (!consult) return [];
   const { effect_id: id, epoch, point, call_id: callId, hooks, payload, of_end } = consult;
-  // Someone cancelled the call whose result the hooks are looking at.
+  // The call whose result the hooks check was cancelled.
   const row = callId === undefined ? undefined : callRow(context, callId);
   const cancelled = row?.status === 'returned' && row.cancel ? cancelOrder(row.cancel) : null;
   const settled = isEditSettled(context, consult) ? SETTLED_ORDER : null;

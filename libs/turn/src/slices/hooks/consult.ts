@@ -1,13 +1,15 @@
-/** The open consult: one effect asks all registrations of a hook point. */
+/**
+ * The open consult: one effect calls all registrations of a hook point.
+ */
 
 import type { EventOf, HookPoint, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { effectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { CallRow } from '../calls/state.ts';
-import { setCall } from '../calls/table.ts';
+import { noteOnCall } from '../calls/table.ts';
 import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
 
-/** The next registration that a point asks, or the end of the consult where no registration is left to ask. Null while one is open. */
+/** The next registration of a point, or the end of the consult if none is left. Null while a consult is open. */
 export function consult(
   context: SessionContext,
   point: HookPoint,
@@ -33,25 +35,25 @@ export function consult(
 }
 
 /**
- * Consults of one session never overlap: a point that finds one open waits for its end. Who was not asked in the record
- * that opened it is not asked in a later one, whatever has become of the table.
+ * Whether a point may open a consult. Consults of one session never overlap. Registrations are called only in the
+ * record that opened their consult, whatever later changes of the table.
  */
 export function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
   const { consult } = context;
   return consult === null || (consult.point === point && consult.call_id === callId && isAsking(context));
 }
 
-/** Whether the record that opened the consult is still being made. After it, the consult asks no further hook. */
+/** Whether the record that opened the consult is still being made. Later records add no registrations. */
 export function isAsking(context: SessionContext): boolean {
   return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
 }
 
-/** Whether hooks are being asked about a call. Who was asked is waited for, whatever has become of the table. */
+/** Whether hooks are being called about a call. Their answer is awaited even if the table changes. */
 export function isConsulted({ consult }: SessionContext, { call_id }: Pick<CallRow, 'call_id'>): boolean {
   return consult?.call_id === call_id;
 }
 
-/** A registration is asked: it opens the consult, or joins it. */
+/** A registration is called: it opens the consult, or joins it. */
 export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & PlacedEvent): Partial<SessionContext> {
   const { consult } = context;
   const registration = context.hooks.find(({ id, point }) => id === event.hook && point === event.point);
@@ -74,11 +76,11 @@ export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> &
   };
 }
 
-/** What a veto of a hook does besides the events that follow from it. */
+/** The effect of a veto on the context, in addition to the events that follow. */
 export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'>): Partial<SessionContext> {
   const { point, decision, call_id, hook } = event;
   if (point === 'permission_asked' && decision === 'allow' && call_id)
-    return setCall(context, call_id, { granted_by: `hook:${hook}` });
+    return noteOnCall(context, call_id, { granted_by: `hook:${hook}` });
   if (point === 'pre_suspend') return { suspend: null };
   if (point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
   return {};

@@ -1,6 +1,6 @@
 /**
- * Jobs: work that hooks have begun and that goes on when they have answered. The session remembers those whose end was
- * not reported; whoever runs one reports it as the internal command `feedback`, and the model is told.
+ * Jobs: work that hooks started and that continues after their answer. The session remembers jobs without a reported
+ * end. The runner of a job reports it with the internal command `feedback`, and the model is notified.
  */
 import {
   BOUNDS,
@@ -22,7 +22,7 @@ const isOf = ({ job_id, dedupe_key }: JobReceipt) => {
     job.job_id === job_id || (dedupe_key !== undefined && job.dedupe_key === dedupe_key);
 };
 
-/** What is said of receipts for which there is no room: their jobs are on the tape, and nobody waits for their end. */
+/** The events for receipts beyond the bound: their jobs are recorded, and the session does not wait for their end. */
 export function untrackedJobs(context: SessionContext, answers: readonly HookAnswer[]): SessionEvent[] {
   let room = BOUNDS.jobsOpenMax - context.jobs.length;
   return answers.flatMap(({ hook, verdict }): SessionEvent[] => {
@@ -32,7 +32,7 @@ export function untrackedJobs(context: SessionContext, answers: readonly HookAns
   });
 }
 
-/** The open jobs after a receipt for one of them, or for another. */
+/** The open jobs after a receipt. */
 export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobReceipt): readonly OpenJob[] {
   const known = jobs.some(isOf(receipt));
   if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;
@@ -42,9 +42,9 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
 }
 
 /**
- * Decides the command `feedback`: how far a job is that is open, and what the model is to be told of it. A job may be
- * quicker than the record of its receipt, so a report of an unknown job is decided when the hooks that are asked have
- * answered; while none is asked, no hook can begin the job.
+ * Decides the command `feedback`: the progress of an open job, and the message to the model. A report may arrive before
+ * the record of the job's receipt. So a report of an unknown job is deferred until the hooks being called have
+ * answered. If no hook is being called, the report is rejected.
  */
 export function decideFeedbackCommand(context: SessionContext, input: Command<'feedback'>): Decision {
   const { command_id } = input;
@@ -70,7 +70,7 @@ export function withDeferredReport(
   return consult && { ...consult, reports: [...(consult.reports ?? []), report] };
 }
 
-/** Decides the reports that were deferred until the hooks of a consult had answered. */
+/** Decides the reports that were deferred until the end of a consult. */
 export function deferredReports(
   context: SessionContext,
   { reports = [] }: OpenConsult,
@@ -95,7 +95,7 @@ const JOB_ID = 'job.job_id';
 
 const unknownText = ({ job_id }: JobReceipt) => `no hook of the session has an open job ${job_id}`;
 
-/** @param before pieces of feedback that the same record has already. */
+/** @param before the number of feedback pieces in the same record so far. */
 function reported(
   context: SessionContext,
   { hook }: OpenJob,
@@ -107,7 +107,7 @@ function reported(
   return [{ type: 'job_reported', command_id, source, receipt }, ...told];
 }
 
-/** What a model is told of a job whose report says nothing itself; nothing while it goes on. */
+/** The default message about the end of a job; none while it continues. */
 function outcomeText(job: JobReceipt): string | undefined {
   if (isOpenJob(job)) return undefined;
   const { job_id, status, affected_paths = [], error, retry_hint } = job;

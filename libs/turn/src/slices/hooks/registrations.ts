@@ -1,4 +1,6 @@
-/** Which registrations a hook point consults, and what every payload contains. */
+/**
+ * Selects the registrations of a hook point, and builds the common part of payloads.
+ */
 
 import {
   HOOK_RETURNS,
@@ -16,10 +18,10 @@ import { isEnded } from '../../machine/state.ts';
 import { openStep } from '../steps/progress.ts';
 
 /**
- * The registrations that a point consults, in order.
- * @param target what their globs are held against.
- * @param payload without it, those whose conditions it may meet are among them.
- * @param step the step in which the point is, where it is another than the open one.
+ * The registrations of a point, in order.
+ * @param target the value for their globs.
+ * @param payload the value for their conditions; without it, conditions count as true.
+ * @param step the step of the point, if it differs from the open one.
  */
 export function hooksFor(
   context: SessionContext,
@@ -31,7 +33,7 @@ export function hooksFor(
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
   const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
-  // A condition is checked against the payload after the persona's own hooks, which have not run yet.
+  // The persona's own hooks may still change the payload, so conditions on it are evaluated later.
   const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
   if (payload === undefined || !isRewritten) return asked;
   const unknown = { ...occasion, payload: undefined };
@@ -42,17 +44,17 @@ export function hooksFor(
 
 const NONE: readonly HookRegistration[] = [];
 
-/** Points whose payload a hook may change for those behind it. */
+/** Points whose payload a hook may change for later ones. */
 const REWRITTEN: ReadonlySet<HookPoint> = new Set(
   [HOOK_RETURNS.args, HOOK_RETURNS.result, HOOK_RETURNS.output].flatMap(({ points }): readonly HookPoint[] => points),
 );
 
-/** Whether a point of the session itself is hooked. */
+/** Whether hooks are registered for a point of the session itself. */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {
   return context.hooks.length > 0 && hooksFor(context, point, personaOfTurn(context)).length > 0;
 }
 
-/** What every payload has. */
+/** The members of every payload. */
 export function payloadHead(context: SessionContext, point: HookPoint): JsonObject {
   return {
     event: point,
@@ -67,7 +69,7 @@ export function personaOfTurn({ relay, pinned }: SessionContext): string {
   return relay.from ?? pinned?.persona ?? '';
 }
 
-/** Between runs the table is not read. The first table of a run comes with its provision. */
+/** Decides a change of the table. Between runs it is ignored: the first table of a run is part of its provision. */
 export function decideHooksChanged(state: MachineState, { fingerprint, table }: HooksChangedInput): Decision {
   const { context } = state;
   if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is active' };

@@ -10,12 +10,12 @@ export interface OpenConsult {
   /** The steer or follow-up that the guard asks about, or the `approve` whose edited call is checked. */
   readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
-  /** Those of them whose failure refuses nothing. */
+  /** Those of the hooks whose failure refuses nothing. */
   readonly fail_open?: readonly string[] | undefined;
   readonly payload: JsonObject;
-  /** Reports of jobs that its hooks may begin: they are decided when it ends. */
+  /** Reports of jobs that its hooks may have started. They are decided at its end. */
   readonly reports?: readonly DeferredReport[] | undefined;
-  /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */
+  /** The consult was opened during the teardown, so the end of the run does not abort it. */
   readonly of_end?: true | undefined;
 }
 
@@ -29,20 +29,20 @@ export const ANNOUNCED = [
   'OnPersonaResumed',
 ] as const satisfies readonly HookPoint[];
 
-/** A point that is announced. */
+/** A point in {@link ANNOUNCED}. */
 export type AnnouncedPoint = (typeof ANNOUNCED)[number];
 
-/** What hooks are still to be told of. */
+/** A queued announcement. */
 export interface Announcement {
   readonly point: AnnouncedPoint;
-  /** What the globs of registrations are held against. */
+  /** The value for the globs of registrations. */
   readonly target: string;
-  /** The call that it is about. Its row stands as long as this waits (A2). */
+  /** The call of the announcement. Its row exists as long as the announcement is queued (ANNOUNCE-2). */
   readonly call_id?: string | undefined;
   readonly detail: JsonObject;
 }
 
-/** A job of which no end was reported. */
+/** A job without a reported end. */
 export interface OpenJob {
   readonly job_id: string;
   readonly hook: string;
@@ -56,21 +56,21 @@ export interface DeferredReport {
   readonly body?: string | undefined;
 }
 
-/** The members of the context that belong to hooks. */
+/** The members of the context for hooks. */
 export interface HooksState {
   readonly hooks: HookTable;
   readonly consult: OpenConsult | null;
-  /** What hooks are still to be told of, oldest first. */
+  /** Queued announcements, oldest first. */
   readonly announcements: readonly Announcement[];
-  /** Jobs that hooks started and whose end was not reported. */
+  /** Jobs that hooks started, without a reported end. */
   readonly jobs: readonly OpenJob[];
 }
 
 /** No hooks. */
 export const EMPTY_HOOKS: HooksState = { hooks: [], consult: null, announcements: [], jobs: [] };
 
-/** A run begins without notifications of the run before. */
+/** A run starts without announcements of the previous run. */
 export const HOOKS_AT_RUN_START: Pick<HooksState, 'announcements'> = { announcements: [] };
 
-/** The end of a run leaves no question and no notification open. */
+/** The end of a run leaves no consult and no announcement open. */
 export const HOOKS_AT_RUN_END: Pick<HooksState, 'consult' | 'announcements'> = { consult: null, announcements: [] };

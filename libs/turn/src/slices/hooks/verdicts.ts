@@ -1,4 +1,6 @@
-/** Answers of hooks, read one by one. A registration that failed and fails closed refuses. */
+/**
+ * Reads the answers of hooks one by one. A failed registration with fail-closed refuses.
+ */
 
 import {
   type ConsultOutcome,
@@ -10,7 +12,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import type { OpenConsult } from './state.ts';
 
-/** One answer per registration that was asked. One that is missing has failed: silence must not admit anything. */
+/** One answer for each called registration. A missing one counts as failed: it must not allow anything. */
 export function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAnswer[] {
   return consult.hooks.map((hook, index) => {
     const answer = outcome.answers[index];
@@ -31,7 +33,7 @@ export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionE
   };
 }
 
-/** By what was so when it was asked: the table may have changed since. */
+/** Whether a failure refuses, by the registration at the time of the call: the table may have changed since. */
 export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;
   return isWrongAnswer(answer.failure) || consult?.fail_open?.includes(answer.hook) !== true;
@@ -55,7 +57,7 @@ export function vetoed(
   };
 }
 
-/** The first that blocks what is submitted, by its verdict or because it failed and fails closed. */
+/** The first registration that blocks a message, by its verdict or by a failure with fail-closed. */
 export function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
   for (const { hook, verdict, failure, ...rest } of answers) {
     if (failure && failsClosed(context, { hook, failure, ...rest }))

@@ -1,6 +1,6 @@
 /**
- * Inbox feedback: what a session's own surroundings tell its model. It waits in a bounded queue and is delivered at the
- * compaction seams; what finds no room is counted, and the model is told how many with the last that it is shown.
+ * Inbox feedback: messages of the session's environment to its model. They wait in a bounded queue and are delivered at
+ * the compaction seams. Dropped pieces are counted, and the last delivered piece contains their number.
  */
 
 import {
@@ -18,7 +18,7 @@ import { type Decision, events } from '../../core/decision.ts';
 import { watchTold } from '../stalls/stalls.ts';
 import type { PendingFeedback } from './state.ts';
 
-/** Decides feedback of hosts: as much as there is room for is kept, in order. Pure. */
+/** Decides feedback of hosts: pieces are queued in order, up to the bound. Pure. */
 export function decideFeedback(context: SessionContext, input: FeedbackInput): Decision {
   if (context.run === 0) return { kind: 'ignored', reason: 'there is no such session' };
   const room = Math.max(0, BOUNDS.feedbackPendingMax - context.feedback.length);
@@ -31,8 +31,8 @@ export function decideFeedback(context: SessionContext, input: FeedbackInput): D
 }
 
 /**
- * The event of one piece of feedback: of the machine's own, or of the command that brings it.
- * @param before pieces of feedback that come before it in the same record.
+ * The event of one piece of feedback, from the machine or from a command.
+ * @param before the number of earlier pieces in the same record.
  */
 export function feedbackEvent(
   context: SessionContext,
@@ -44,7 +44,7 @@ export function feedbackEvent(
   return commandId === undefined ? event : { ...event, command_id: commandId };
 }
 
-// The colon keeps these ids apart from those of commands, which cannot have one.
+// The colon distinguishes these ids from command ids, which cannot contain one.
 function kept(context: SessionContext, { source, body }: Feedback, index: number): EventOf<'feedback_received'> {
   return { type: 'feedback_received', feedback_id: `feedback:${context.feedback_count + index + 1}`, source, body };
 }
@@ -53,7 +53,7 @@ function notKept(source: string, count: number): EventOf<'feedback_dropped'> {
   return { type: 'feedback_dropped', source, count, code: 'too_much_feedback' };
 }
 
-/** The next piece of feedback that the last checkpoint owes, as the model is shown it. */
+/** The next piece of feedback that the last checkpoint still has to deliver, in the form for the model. */
 export function owedFeedback(context: SessionContext): SessionEvent | null {
   const [feedback, ...more] = context.delivering_feedback;
   if (!feedback) return null;
@@ -76,7 +76,7 @@ function rendered({ source, body }: PendingFeedback, dropped: number): string {
   );
 }
 
-/** What feedback events do to the context. */
+/** The effects of feedback events on the context. */
 export function feedbackEvolved(
   context: SessionContext,
   event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,
@@ -89,7 +89,7 @@ export function feedbackEvolved(
   };
 }
 
-/** A checkpoint has taken the oldest `count` from the queue. */
+/** A checkpoint has removed the oldest `count` from the queue. */
 export function feedbackTaken(
   context: SessionContext,
   { kind, inbox_delivered: count }: EventOf<'loop_checkpoint'>,
@@ -102,13 +102,13 @@ export function feedbackTaken(
   };
 }
 
-/** One piece has been said. The last says how many had no room. */
+/** One piece was delivered. The last one contains the number of dropped pieces. */
 export function feedbackSaid(context: SessionContext, feedbackId: string): Partial<SessionContext> {
   const delivering = context.delivering_feedback.filter((feedback) => feedback.feedback_id !== feedbackId);
   return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
 }
 
-/** Feedback has come, or had no room: the stall watch does not tell it again. */
+/** Feedback was queued or dropped: stall detection does not report it again. */
 export function feedbackNoted(
   context: SessionContext,
   event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,

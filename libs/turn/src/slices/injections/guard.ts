@@ -1,13 +1,14 @@
 /**
- * The guard at the door: `user_prompt_submit` hooks see every steer and every follow-up before a model does, as they see
- * the prompt. Each is asked about as soon as it is accepted; what they block is never delivered.
+ * The guard: `user_prompt_submit` hooks check every steer and every follow-up before a model reads it, like the prompt.
+ * Each is checked as soon as it is accepted. A blocked message is never delivered.
  *
- * G1  What waits for its verdict is not delivered, and a seam that would deliver it waits for it (`q.waitsForVerdict`).
- * G2  Consults never overlap: the guard's waits for the one that is open. Then it goes first, because what it lets in may
- *     stop what the other would be asked about. Interrupts go before the rest, otherwise it is in order of arrival.
- * G3  Guards stand only where a run goes on: hooks are those of a run. What came at another time is asked about when the
- *     next run begins; so is what a cancel left without a verdict. A verdict that was given stands.
- * G4  A verdict is about the text that was shown. A text that is another by now is asked about again.
+ * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
+ *     seams.ts).
+ * GUARD-2  Consults never overlap: the guard waits for an open one. Then it precedes the others, because an accepted
+ *     message may stop the work that they check. Interrupts go first, then the order of arrival.
+ * GUARD-3  The guard needs a running run, because hooks belong to a run. Messages at other times are checked when the
+ *     next run starts; so are messages whose check was cancelled. A given verdict is kept.
+ * GUARD-4  A verdict is about the checked text. A changed text is checked again.
  */
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
@@ -25,7 +26,7 @@ const GUARDED =
 
 const LOOP_EXIT = 'tearing_down.loop_exit';
 
-/** The next registration that the guard asks, or null where it has nothing to ask or must wait (G2, G3). */
+/** The next registration of the guard, or null if there is nothing to check or it must wait (GUARD-2, GUARD-3). */
 export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   if (context.hooks.length === 0) return null;
   const { consult } = context;
@@ -36,13 +37,13 @@ export function guardConsult(context: SessionContext, leaf: string, effectId: st
   const hooks = hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
   const hook = hooks[consult?.hooks.length ?? 0];
   const { command_id } = asked;
-  // No guard's condition holds of it: nobody has to let it in.
+  // No condition of a guard matches: the message is accepted.
   if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
   const effect_id = consult?.effect_id ?? effectId;
   return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, payload };
 }
 
-/** Whether a consult is the guard's. */
+/** Whether a consult belongs to the guard. */
 export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { readonly command_id: string } {
   return consult.point === 'user_prompt_submit' && consult.command_id !== undefined;
 }
@@ -55,7 +56,7 @@ function guardPayload(context: SessionContext, asked: PendingInjection | Pending
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
   if (context.aborting) return undefined;
   const unseen = (injection: PendingInjection | PendingFollowup) => awaitsVerdict(context, injection);
-  // What comes in when the loop is over waits for the next run; only what this last seam delivers is asked about.
+  // After the loop, messages wait for the next run. Only messages that this last seam delivers are checked.
   if (leaf === LOOP_EXIT) return context.pending.find((one) => one.mode === 'audit_only' && unseen(one));
   if (!GUARDED.test(leaf)) return undefined;
   return (
@@ -71,8 +72,8 @@ function waiting(context: SessionContext, commandId: string): PendingInjection |
 }
 
 /**
- * What the verdict on a steer or follow-up causes.
- * @param block who blocks it and why, or null.
+ * The events of a verdict on a steer or follow-up.
+ * @param block the hook that blocks it and its reason, or null.
  */
 export function guardDecided(
   context: SessionContext,
@@ -89,7 +90,7 @@ export function guardDecided(
   });
   const about = waiting(context, command_id);
   const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
-  // Taken back or replaced meanwhile: the verdict is about nothing that waits (G4).
+  // The message was revoked or replaced meanwhile (GUARD-4).
   if (isBrokenOff || about?.body !== payload.prompt) return [ended('none')];
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;
@@ -111,7 +112,7 @@ export function guardDecided(
   ];
 }
 
-/** What the end of a guard's consult does to the context. */
+/** The effect of the end of a guard's consult on the context. */
 export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
   if (event.verdict !== 'allowed') return { consult: null };
   const { command_id } = event;
@@ -123,12 +124,12 @@ export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'
   return {
     consult: null,
     ...(injection ? { pending: marked(context.pending) } : { followups: marked(context.followups) }),
-    // What does not wait has waited for its verdict alone.
+    // A preempting interrupt takes effect after its verdict.
     ...(injection?.preempt ? preempt(context, command_id, injection.actor) : {}),
   };
 }
 
-/** What is blocked is gone. */
+/** Removes a blocked message. */
 export function injectionBlocked(context: SessionContext, commandId: string): Partial<SessionContext> {
   return {
     pending: context.pending.filter((one) => one.command_id !== commandId),

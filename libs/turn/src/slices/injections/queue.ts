@@ -1,8 +1,9 @@
 /**
- * Injections at the door: steers, reminders and follow-ups are taken in, collapsed, revoked and replaced.
+ * The queue of injections: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced.
  *
- * I1  What waits under one dedupe key is one injection per kind: the newest, in the place of the oldest.
- * I2  What is delivered cannot be taken back, but a reminder that prompts still show can be cleared.
+ * QUEUE-1  Queued messages with the same dedupe key and kind are one injection: the newest, at the position of the
+ *     oldest.
+ * QUEUE-2  A delivered message cannot be revoked, but a reminder that prompts still show can be cleared.
  */
 
 import { BOUNDS, type EventOf, type MessageSource, type ReminderFields, type SessionEvent } from '@coxswain/protocol';
@@ -20,13 +21,13 @@ import { bodyBytes, isGuarded, pendingBytes, reminderBytes, textBytes } from './
 /** A command that queues a message. */
 type InjectionCommand = Command<'steer' | 'remind' | 'followup'>;
 
-/** What only the machine says of a message that it queues itself. No client's body has it. */
+/** Members that only the machine sets, for a message that it queues itself. */
 export interface InjectionOrigin {
   readonly from?: MessageSource | undefined;
   readonly begins_run?: true | undefined;
 }
 
-/** Decides `steer`, `remind` and `followup`: the message waits for its seam. */
+/** Decides `steer`, `remind` and `followup`: the message is queued for its seam. */
 export function decideInjection(
   context: SessionContext,
   input: InjectionCommand,
@@ -71,8 +72,8 @@ export function decideInjection(
 }
 
 /**
- * Why the queues have no room for a text of so many bytes, or null.
- * @param replaced the entry whose place it takes.
+ * Why the queues have no room for a text of this size, or null.
+ * @param replaced the entry that it replaces.
  */
 function fullProblem(
   context: SessionContext,
@@ -96,7 +97,7 @@ function receivedEvent(input: InjectionCommand, at: string, { from, begins_run }
   return { type: 'reminder_injected', ...head, mode, ...preempts, ...reminderFields(input.body), ...tail };
 }
 
-// Records of earlier versions hold bodies without some of the defaults.
+// Records of earlier versions have bodies without some defaults.
 function reminderFields(body: Command<'remind'>['body']): ReminderFields {
   const { tags = [], ttl_turns, preserve_on_compact = false, propagate = 'session', role_hint = 'system' } = body;
   return { tags, ...(ttl_turns === undefined ? {} : { ttl_turns }), preserve_on_compact, propagate, role_hint };
@@ -117,7 +118,7 @@ function remindersOf(context: SessionContext): number {
   return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
 }
 
-/** Takes an injection back that waits, or clears a reminder that is shown. */
+/** Decides `revoke`: removes a queued injection, or clears a shown reminder. */
 export function decideRevoke(context: SessionContext, input: Command<'revoke'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -128,7 +129,7 @@ export function decideRevoke(context: SessionContext, input: Command<'revoke'>):
     : events(outcome);
 }
 
-/** Gives an injection that waits another text; it keeps its place, its id and everything else. */
+/** Decides `replace`: changes the text of a queued injection, which keeps its place, its id and all other members. */
 export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -158,17 +159,19 @@ function rejectFate(input: CommandHead, target: string, fate: 'delivered' | 'rev
   }
 }
 
-/** Behind the id of an injection in `command_ids`: what it has come to, where it neither waits nor was delivered. */
+/**
+ * Suffix of an injection's id in `command_ids`. A further suffix is its fate, if it is neither queued nor delivered.
+ */
 const INJECTION = '~';
 
 const REVOKED = '~revoked';
 
-/** How `command_ids` names an injection. */
+/** The entry of an injection in `command_ids`. */
 export function injectionEntry(commandId: string): string {
   return `${commandId}${INJECTION}`;
 }
 
-/** Whether what would end what runs has to wait for its verdict first. */
+/** Whether a preempting message must wait for its verdict before it ends running work. */
 export function isHeldBack(
   context: SessionContext,
   event: { readonly type: string; readonly preempt?: true | undefined },
@@ -176,7 +179,7 @@ export function isHeldBack(
   return event.type === 'steering_received' && event.preempt === true && isGuarded(context);
 }
 
-/** An injection waits from now on. */
+/** Queues an injection. */
 export function waitsFrom(
   context: SessionContext,
   event: EventOf<'steering_received'> | EventOf<'reminder_injected'> | EventOf<'followup_received'>,
@@ -191,7 +194,7 @@ export function waitsFrom(
   const { mode } = event;
   if (event.type === 'steering_received') {
     const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};
-    // A steer that waits for hooks interrupts after they have accepted it.
+    // A steer that waits for hooks interrupts after they accept it.
     const interrupts = isGuarded(context) ? {} : interruption(context, event);
     return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };
   }
@@ -204,12 +207,12 @@ export function waitsFrom(
     role_hint,
   };
   const waiting = { ...head, kind: 'remind', mode, reminder } as const;
-  // What a hook says at once is said by the event that follows.
+  // A direct reminder of a hook is delivered by the next event.
   if (event.direct) return { delivering: [...context.delivering, waiting] };
   return { pending: [...context.pending, { ...waiting, ...interruption(context, event) }] };
 }
 
-/** The newer of two under one key takes the place of the older. */
+/** The newer of two messages with the same key takes the place of the older one. */
 export function collapse(context: SessionContext, event: EventOf<'injection_collapsed'>): Partial<SessionContext> {
   return {
     pending: inPlaceOf(context.pending, event),
@@ -227,7 +230,7 @@ function inPlaceOf<T extends { readonly command_id: string }>(
   return queue.flatMap((one) => (one.command_id === older ? [newer] : one === newer ? [] : [one]));
 }
 
-/** A control has taken an injection back, or given it another text. */
+/** A control has revoked an injection, or replaced its text. */
 export function takenBack(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   const { target, command_id, body } = event;
   if (event.status === 'revoked') {
@@ -239,13 +242,13 @@ export function takenBack(context: SessionContext, event: EventOf<'control_outco
     };
   }
   if (event.status !== 'replaced' || body === undefined) return {};
-  // The hooks accepted another text.
+  // The hooks accepted the old text.
   const replaced = <T extends { readonly command_id: string }>(one: T): T =>
     one.command_id === target ? { ...one, body, replaced_by: command_id, allowed: undefined } : one;
   return { pending: context.pending.map(replaced), followups: context.followups.map(replaced) };
 }
 
-/** It neither waits nor was delivered: hooks have blocked it. */
+/** Marks an injection that hooks blocked. */
 export function neverDelivered(context: SessionContext, commandId: string): Partial<SessionContext> {
   return { command_ids: withFate(context, commandId, REVOKED) };
 }
@@ -255,7 +258,7 @@ function withFate(context: SessionContext, commandId: string, fate: string): rea
   return context.command_ids.map((known) => (known === entry ? `${commandId}${fate}` : known));
 }
 
-/** What has become of an injection, as far as the session remembers. */
+/** The fate of an injection, as far as the session remembers it. */
 function injectionFate(
   context: SessionContext,
   commandId: string,
@@ -269,7 +272,7 @@ function injectionFate(
   return known === entry ? 'delivered' : 'revoked';
 }
 
-/** An injection or a follow-up waits. What a hook returns is no command, so its id is not remembered. */
+/** An injection or a follow-up is queued. A reminder of a hook is not a command, so its id is not remembered. */
 export function injectionReceived(
   context: SessionContext,
   event: Placed<'steering_received' | 'reminder_injected' | 'followup_received'>,

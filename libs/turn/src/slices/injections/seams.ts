@@ -1,4 +1,6 @@
-/** Passes of seams: what each delivers, and how a delivered message enters the transcript. */
+/**
+ * Passes of seams: the delivered messages, and how they enter the transcript.
+ */
 
 import {
   assertNever,
@@ -20,7 +22,7 @@ import { interruptedBy } from '../suspension/suspension.ts';
 import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupAwaitsVerdict, nextFollowup } from './waiting.ts';
 
-/** The pass of a seam, or null where it must wait for a verdict (G1) or for notifications (A3). */
+/** The pass of a seam, or null if it must wait for a verdict (GUARD-1) or for announcements (ANNOUNCE-3). */
 export function checkpoint(
   context: SessionContext,
   kind: SeamKind,
@@ -42,7 +44,7 @@ export function checkpoint(
   };
 }
 
-/** The stop seam: if it delivers, every call that has not been started is skipped. */
+/** The pass of the stop seam. If it delivers a message, every call that has not started is skipped. */
 export function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
@@ -55,9 +57,9 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
 }
 
 /**
- * What a pass of a seam delivers, by mode, drain policy and the cap. One at a time means one for each request to the
- * model, whatever its mode: only an interrupt that lets no request be made does not wait for one. Never a message that waits for hooks,
- * nor one behind it.
+ * The messages that a pass of a seam delivers, by mode, drain policy and the maximum of turns. `one_at_a_time` means
+ * one for each model request, in any mode. Only an interrupt that prevents the request does not wait for one. A message
+ * that waits for hooks is not delivered, and neither are those after it.
  */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
@@ -65,21 +67,23 @@ export function deliverable(context: SessionContext, seam: SeamKind): readonly P
   return unseen < 0 ? due : due.slice(0, unseen);
 }
 
-/** Whether a seam must wait: it would deliver a message that waits for hooks. A run that is ending does not wait. */
+/**
+ * Whether a seam must wait because it would deliver a message that waits for hooks. A run that is ending does not wait.
+ */
 function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
   return !context.aborting && dueAt(context, seam).some((injection) => awaitsVerdict(context, injection));
 }
 
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
-  // At the cap no queue is drained: the last seams of the last turn pass with nothing delivered.
+  // In the last turn no queue is drained: its last seams deliver nothing.
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
   if (!context.unheard) return matching.slice(0, 1);
   const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
-  // It overtakes nothing of its own mode: what came first goes in its place.
+  // It does not overtake earlier messages of its own mode: the first of them takes its place.
   return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
 }
 
@@ -112,7 +116,7 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
   }
 }
 
-/** The next follow-up enters the transcript; null where none waits or its verdict is awaited. */
+/** Delivers the next follow-up; null if none is queued or its verdict is awaited. */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);
   if (!followup || followupAwaitsVerdict(context)) return null;
@@ -127,7 +131,7 @@ export function takeFollowup(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** What a delivered message counts of messages before it. */
+/** The length of the message chain after a delivery. */
 export function hopsHeard(
   { hops }: SessionContext,
   queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
@@ -137,7 +141,7 @@ export function hopsHeard(
   return heard > hops ? { hops: heard } : {};
 }
 
-/** A checkpoint has taken what it delivers from the queue. */
+/** A checkpoint has removed its messages from the queue. */
 export function deliveredAt(
   context: SessionContext,
   { delivered_ids: ids, kind }: EventOf<'loop_checkpoint'>,
@@ -152,7 +156,7 @@ export function deliveredAt(
   };
 }
 
-/** A follow-up is in the transcript. */
+/** A follow-up was delivered. */
 export function followupSaid(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
@@ -163,7 +167,7 @@ export function followupSaid(
   };
 }
 
-/** A steer is in the transcript. */
+/** A steer was delivered. */
 export function steeringSaid(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,

@@ -1,33 +1,33 @@
 /** Queued messages: injections, follow-ups and inbox feedback. */
 import type { Actor, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
 
-/** An injection that waits for a seam. */
+/** An injection that is queued for a seam. */
 export interface PendingInjection {
   readonly command_id: string;
   readonly kind: 'steer' | 'remind';
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;
-  /** When it was received, ISO 8601. */
+  /** Time of arrival, ISO 8601. */
   readonly at: string;
   readonly dedupe_key?: string | undefined;
-  /** The command that gave it another text than it came with. */
+  /** The command that replaced its text. */
   readonly replaced_by?: string | undefined;
-  /** Another session has sent it. */
+  /** The session that sent it. */
   readonly from?: MessageSource | undefined;
-  /** Only a reminder has it. */
+  /** Only for reminders. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
-  /** It interrupts after hooks have accepted it. Set only until their verdict. */
+  /** It preempts after hooks accept it. Set only until their verdict. */
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
-  /** The suspension that was asked for before this interrupt came: its delivery ends it. */
+  /** The suspension that was requested before this interrupt arrived: its delivery ends it. */
   readonly interrupts?: string | undefined;
-  /** This interrupt has ended a suspension, and no seam was passed since: it ends no other. */
+  /** This interrupt has ended a suspension, and no seam was passed since: it ends no other one. */
   readonly has_woken?: true | undefined;
 }
 
-/** A follow-up that waits for the run to come to a plain answer. */
+/** A follow-up that is queued until the run reaches a plain answer. */
 export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
@@ -35,38 +35,40 @@ export interface PendingFollowup {
   readonly at: string;
   readonly dedupe_key?: string | undefined;
   readonly replaced_by?: string | undefined;
-  /** Another session has sent it. */
+  /** The session that sent it. */
   readonly from?: MessageSource | undefined;
-  /** The next run begins with it, as soon as the one before has ended. */
+  /** The next run starts with it, as soon as the previous one has ended. */
   readonly begins_run?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
 }
 
-/** Inbox feedback that waits for a compaction seam. */
+/** Inbox feedback that is queued for a compaction seam. */
 export interface PendingFeedback {
   readonly feedback_id: string;
   readonly source: string;
   readonly body: string;
 }
 
-/** The members of the context that belong to queued messages. */
+/** The members of the context for queued messages. */
 export interface InjectionsState {
   readonly pending: readonly PendingInjection[];
   readonly followups: readonly PendingFollowup[];
-  /** Something was delivered since the model was last asked: delivered one at a time, the next waits until it is. */
+  /** A message was delivered since the last model request. With `one_at_a_time` the next one waits for a request. */
   readonly unheard: boolean;
-  /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
+  /** Removed from `pending` by the last checkpoint, without a message_injected so far. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
-  /** Interrupts that do not wait and came when the open turn had nothing to end yet: while one waits, no model is asked. */
+  /**
+   * Preempting interrupts that arrived before the open turn had work to end. While one is queued, no model is called.
+   */
   readonly preempting: readonly string[];
   readonly feedback: readonly PendingFeedback[];
-  /** Taken from `feedback` by the last checkpoint, and not yet said in a message_injected. */
+  /** Removed from `feedback` by the last checkpoint, without a message_injected so far. */
   readonly delivering_feedback: readonly PendingFeedback[];
-  /** Feedback ever kept: what ids are made of. */
+  /** Number of all queued pieces of feedback so far: the base of their ids. */
   readonly feedback_count: number;
-  /** Feedback that had no room since the last was said. */
+  /** Number of pieces dropped since the last delivery. */
   readonly feedback_dropped: number;
 }
 

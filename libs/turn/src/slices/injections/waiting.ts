@@ -1,31 +1,33 @@
-/** Queries of the queues: what waits, what awaits a verdict of hooks, and how many bytes it has. */
+/**
+ * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes.
+ */
 import type { SessionContext } from '../../core/context.ts';
 import { isHooked } from '../hooks/registrations.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 
-/** Whether hooks must let a message in that is accepted now: a prompt's guard guards steers and follow-ups too. */
+/** Whether hooks must check a message that is accepted now: hooks of the prompt check steers and follow-ups too. */
 export function isGuarded(context: SessionContext): boolean {
   return isHooked(context, 'user_prompt_submit');
 }
 
-/** Whether hooks have yet to let this one in. Reminders are no prompts, and pass. */
+/** Whether hooks have not accepted a message so far. Reminders are not checked. */
 export function awaitsVerdict(context: SessionContext, injection: PendingInjection | PendingFollowup): boolean {
   return !injection.allowed && !('kind' in injection && injection.kind === 'remind') && isGuarded(context);
 }
 
 const isSteering = (injection: PendingInjection) => injection.mode !== 'audit_only';
 
-/** Whether a message waits that a turn would deliver, accepted by hooks or not. */
+/** Whether a message is queued that a turn would deliver, with or without its verdict. */
 export function steeringWaits(context: SessionContext): boolean {
   return context.pending.some(isSteering);
 }
 
-/** Whether something waits that a turn would take up now. */
+/** Whether a message is queued that a turn can deliver now. */
 export function steeringIsLetIn(context: SessionContext): boolean {
   return context.pending.some((injection) => isSteering(injection) && !awaitsVerdict(context, injection));
 }
 
-/** Whether hooks have yet to say of some steering whether a turn takes it up. */
+/** Whether a verdict on steering is still awaited. */
 export function steeringAwaitsVerdict(context: SessionContext): boolean {
   return context.pending.some((injection) => isSteering(injection) && awaitsVerdict(context, injection));
 }
@@ -37,8 +39,8 @@ export function followupAwaitsVerdict(context: SessionContext): boolean {
 }
 
 /**
- * The interrupt that wakes a session that is suspended. Each wakes it once: where it sleeps again before a seam could
- * deliver it, as its step is denied each time, it would be woken for ever.
+ * The interrupt that wakes a suspended session. Each one wakes it once. Without this limit, a session whose step is
+ * denied each time would be woken again and again before a seam could deliver the interrupt.
  */
 export function waker(context: SessionContext): PendingInjection | undefined {
   return context.pending.find(
@@ -47,12 +49,12 @@ export function waker(context: SessionContext): PendingInjection | undefined {
   );
 }
 
-/** The next follow-up to take, or undefined. */
+/** The next follow-up to deliver, or undefined. */
 export function nextFollowup(context: SessionContext): PendingFollowup | undefined {
   return context.followups[0];
 }
 
-/** Whether an interrupt waits for a seam. */
+/** Whether an interrupt is queued. */
 export function interruptWaits(context: SessionContext): boolean {
   return context.pending.some(({ mode }) => mode === 'interrupt_immediate');
 }
@@ -63,7 +65,7 @@ interface WithBody {
 
 const encoder = new TextEncoder();
 
-// Entries of the context are never changed in place, so each is measured once and not with every arrival.
+// Entries of the context are never changed in place, so each is measured once.
 const measured = new WeakMap<WithBody, number>();
 
 /** The length of a text in UTF-8, bytes. */

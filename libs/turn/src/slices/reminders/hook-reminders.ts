@@ -1,7 +1,7 @@
 /**
- * Reminders that hooks return. They are in the transcript at once, behind the results of an open batch: no seam delivers
- * them, and they make no run go on and wake nobody, or a hook that always reminds would keep a session running for ever.
- * From then on they live as those do that are sent.
+ * Reminders that hooks return. They are in the transcript immediately, after the results of an open batch. No seam
+ * delivers them, and they neither continue a run nor wake a session: otherwise a hook that always returns a reminder
+ * would keep a session running. After that they live like reminders of senders.
  */
 import {
   BOUNDS,
@@ -22,7 +22,10 @@ interface Draft {
   readonly reminder: HookReminder;
 }
 
-/** What the reminders of a consult's answers cause, in order. Of those with one key the last stays, in the first's place. */
+/**
+ * The events of the reminders in a consult's answers, in order. Of those with the same key the last stays, at the
+ * position of the first.
+ */
 export function hookReminders(
   context: SessionContext,
   { effect_id }: OpenConsult,
@@ -97,7 +100,7 @@ function fired(
   ];
 }
 
-/** A reminder as the transcript holds it. */
+/** A reminder as a message of the transcript. */
 export function reminderMessage({
   body,
   reminder,

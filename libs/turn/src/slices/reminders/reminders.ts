@@ -1,11 +1,12 @@
 /**
- * The life of a reminder after it was delivered: shown in every prompt until its turns are over, a compaction takes it
- * away, a newer one with its dedupe key makes way for itself, or someone revokes it. Pure; `evolve` calls the changes,
- * `next` says what they owe.
+ * The life of a delivered reminder. Every prompt shows it until its turns are over, a compaction removes it, a newer
+ * one with its dedupe key replaces it, or a sender revokes it. Pure: `evolve` applies the changes, `next` derives the
+ * events.
  *
- * L1  A turn counts for a reminder only if its prompt has shown it: one that arrives after the answer is shown once
- *     before it counts.
- * L2  What is due is said at once, by `reminder_expired`, before anything else follows; only that event ends its life.
+ * REMINDER-1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is
+ *     shown once before it counts.
+ * REMINDER-2  A due expiry is recorded immediately, by `reminder_expired`, before any other event; only this event ends
+ *     its life.
  */
 
 import type { EventOf, ReminderFields } from '@coxswain/protocol';
@@ -16,7 +17,7 @@ import type { LiveReminder } from './state.ts';
 
 type Live = readonly LiveReminder[];
 
-/** A reminder that is now in the transcript. */
+/** A reminder that has entered the transcript. */
 function liveReminder(
   from: ReminderFields & Pick<LiveReminder, 'command_id' | 'body' | 'actor'>,
   run: number,
@@ -40,20 +41,20 @@ function liveReminder(
   };
 }
 
-/** A prompt is about to be made: it shows all of them. */
+/** A prompt is about to be built: it shows all of them. */
 export function showReminders(live: Live): Live {
   return live.every(({ shown }) => shown) ? live : live.map((one) => (one.shown ? one : { ...one, shown: true }));
 }
 
-/** A turn has ended. */
+/** Counts the end of a turn. */
 export function countDownAtTurnEnd(live: Live): Live {
   return live.length === 0 ? live : live.map((one) => countDown({ ...one, age: one.age + 1 }));
 }
 
 /**
- * A compaction has replaced a part of the transcript: what stood in that part goes with it unless it is to be preserved,
- * and the pass counts as a turn for those that stay.
- * @param stays whether the place where a reminder was delivered is outside of the replaced part.
+ * Counts a compaction: reminders in the replaced part are removed unless they are preserved. For the others the
+ * compaction counts as a turn.
+ * @param stays whether a reminder was delivered outside of the replaced part.
  */
 export function countDownAtCompaction(live: Live, stays: (reminder: LiveReminder) => boolean): Live {
   return live.map((one) => (one.preserve_on_compact || stays(one) ? countDown(one) : { ...one, due: 'compaction' }));
@@ -65,7 +66,7 @@ function countDown(one: LiveReminder): LiveReminder {
   return left > 0 ? { ...one, ttl_left: left } : { ...one, ttl_left: 0, due: 'ttl' };
 }
 
-/** The next expiry that is owed (L2), or null. */
+/** The next due expiry (REMINDER-2), or null. */
 export function nextExpiry(context: SessionContext): EventOf<'reminder_expired'> | null {
   for (const { command_id, due } of context.reminders)
     if (due) return { type: 'reminder_expired', command_id, reason: due };
@@ -81,9 +82,9 @@ export function supersededBy(context: SessionContext, newer: { command_id: strin
 }
 
 /**
- * The reminders with which a descendant is born: those that are shown now, by how far they reach. A child says `none` of
- * what was for direct children only, so that each generation asks only its own parent, with depth 1.
- * @param depth generations below the session that has them: 1 is a direct child.
+ * The reminders that a descendant inherits: the shown ones, by their reach. A child marks those for direct children as
+ * `none`, so that each generation asks only its own parent, with depth 1.
+ * @param depth generations below the session: 1 is a direct child.
  */
 export function inheritedReminders(
   context: Pick<SessionContext, 'session_id' | 'reminders'>,
@@ -105,7 +106,7 @@ export function inheritedReminders(
     }));
 }
 
-/** A reminder is in the transcript: it is shown from the next prompt on, unless it is there for the record only. */
+/** A reminder was delivered: later prompts show it, unless it is only recorded. */
 export function fired(context: SessionContext, event: EventOf<'reminder_fired'>): Partial<SessionContext> {
   const injection = context.delivering.find(({ command_id }) => command_id === event.command_id);
   const delivering = context.delivering.filter((one) => one !== injection);
@@ -123,12 +124,12 @@ function shownFrom(
   return liveReminder({ command_id, body, actor, ...reminder, ...key }, context.run, context.turn);
 }
 
-/** The session was born with a reminder of its parent's. */
+/** The session inherits a reminder of its parent. */
 export function inherits(context: SessionContext, event: EventOf<'reminder_inherited'>): Partial<SessionContext> {
   return { reminders: [...context.reminders, liveReminder(event, 0, 0)] };
 }
 
-/** A reminder's life is over. What a compaction took is out of the view already. */
+/** Removes a reminder. One that a compaction removed is no longer part of the view. */
 export function withoutReminder(context: SessionContext, commandId: string): Partial<SessionContext> {
   const gone = context.reminders.find(({ command_id }) => command_id === commandId);
   if (!gone) return {};
@@ -137,14 +138,14 @@ export function withoutReminder(context: SessionContext, commandId: string): Par
   return { reminders, view: viewWithoutReminder(context.view, gone.body, gone.preserve_on_compact, gone.age) };
 }
 
-/** A compaction has replaced a part of the view: everything but its newest turns, or only results in it. */
+/** A compaction has replaced a part of the view: everything except its newest turns, or only results in it. */
 export function compacted(context: SessionContext, event: EventOf<'compaction_done'>): Partial<SessionContext> {
   const kept = Math.min(event.kept_turns, context.view.closed.length);
   const stays = ({ age }: LiveReminder) => event.strategy === 'clear_tool_results' || age <= kept;
   return { reminders: countDownAtCompaction(context.reminders, stays) };
 }
 
-/** A reminder is no longer shown: the next prompt may be shorter than the last. */
+/** A reminder is no longer shown, so the next prompt may be shorter than the last one. */
 export function reminderEnded(
   context: SessionContext,
   event: EventOf<'reminder_deduped'> | EventOf<'reminder_expired'>,

@@ -6,20 +6,20 @@ export interface LiveReminder extends ReminderFields {
   readonly command_id: string;
   readonly body: string;
   readonly actor?: Actor | undefined;
-  /** The run and turn in which it was delivered; 0 and 0 for one that the session was born with. */
+  /** The run and turn of its delivery; 0 and 0 for an inherited one. */
   readonly run: number;
   readonly turn: number;
-  /** Turns that have ended since. */
+  /** Number of turns that ended since. */
   readonly age: number;
-  /** A prompt has shown it (L1). */
+  /** Whether a prompt has shown it (REMINDER-1). */
   readonly shown: boolean;
-  /** Turns that will still show it; absent where they do not count. */
+  /** Number of further turns that show it; absent without a limit. */
   readonly ttl_left?: number | undefined;
-  /** Why it is to expire next (L2). */
+  /** The reason of its next expiry (REMINDER-2). */
   readonly due?: Exclude<ExpiryReason, 'cleared'> | undefined;
 }
 
-/** The members of the context that belong to reminders. They outlive the run. */
+/** The members of the context for reminders. They outlive the run. */
 export interface RemindersState {
   /** Delivered reminders that prompts show. */
   readonly reminders: readonly LiveReminder[];

@@ -22,7 +22,7 @@ import { watchAnswer } from '../stalls/stalls.ts';
 import { answerOfStep, stepFails } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
-/** Decides the model's answer. */
+/** Decides the outcome of a model call. */
 export function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
   const overflowed = decideOverflow(context, outcome);
@@ -47,11 +47,11 @@ export function decideModel(context: SessionContext, outcome: ModelOutcome): Dec
   const error = modelFailure(context, outcome);
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   const list = stepFails(context, error, failed) ?? [failed];
-  // An answer of which nothing had arrived is no answer.
+  // An answer without any content is not recorded as a message.
   return message.content.length > 0 ? events(answer, ...list) : events(...list);
 }
 
-// Results are paired with calls by id, so an id that a model gives twice in one answer becomes two.
+// Results are paired with calls by id, so an id that a model uses twice in one answer becomes two.
 function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
   const calls = callsOf(message);
   const ids = new Set(calls.map((call) => call.call_id));
@@ -70,7 +70,10 @@ function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
   };
 }
 
-/** What a hook wanted to keep from the model is not known when it fails, so nothing is sent. */
+/**
+ * The events of transform_context hooks. After a failure the request is not sent: it is unknown what the hook would
+ * have removed.
+ */
 export function contextTransformed(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const failed = outcome.answers.find((answer) => failsClosed(context, answer));
   if (!failed?.failure) return [];
@@ -96,14 +99,14 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   };
 }
 
-/** The model is asked. A request that an interrupt ends before it begins hears nothing. */
+/** The model is called. A request that an interrupt ends before it starts delivers no message. */
 export function modelAsked(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };
   return { next_effect, model: { ...effect, restarts: 0 }, unheard: false };
 }
 
-/** The open request to the model. */
+/** The effect of the open model call. */
 export function modelEffects({ model, turn }: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   if (!model) return [];
   const { id, epoch, restarts } = model;

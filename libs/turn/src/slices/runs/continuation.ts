@@ -6,7 +6,7 @@ import { steeringWaits } from '../injections/waiting.ts';
 import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
-/** Whether something waits that would make a run go on, were it not capped. */
+/** Whether a queued message would continue the run, without a limit of turns. */
 export function anythingWaits(context: SessionContext): boolean {
   return (
     context.followups.length > 0 ||
@@ -16,31 +16,31 @@ export function anythingWaits(context: SessionContext): boolean {
   );
 }
 
-/** Whether the open turn is the last that max_turns allows. */
+/** Whether the open turn is the last one that max_turns allows. */
 export function isAtLastTurn(context: SessionContext): boolean {
   const { turns_counted, pinned, relay } = context;
   const whole = pinned?.run_limits?.max_turns ?? Number.POSITIVE_INFINITY;
   return turns_counted - (relay.since?.turns ?? 0) >= (pinned?.max_turns ?? 1) || turns_counted >= whole;
 }
 
-/** Whether the open turn is the last: by max_turns, or because no budget is left for the answer of another. */
+/** Whether the open turn is the last one, by max_turns or because no budget covers another answer. */
 export function isCapped(context: SessionContext): boolean {
   return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
 }
 
-/** Whether the open turn itself gives its run a reason to go on, were it not capped. */
+/** Whether the open turn itself continues the run, without a limit of turns. */
 export function turnGoesOn(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;
   if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context) || needsRepair(context);
   return batch_open || cut_short || delivered_at_end > 0 || needsRepair(context);
 }
 
-/** Whether a run would go on after its open turn, were it not capped. */
+/** Whether the run would continue after its open turn, without a limit of turns. */
 export function wouldGoOn(context: SessionContext): boolean {
   return !isAtLastTurn(context) && (turnGoesOn(context) || anythingWaits(context));
 }
 
-/** Whether the outside world is still working for this run, tool connections aside. */
+/** Whether effects of this run are open, except tool connections. */
 export function anythingInFlight(context: SessionContext): boolean {
   return (
     context.model !== null ||

@@ -1,8 +1,8 @@
 /**
  * The end of a run.
  *
- * The hook points around the end of a run, in the order in which they are passed, each at most once. They are told of the
- * end and cannot hold it up: whatever they return, the next one follows, and then `agent_end`.
+ * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot delay
+ * the end: after any answer the next point follows, and finally `agent_end`.
  */
 
 import {
@@ -28,7 +28,7 @@ import { anythingWaits, isAtLastTurn, isCapped } from './continuation.ts';
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
-/** The end of the run, once hooks were told of all of it. */
+/** The end of the run, after all announcements. */
 export function endOfRun(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
   return {
@@ -60,7 +60,7 @@ function cap(context: SessionContext): StopReason {
   return isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
-/** The consult of a point around the end of a run. */
+/** The consult of a point at the end of a run. */
 export function consultEnding(point: EndingPoint): (context: SessionContext) => SessionEvent | null {
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
@@ -91,7 +91,7 @@ export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_u
 
 /** Whether a point asks no hook: none is registered for it, or it does not apply. */
 export function passes(context: SessionContext, point: EndingPoint): boolean {
-  // What is being asked is asked to its end, even if it has ceased to be the case.
+  // An open consult completes, even if its reason no longer applies.
   if (context.consult) return false;
   if (!isHooked(context, point)) return true;
   if (point === 'session_error') return context.stop_reason !== 'error';
@@ -99,7 +99,7 @@ export function passes(context: SessionContext, point: EndingPoint): boolean {
   return false;
 }
 
-/** The members of the payload that only this point has. */
+/** The members of the payload for this point only. */
 function endingPayload(context: SessionContext, point: EndingPoint, stopReason: StopReason): JsonObject {
   switch (point) {
     case 'session_error': {
@@ -122,7 +122,7 @@ function unsettled(context: SessionContext): number {
   return context.pending.length + context.followups.length + context.jobs.length;
 }
 
-/** Undelivered injections that a payload names; the rest it counts. */
+/** Maximum of undelivered injections in a payload. Further ones are counted. */
 const NAMED_MAX = 64;
 
 function waiting(context: SessionContext): JsonObject {
@@ -134,7 +134,7 @@ function waiting(context: SessionContext): JsonObject {
   return { undelivered: injections.length, injections: injections.slice(0, NAMED_MAX), ...jobs };
 }
 
-/** The run has failed: nothing new may start. The first failure stands. */
+/** The run has failed: no new work may start. The first failure is kept. */
 export function runFailed(context: SessionContext, event: Placed<'run_failed'>): Partial<SessionContext> {
   return {
     aborting: true,
@@ -146,7 +146,7 @@ export function runFailed(context: SessionContext, event: Placed<'run_failed'>):
   };
 }
 
-/** The run was cancelled. A budget that is used up has ended the run already, and says why. */
+/** The run was cancelled. A used-up budget has ended the run before, and is the reason. */
 export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
   return {
@@ -157,7 +157,7 @@ export function runCancelled(context: SessionContext, event: EventOf<'control_ou
   };
 }
 
-/** The last seam is passed: the tools of the run are closed. */
+/** The last seam was passed: the tools of the run are closed. */
 export function closingAsked(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   return { closing: effect, next_effect };

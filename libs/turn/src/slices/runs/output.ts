@@ -1,19 +1,19 @@
 /**
- * Structured output: a final answer that does not fit the session's output schema is repaired by further turns, and the run
- * fails where that does not help. Whether an answer fits is recorded in its `message_complete` by the host that checked it.
+ * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. If that
+ * fails, the run fails. The host validates an answer and records the result in `message_complete`.
  *
- * SO1  Only a final answer is checked: one after which the run, the last step or a job would end. An answer that asks for
- *      calls, is cut short or is followed by a delivered message is not final.
- * SO2  A repair is a direct message that names the problems, and one more turn. It counts against `max_turns` and the
- *      budgets. Repairs are counted from the last prompt, follow-up or idling.
- * SO3  A repair comes before a follow-up and before a stop condition.
+ * OUTPUT-1  Only a final answer is checked: one after which the run, the last step or a job would end. An answer with
+ *     calls, a partial answer, or one followed by a delivered message is not final.
+ * OUTPUT-2  A repair is a direct message with the problems, and one more turn. It counts against `max_turns` and the
+ *     budgets. Repairs are counted from the last prompt, follow-up or idling.
+ * OUTPUT-3  A repair precedes a follow-up and a stop condition.
  */
 
 import { type EventOf, type Failure, type SessionEvent, userText } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { OutputProgress } from './state.ts';
 
-/** The seam under which the journal records a request for a repair: it is sent as soon as the answer is rejected. */
+/** The seam of a request for a repair in the journal: it is sent as soon as the answer is rejected. */
 export const OUTPUT_SEAM = 'output';
 
 const NOTHING: OutputProgress = { check: null, rejected: false, told: false, repairs: 0 };
@@ -32,8 +32,8 @@ function isInLastStep({ step, pinned }: SessionContext): boolean {
 }
 
 /**
- * What the end of a turn owes an answer that {@link needsRepair}: its rejection, then a message to the model or the failure
- * of the run; or null. At the cap the run ends as it does with anything else that is left to do.
+ * The next event for an answer that {@link needsRepair}, at the end of its turn: its rejection, then a message to the
+ * model or the failure of the run; or null. In the last turn the run ends as with any other open work.
  */
 export function rejectsOutput(context: SessionContext, isCapped: boolean): SessionEvent | null {
   const { output, pinned, turn } = context;
@@ -67,12 +67,12 @@ function failure(problems: readonly string[], repairs: number): Failure {
   return { code: 'output_invalid', message };
 }
 
-/** The value of the last answer as the end of a run states it, where it fits. */
+/** The value of the last answer for the end of a run, if it fits the schema. */
 export function outputOfRun({ output }: SessionContext): Pick<EventOf<'agent_end'>, 'output'> {
   return output?.check && 'value' in output.check ? { output: output.check.value } : {};
 }
 
-/** The progress after an event; the same object where the event changes nothing of it. */
+/** The progress after an event; the same object if the event does not affect it. */
 export function outputAfter(output: OutputProgress | null, event: SessionEvent): OutputProgress | null {
   switch (event.type) {
     case 'message_complete':

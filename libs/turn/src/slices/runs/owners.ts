@@ -1,4 +1,6 @@
-/** Takeovers of a session by another host. */
+/**
+ * Claims of a session by another host.
+ */
 
 import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -9,7 +11,7 @@ import { watchClock } from '../budgets/spending.ts';
 import { withoutStep } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
-/** Decides a takeover. A model call that was restarted too often fails. */
+/** Decides a claim. A model call that was restarted too often fails. */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;
   if (input.epoch <= context.epoch)

@@ -1,4 +1,6 @@
-/** Prompts: how a run begins, and the messages that begin the next one. */
+/**
+ * Prompts: the start of a run, and messages that start the next one.
+ */
 
 import {
   type ConsultOutcome,
@@ -28,7 +30,7 @@ export function decideStart(state: MachineState, input: Command<'start'>): Decis
   if (context.run > 0)
     return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
   const { prompt, messages, message_id: _, fork, ...settings } = input.body;
-  // What a host has not put into the copy of its origin's first record, it has not looked at.
+  // Only the host that copied the origin has checked it.
   if (fork !== undefined)
     return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
   return events(...copiedFrom(input), { ...promptOf(context, input, prompt, messages), settings });
@@ -45,7 +47,7 @@ export function decidePrompt(state: MachineState, input: Command<'prompt'>): Dec
 function busyProblem(state: MachineState, input: CommandHead): Decision | null {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
-  // Its answer is read from its last run's.
+  // The report to the parent still reads the answer of the last run.
   if (state.context.notice)
     return reject(
       input,
@@ -71,8 +73,8 @@ function promptOf(
 }
 
 /**
- * Decides a prompt that becomes a steer during a run. The run delivers nothing more once it is torn down: the text is then
- * the prompt of the next run, which begins by itself.
+ * Decides a prompt that becomes a steer during a run. In the teardown a run delivers nothing more: then the text is the
+ * prompt of the next run, which starts automatically.
  */
 export function decideSay(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
@@ -84,14 +86,14 @@ export function decideSay(state: MachineState, input: Command<'prompt'>, atMs: n
     : decideInjection(context, { ...input, verb: 'steer', body: { body, mode: 'finish_step' } }, atMs);
 }
 
-// A message alone does not wake what sleeps, but for an interrupt.
+// Only an interrupt wakes a suspended session.
 function insteadOfAPrompt(state: MachineState): string {
   return topStateOf(state) === 'suspended'
     ? 'resume it, or interrupt it with a steer'
     : 'steer it or queue a follow-up';
 }
 
-/** As the record has it, wherever the run before stood when the message came. */
+/** The event of a prompt, in the order of the record, wherever the previous run was when the message arrived. */
 export function promptOfMessage(
   { run }: SessionContext,
   { command_id, body, from, actor, replaced_by }: Omit<PendingFollowup, 'at'>,
@@ -107,14 +109,14 @@ export function promptOfMessage(
   };
 }
 
-/** The run of a message that came too late for the run before. The answer of the run before is reported first. */
+/** The run of a message that arrived too late for the previous run. The report on the previous run precedes it. */
 export function awaitedRun(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);
   if (!message || context.notice || context.consult) return null;
   return promptOfMessage(context, message);
 }
 
-/** What the answers of user_prompt_submit hooks to the prompt of a run cause. */
+/** The events of user_prompt_submit hooks on the prompt of a run. */
 export function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const block = blocked(context, outcome.answers);
   if (!block) return [];
@@ -126,7 +128,7 @@ export function promptGuarded(context: SessionContext, outcome: ConsultOutcome):
   ];
 }
 
-/** A run begins. A message that has waited for its run is known already. */
+/** A run starts. A queued message that starts it is already remembered. */
 export function promptReceived(context: SessionContext, event: Placed<'prompt_received'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   const isQueued = context.followups.some(({ command_id }) => command_id === event.command_id);

@@ -1,4 +1,6 @@
-/** Provisioning: what a run pins of its persona, model, tools, hooks and prices. */
+/**
+ * Provisioning: the persona, model, tools, hooks and prices that a run pins.
+ */
 
 import {
   type EventOf,
@@ -23,7 +25,7 @@ import { NO_STALL } from '../stalls/state.ts';
 import { pinnedSteps } from '../steps/progress.ts';
 import type { Pinned } from './state.ts';
 
-/** Decides the resolved surroundings: of a run, of a hand-off, or of changed settings. */
+/** Decides the outcome of a provision: of a run, of a hand-off, or of changed settings. */
 export function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
   if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   const handing = handsOver(context, outcome.effect_id);
@@ -68,7 +70,7 @@ function changesOf(context: SessionContext, provision: Provision): SessionEvent[
   return list;
 }
 
-/** A run that ended before its surroundings were known still begins and ends once. */
+/** The start of a run that ended before its provision: every run starts and ends once. */
 export function unstartedRun(context: SessionContext): SessionEvent {
   return {
     type: 'agent_start',
@@ -86,12 +88,12 @@ type PersonaChanged = EventOf<'persona_changed'> & PlacedEvent;
 export function personaChanged(context: SessionContext, event: PersonaChanged): Partial<SessionContext> {
   const pinned = pinnedFrom(context, event);
   const { handoff } = event;
-  // Resolved in any other way it counts from where the run counts.
+  // Without a hand-off the persona's limits count from the start of the run.
   if (!handoff) return context.relay.since === null ? { pinned } : { pinned, relay: { ...context.relay, since: null } };
   const relay = takenOver(context, handoff, elapsedMs(context.count, event.at_ms));
   const change = { pinned, relay, step: null, stop_held: false, stall: NO_STALL };
   const after = { ...context, ...change };
-  // The next prompt is another than the last.
+  // The next prompt differs from the last one, so its size is unknown.
   const count = { ...context.count, prompt_tokens: 0, told: toldAfter(context, after) };
   return { ...change, ...watchClock(after, event, count) };
 }
@@ -157,7 +159,7 @@ export function pricesChanged({ pinned }: SessionContext, event: Placed<'prices_
   return pinned ? { pinned: { ...pinned, price: event.price, price_fingerprint: event.fingerprint } } : {};
 }
 
-/** The open resolution of the surroundings of the run. */
+/** The effect of the open provision. */
 export function provisionEffects({ provision }: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   return provision ? [{ kind: 'provision', ...provision, abort }] : [];
 }

@@ -1,4 +1,6 @@
-/** What a session has pinned for its run, and how far the run is. */
+/**
+ * The pinned settings of a run, and its progress.
+ */
 import type {
   Actor,
   Failure,
@@ -16,12 +18,12 @@ import type {
 import type { OpenEffect } from '../../core/place.ts';
 import type { PinnedStep } from '../steps/state.ts';
 
-/** What a session has pinned for its run. */
+/** The pinned settings of a run. */
 export interface Pinned {
   readonly persona: string;
   /** Absent in a snapshot of an earlier build. */
   readonly persona_version?: string | undefined;
-  /** What remembered rules are bound to. Absent in a journal of an earlier version. */
+  /** The binding of remembered rules. Absent in a journal of an earlier version. */
   readonly identity?: PersonaIdentity | undefined;
   /** The absolute path of the root folder; absent in a snapshot of an earlier build. */
   readonly root?: string | undefined;
@@ -35,81 +37,84 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
-  /** How many children at once, and generations below, where it can delegate. */
+  /** Maximum of concurrent children, and of generations below the session, if it can delegate. */
   readonly delegation?: { readonly children: number; readonly depth: number } | undefined;
-  /** A person is asked about a call whose outcome a crash has left unknown. */
+  /** A person decides about a call with an unknown outcome after a crash. */
   readonly asks_unknown?: true | undefined;
-  /** An external service is notified when a call waits for a person. */
+  /** An external service is notified of pending approvals. */
   readonly notifies?: true | undefined;
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
-  /** The persona leaves something out of its prompts, so that one may be shorter than the one before. */
+  /** The persona shortens prompts, so a prompt may be smaller than the previous one. */
   readonly shapes_prompts?: true | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
-  /** What the persona declares of its work. */
+  /** The declared steps of the persona. */
   readonly steps?: readonly PinnedStep[] | undefined;
-  /** Only where the final answer has a schema: turns that may be spent on repairing it. */
+  /** Only with an output schema: maximum of turns for repairs. */
   readonly output_repairs?: number | undefined;
-  /** Whom it may hand the session to. */
+  /** The allowed targets of hand-offs. */
   readonly handoffs?: readonly string[] | undefined;
-  /** What the start allows the whole run, where the persona has taken it over. */
+  /** The limits of the start for the whole run, after a hand-off. */
   readonly run_limits?: WholeRunLimits | undefined;
 }
 
-/** What the next provisioning is to choose anew, whatever is pinned. With the persona go its model and its mode. */
+/**
+ * Settings that the next provision must resolve again although they are pinned. A new persona brings its model and
+ * mode.
+ */
 export type Repins = 'model' | 'mode' | 'model_and_mode' | 'persona';
 
-/** How far a run is with its final answer. Absent in sessions without an output schema. */
+/** The progress of the final answer. Absent without an output schema. */
 export interface OutputProgress {
-  /** What the open turn's answer came to; null where it has none yet, or asks for calls. */
+  /** The validation of the open turn's answer; null without an answer, or with calls. */
   readonly check: OutputCheck | null;
-  /** The rejection of that answer is recorded. */
+  /** Whether the rejection of that answer is recorded. */
   readonly rejected: boolean;
-  /** The model was told of it. */
+  /** Whether the model was notified of it. */
   readonly told: boolean;
-  /** Repair turns so far (SO2). */
+  /** Repair turns so far (OUTPUT-2). */
   readonly repairs: number;
 }
 
-/** The members of the context that say how far the run is. */
+/** The members of the context for the progress of the run. */
 export interface RunsState {
   /** Runs so far, 0 before the first record. */
   readonly run: number;
   readonly run_started: boolean;
   readonly settings: StartSettings | null;
   readonly pinned: Pinned | null;
-  /** The prompt that opened the run, as hooks are shown it. */
+  /** The prompt of the run, as hooks get it. */
   readonly prompt: string;
   readonly turn: number;
   readonly turn_open: boolean;
-  /** Turns since the run began or last idled: what max_turns counts. */
+  /** Turns since the start of the run or its last idling: max_turns counts these. */
   readonly turns_counted: number;
-  /** The open turn's answer was cut short by an interrupt: whatever becomes of that, the model is asked again. */
+  /** An interrupt ended the open turn's answer early: the model is called again in any case. */
   readonly cut_short: boolean;
-  /** Delivered at the last seam of the open turn: the run goes on. */
+  /** Number of messages delivered at the last seam of the open turn: they continue the run. */
   readonly delivered_at_end: number;
   readonly provision: OpenEffect | null;
   readonly repins: Repins | null;
-  /** `preempted`: an interrupt came that does not wait for the answer. */
+  /** `preempted`: a preempting interrupt arrived. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   readonly closing: OpenEffect | null;
-  /** Predicates are being asked about the open turn. */
+  /** The open call of predicates about the turn. */
   readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
-  /** Whether they have been asked, and whether a stop condition holds after this turn. */
+  /** Whether predicates were called, and whether a stop condition is true after this turn. */
   readonly stop_checked: boolean;
   readonly stop_held: boolean;
-  /** Cancelled or failed: nothing new may start. */
+  /** Cancelled or failed: no new work may start. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
   readonly cancel_reason: string | null;
-  /** Who cancelled the run, where a command did and named its sender. */
+  /** The sender of the cancel, if it has a name. */
   readonly cancel_actor: Actor | null;
   readonly failure: Failure | null;
   readonly failed_at: number | null;
-  /** How far the run is with its final answer; null without an output schema. */
+  /** The progress of the final answer; null without an output schema. */
   readonly output: OutputProgress | null;
 }
 
@@ -141,7 +146,7 @@ export const EMPTY_RUNS: RunsState = {
   output: null,
 };
 
-/** What a run begins with, whatever the run before came to. */
+/** The values at the start of a run. */
 export const RUNS_AT_RUN_START: Partial<RunsState> = {
   run_started: false,
   turn: 0,
@@ -158,7 +163,7 @@ export const RUNS_AT_RUN_START: Partial<RunsState> = {
   failed_at: null,
 };
 
-/** What a turn begins with. */
+/** The values at the start of a turn. */
 export const RUNS_AT_TURN_START: Partial<RunsState> = {
   turn_open: true,
   stop_checked: false,

@@ -1,6 +1,6 @@
 /**
- * Stop conditions of a run: which one holds after a turn, and when predicates in code must be asked. One that holds ends
- * the run with the turn, unless the turn's last seam delivers something: who steers is answered.
+ * Stop conditions of a run: which one is true after a turn, and when predicates in code must be called. A true
+ * condition ends the run with the turn, unless the turn's last seam delivers a message: steering is answered.
  */
 
 import {
@@ -16,7 +16,7 @@ import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 
-/** The condition on an answer's text that holds, as an event; none or one. */
+/** The event of a true text condition; none or one. */
 export function textStop(context: SessionContext, message: AssistantMessage): SessionEvent[] {
   const conditions = context.pinned?.stop_when ?? [];
   if (conditions.length === 0) return [];
@@ -25,9 +25,9 @@ export function textStop(context: SessionContext, message: AssistantMessage): Se
   return condition ? [{ type: 'stop_condition_held', turn: context.turn, condition }] : [];
 }
 
-/** The condition on tools that holds once a batch has run, or null. Calls that were kept from running do not count. */
+/** The true condition on tools after a batch, or null. Calls that were prevented from running do not count. */
 export function toolStop(context: SessionContext): SessionEvent | null {
-  // Whoever has handed the work over has nothing left to stop, and who has it by now has not begun.
+  // After a hand-off the old persona's conditions no longer apply, and the new persona has not started.
   if (context.relay.from !== null) return null;
   const conditions = context.pinned?.stop_when ?? [];
   if (conditions.length === 0 || context.stop_held || context.dispatch_skipped) return null;
@@ -39,7 +39,7 @@ export function toolStop(context: SessionContext): SessionEvent | null {
   return condition ? { type: 'stop_condition_held', turn: context.turn, condition } : null;
 }
 
-/** The question to the predicates of a turn that nothing else stops and nothing makes go on, or null. */
+/** The call of the predicates, for a turn that no other condition ends and nothing continues; or null. */
 export function predicatesAsked(context: SessionContext): SessionEvent | null {
   const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end, relay } = context;
   if (relay.from !== null || stop_held || stop_checked || dispatch_skipped || cut_short || delivered_at_end > 0)
@@ -52,7 +52,7 @@ export function predicatesAsked(context: SessionContext): SessionEvent | null {
   return { type: 'stop_predicates_asked', turn: context.turn, effect_id, predicates };
 }
 
-/** Decides what predicates have answered. */
+/** Decides the answers of predicates. */
 export function decideStop(context: SessionContext, outcome: StopOutcome): Decision {
   if (context.stop_check?.id !== outcome.effect_id) return late(outcome.effect_id);
   const { effect_id, answers } = outcome;
@@ -66,12 +66,12 @@ export function decideStop(context: SessionContext, outcome: StopOutcome): Decis
   });
 }
 
-/** Whether the run ends by a condition: one holds, and nothing was delivered that is to be answered. */
+/** Whether the run ends by a condition: one is true, and no message was delivered that needs an answer. */
 export function isStopped(context: SessionContext): boolean {
   return context.stop_held && context.delivered_at_end === 0 && !context.dispatch_skipped && !context.cut_short;
 }
 
-/** Predicates are asked about the open turn. */
+/** The predicates are called about the open turn. */
 export function stopCheckOpened(
   context: SessionContext,
   event: Placed<'stop_predicates_asked'>,
@@ -82,7 +82,7 @@ export function stopCheckOpened(
   };
 }
 
-/** The open question to predicates. */
+/** The effect of the open call of predicates. */
 export function stopCheckEffects({ stop_check }: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   return stop_check ? [{ kind: 'check_stop', ...stop_check, abort }] : [];
 }

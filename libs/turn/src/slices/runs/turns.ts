@@ -1,4 +1,6 @@
-/** The beginning and the end of a turn. */
+/**
+ * The start and the end of a turn.
+ */
 
 import type { SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -12,7 +14,10 @@ import { isCapped, wouldGoOn } from './continuation.ts';
 import { needsRepair, rejectsOutput } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
-/** What begins a turn: all of the last turn was told (A2), then the next step, then a notice of a stall. */
+/**
+ * The event that starts a turn: after all announcements of the last one (ANNOUNCE-2), the next step, then a notice of a
+ * stall.
+ */
 export function beginsTurn(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
   const step = beginsStep(context);
@@ -26,7 +31,7 @@ export function turnStarted(context: SessionContext, event: Placed<'turn_start'>
   return {
     turn: event.turn,
     turns_counted: context.turns_counted + 1,
-    // A message has kept the session from parking itself.
+    // A message prevented the session from parking itself.
     ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
   };
 }
@@ -53,7 +58,7 @@ export function turnEnd(context: SessionContext): SessionEvent {
   };
 }
 
-/** What follows when the last seam of a turn is passed: the end of its step, of its output check, and of itself. */
+/** The next event after the last seam of a turn: the end of its step, of its output check, and of the turn. */
 export function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;
   if (question) return question;

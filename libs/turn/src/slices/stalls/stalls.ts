@@ -1,6 +1,6 @@
 /**
- * The stall watch: notices when a model goes in circles, and tells it once per stall, by way of inbox feedback. It looks
- * at calls as the model asked for them and at results as the model was shown them, and keeps fingerprints alone.
+ * Stall detection: notifies a model that repeats itself, once per stall, as inbox feedback. It compares calls as the
+ * model requested them and results as the model saw them, and keeps only fingerprints.
  */
 
 import {
@@ -21,7 +21,7 @@ const NO_NEW_RESULT = 'stall:no_new_result';
 
 const policyOf = (rule: string) => `command_policy:${rule}`;
 
-/** The one thing that the model is to be told before its next turn, or null. */
+/** The one notice for the model before its next turn, or null. */
 export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   const isNews = (source: string) => !stall.told.includes(source);
   if (stall.repeats >= BOUNDS.stallIdenticalCalls && isNews(IDENTICAL_CALLS)) {
@@ -39,7 +39,7 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   return { source: policyOf(refusal.rule), body };
 }
 
-/** The model has answered. A plain answer ends what was going on. */
+/** The model has answered. An answer without calls ends a stall. */
 export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
   for (const part of calls) {
@@ -71,13 +71,13 @@ function refused(stall: StallWatch, rule: string, tool: string): StallWatch['ref
   return isKnown ? stall.refusals : [...stall.refusals, { rule, tool }];
 }
 
-/** A turn that asked for calls is over. */
+/** A turn with calls has ended. */
 export function watchTurn(stall: StallWatch): StallWatch {
   if (!stall.fresh) return { ...stall, stale_turns: stall.stale_turns + 1 };
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(stall.told, NO_NEW_RESULT) };
 }
 
-/** Something has been told, or had no room: either way it is not told again. */
+/** A notice was queued or dropped: it is not repeated. */
 export function watchTold(stall: StallWatch, source: string): StallWatch {
   const isOwn = source === IDENTICAL_CALLS || source === NO_NEW_RESULT || source.startsWith(policyOf(''));
   if (!isOwn || stall.told.includes(source)) return stall;
@@ -92,7 +92,7 @@ function without(told: readonly string[], source: string): readonly string[] {
   return told.includes(source) ? told.filter((one) => one !== source) : told;
 }
 
-// Of a file its size and both ends: reading megabytes again and again would cost a turn more than it tells.
+// For a file, its size and both ends: reading megabytes for each comparison would cost too much.
 const FILE_END_CHARS = 1_024;
 
 function textOf(result: ToolResult): string {

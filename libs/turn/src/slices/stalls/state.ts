@@ -1,22 +1,24 @@
-/** Fingerprints by which a stalled model is noticed. */
+/**
+ * Fingerprints for stall detection.
+ */
 
-/** What is remembered of a run's calls and results, to tell its model when it goes in circles. Fingerprints only. */
+/** Fingerprints of a run's calls and results, to detect repetitions. */
 export interface StallWatch {
-  /** The newest call, and how often it was asked for in a row. */
+  /** The newest call, and its number in a row. */
   readonly call: string;
   readonly repeats: number;
-  /** The newest different results, oldest first, and whether the open turn has brought one that was not among them. */
+  /** The newest distinct results, oldest first, and whether the open turn has a new one. */
   readonly results: readonly string[];
   readonly fresh: boolean;
-  /** Turns in a row that asked for calls and brought no new result. */
+  /** Turns in a row with calls and without a new result. */
   readonly stale_turns: number;
-  /** Sources of what has been told of the stall that is on, and of rules that have refused. */
+  /** Sources of notices about the current stall, and about rules that refused calls. */
   readonly told: readonly string[];
-  /** Rules that have refused a call and of which nothing has been told yet. */
+  /** Rules that refused a call, without a notice so far. */
   readonly refusals: readonly { readonly rule: string; readonly tool: string }[];
 }
 
-/** Nothing has been called yet. */
+/** No call so far. */
 export const NO_STALL: StallWatch = {
   call: '',
   repeats: 0,
@@ -27,13 +29,13 @@ export const NO_STALL: StallWatch = {
   refusals: [],
 };
 
-/** The members of the context that belong to the stall watch. */
+/** The members of the context for stall detection. */
 export interface StallsState {
   readonly stall: StallWatch;
 }
 
-/** Nothing has been called yet. */
+/** No call so far. */
 export const EMPTY_STALLS: StallsState = { stall: NO_STALL };
 
-/** Each run is watched anew. */
+/** Stall detection restarts with each run. */
 export const STALLS_AT_RUN_START: StallsState = EMPTY_STALLS;

@@ -1,6 +1,6 @@
 /**
- * Steps of personas that processes of their own serve. A step that cannot begin stays open and says so: it waits for an
- * instance as long as its limit allows, and for a pause to end as long as it takes.
+ * Steps of personas that other processes serve. A step that cannot start stays open: it waits for an instance up to its
+ * limit, and for the end of a pause without a limit.
  */
 
 import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
@@ -10,7 +10,7 @@ import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { PersonaWait } from './state.ts';
 import { stepFails } from './steps.ts';
 
-/** What the open step waits for, or null. */
+/** The reason why the open step waits, or null. */
 export function personaWait(context: SessionContext): PersonaWait | null {
   const wait = context.persona_wait;
   return wait && isOpen(context, wait.effect_id) ? wait : null;
@@ -20,7 +20,7 @@ function isOpen({ model, compacting }: SessionContext, effectId: string): boolea
   return model?.id === effectId || compacting?.id === effectId;
 }
 
-/** How a step fares, as its host says. */
+/** Decides the progress of a step, as reported by its host. */
 export function decidePersonaStep(context: SessionContext, input: PersonaStepInput): Decision {
   if (!isOpen(context, input.effect_id) || context.aborting) return late(input.effect_id);
   const { effect_id } = input;
@@ -52,12 +52,12 @@ export function decidePersonaStep(context: SessionContext, input: PersonaStepInp
   }
 }
 
-/** How many tries of a step were lost. */
+/** The number of lost attempts of a step. */
 export function lostTries({ lost_steps }: SessionContext, effectId: string): number {
   return lost_steps?.effect_id === effectId ? lost_steps.lost : 0;
 }
 
-/** A step has begun to wait. */
+/** A step starts to wait. */
 export function waitsForPersona(
   context: SessionContext,
   event: EventOf<'waiting_for_persona'> & PlacedEvent,
@@ -70,22 +70,22 @@ export function waitsForPersona(
   return { persona_wait: { ...wait, timer }, next_effect: index + 1 };
 }
 
-/** The wait was too long: what the model was asked for has failed, and says for whom it has waited. */
+/** The wait exceeded its limit: the model step fails with the persona's name. */
 export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
-  // An interrupt has ended it already, and its outcome is on its way.
+  // An interrupt has ended it already, and its outcome will follow.
   if (!wait || context.model?.preempted) return [];
   const { persona, version, since_ms, timer } = wait;
   const waited = timer ? ` for ${inWords(timer.due_at_ms - since_ms)} (limits.wait_for_persona_ms)` : '';
   const message = `no instance of persona ${persona} ${version} was available${waited}: start one with cox serve personas, then prompt the session again`;
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
-  // As when the model itself has failed: what that means to a declared step its error boundary says (ST4).
+  // As for a failed model: the error boundary of a declared step decides (STEPS-4).
   const ofStep = context.model?.id === wait.effect_id ? stepFails(context, error, failed) : null;
   return ofStep ?? [failed];
 }
 
-/** A time as people say it: `1.5 s`, `10 min`. */
+/** A duration for people: `1.5 s`, `10 min`. */
 function inWords(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   return ms < 60_000 ? `${rounded(ms / 1_000)} s` : `${rounded(ms / 60_000)} min`;

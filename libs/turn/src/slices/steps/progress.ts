@@ -1,12 +1,14 @@
-/** Queries of the steps of a run. */
+/**
+ * Queries of the steps of a run.
+ */
 import { nanoUsdOf, type Step } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { PinnedStep } from './state.ts';
 
-/** The seam under which the instructions of a step stand in the journal: they are said as soon as it begins. */
+/** The seam of a step's instructions in the journal: they are delivered as soon as it starts. */
 export const STEP_SEAM = 'step';
 
-/** The steps of a definition, as the machine pins them. */
+/** The steps of a definition in the form that the machine pins. */
 export function pinnedSteps(steps: readonly Step[] | undefined): { readonly steps?: readonly PinnedStep[] } {
   if (!steps) return {};
   return {
@@ -20,7 +22,7 @@ export function pinnedSteps(steps: readonly Step[] | undefined): { readonly step
   };
 }
 
-/** The step that is open, or undefined. */
+/** The open step, or undefined. */
 export function openStep({ pinned, step }: SessionContext): PinnedStep | undefined {
   const declared = step?.open ? pinned?.steps?.[step.index] : undefined;
   return declared?.name === step?.name ? declared : undefined;
@@ -31,12 +33,12 @@ export function stepsAreLeft({ pinned, step }: SessionContext): boolean {
   return step !== null && step.index < (pinned?.steps?.length ?? 0);
 }
 
-/** Whether a step has ended in the open turn: then its calls are no reason to go on, but the next step is. */
+/** Whether a step has ended in the open turn: then the next step continues the run instead of the calls. */
 export function stepHasEnded({ step, turn }: SessionContext): boolean {
   return step !== null && !step.open && step.ended_in === turn;
 }
 
-/** What the globs of registrations at a step's points are held against. */
+/** The value for the globs of registrations at a step's points. */
 export function stepTarget({ pinned }: SessionContext, step: string): string {
   return `${pinned?.persona ?? ''}.${step}`;
 }

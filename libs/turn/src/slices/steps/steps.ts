@@ -1,13 +1,13 @@
 /**
- * The steps that a persona declares: which one a run is in, when it is over, and what becomes of a run whose step fails.
+ * Declared steps of a persona: the current step of a run, its end, and the effect of a failed step.
  *
- * ST1  Steps come in order, one at a time. A run begins with the first; so does each follow-up, and whatever wakes a
- *      daemon: each is a piece of work of its own.
- * ST2  A step is over with the first turn that gives a plain answer and takes nothing up: where a run without steps would
- *      end. What is delivered at the last seam keeps the step open.
- * ST3  Each step that was begun ends once in the journal. Whatever else ends the run leaves it `unfinished`.
- * ST4  What a failure means its error boundary says, and nothing else does: `fail` ends the run, `continue` goes on with the
- *      next step and tells it why, `escalate` suspends the session; who resumes it has the step begun again.
+ * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
+ *     daemon.
+ * STEPS-2  A step ends with the first turn that has a plain answer and delivers nothing, where a run without steps
+ *     would end. A message delivered at the last seam keeps the step open.
+ * STEPS-3  Each started step ends once in the journal. Any other end of the run leaves it `unfinished`.
+ * STEPS-4  Its error boundary alone decides the effect of a failure. `fail` ends the run. `continue` proceeds with the
+ *     next step and its model gets the reason. `escalate` suspends the session; a resume starts the step again.
  */
 
 import {
@@ -31,7 +31,7 @@ import { needsRepair } from '../runs/output.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';
 
-/** What the beginning of a turn owes the steps first: the next one begins, and the model is told of it. */
+/** The next event of steps at the start of a turn: the next step starts, and the model gets its task. */
 export function beginsStep(context: SessionContext): SessionEvent | null {
   const { pinned, step, turn } = context;
   const steps = pinned?.steps ?? [];
@@ -55,7 +55,7 @@ export function beginsStep(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** The end of the open step at the end of its turn, or of a run that fails with it; null while it goes on. */
+/** The end of the open step at the end of its turn, or with a failed run; null while it continues. */
 export function endsStep(context: SessionContext): SessionEvent | null {
   const { step } = context;
   if (step?.fatal) return { type: 'run_failed', source: 'step', ...step.fatal };
@@ -68,7 +68,7 @@ export function endsStep(context: SessionContext): SessionEvent | null {
   return finished(context, { status: 'failed', error, error_boundary: open.error_boundary });
 }
 
-/** Whether the open turn is the last of its step (ST2), once its last seam has delivered so much. */
+/** Whether the open turn is the last of its step (STEPS-2), by the number of messages at its last seam. */
 export function isComplete(context: SessionContext, delivered: number): boolean {
   const isPlain = context.step?.open === true && !context.batch_open && !context.cut_short && delivered === 0;
   return isPlain && !needsRepair(context, delivered);
@@ -81,17 +81,17 @@ function overspent(context: SessionContext, { max_tokens, max_nano_usd }: Pinned
   return null;
 }
 
-/** The end of a step that the run does not come to any more (ST3), or null where none is open. */
+/** The end of a step that the run no longer reaches (STEPS-3), or null without one. */
 export function leavesStep(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
-/** The end of a step that the persona does not declare any more: a fork goes on as somebody else. Null where that is not so. */
+/** The end of a step that the persona no longer declares, in a fork with another persona; otherwise null. */
 export function abandonsStep(context: SessionContext): SessionEvent | null {
   return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
-/** What the failure of the open step causes (ST4); null where none is open. */
+/** The events of a failure of the open step (STEPS-4); null without an open step. */
 export function stepFails(context: SessionContext, error: Failure, run: EventOf<'run_failed'>): SessionEvent[] | null {
   const open = openStep(context);
   if (!open) return null;
@@ -111,7 +111,7 @@ function finished(context: SessionContext, end: End): SessionEvent {
     ...end,
     ...(step?.output === undefined || end.status !== 'completed' ? {} : { output: step.output }),
     tokens,
-    // Without a price nothing is said: 0 would be a claim.
+    // Without a price no cost is recorded: 0 would be a claim.
     ...(pinned?.price ? { cost_usd: usdOf(nano_usd) } : {}),
   };
 }
@@ -122,19 +122,19 @@ function headOf(context: SessionContext): { step: string; index: number; attempt
 }
 
 function used({ count, step }: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
-  // A count that was begun anew meanwhile is all that is known.
+  // If the count restarted meanwhile, the new count is all that is known.
   const since = (now: number, then: number) => (now < then ? now : now - then);
   return { tokens: since(count.tokens, step?.tokens ?? 0), nano_usd: since(count.nano_usd, step?.nano_usd ?? 0) };
 }
 
-/** What hooks at the points of a step are shown. */
+/** The payload of hooks at the points of a step. */
 function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): JsonObject {
   const name = openStep(context)?.name ?? '';
   const { args = { prompt: '' }, answer = '' } = context.step ?? {};
   return { step: { name, args: { ...args }, ...(point === 'PostStep' ? { output: answer } : {}) } };
 }
 
-/** What the answers of PreStep or PostStep hooks cause. */
+/** The events of PreStep or PostStep hooks. */
 export function stepConsulted(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',
@@ -172,7 +172,7 @@ function vetoed(point: HookPoint, hook: string, reason: string | undefined): Ses
 
 type StepEvent = EventOf<'step_started' | 'step_args_rewritten' | 'step_output_rewritten' | 'step_finished'>;
 
-/** The members of the context that an event of a step changes. */
+/** The changes of the context by an event of a step. */
 export function stepEvolved(context: SessionContext, event: StepEvent): Partial<SessionContext> {
   const { step, count, turn } = context;
   const { index, attempt } = event;
@@ -212,7 +212,7 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
       return {
         ...model,
         step: { ...closed, attempt: attempt + 1, note: `The previous attempt of this step failed: ${message}` },
-        // Whoever has asked for a suspension already is served by that one.
+        // An earlier request for a suspension is sufficient.
         suspend: context.suspend ?? { reason: `the step ${event.step} failed: ${message}`, step: event.step },
       };
     default: {
@@ -225,7 +225,7 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
   }
 }
 
-/** The open step's instructions were said. */
+/** The task of the open step was delivered. */
 export function stepTold({ step }: SessionContext): Partial<SessionContext> {
   return step ? { step: { ...step, told: true, note: undefined } } : {};
 }
@@ -236,7 +236,7 @@ export function consultStep(context: SessionContext, point: 'PreStep' | 'PostSte
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
-/** Kept for the hooks that are shown it, and for nothing else. */
+/** Kept only for hooks that check it. */
 export function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const { step } = context;
   const name = openStep(context)?.name;

@@ -1,4 +1,6 @@
-/** Requests to suspend and to resume: commands, signals, and calls that park their session. */
+/**
+ * Requests to suspend and to resume: commands, signals, and calls of the tool `park`.
+ */
 
 import {
   BOUNDS,
@@ -25,7 +27,7 @@ export function decideSuspend(state: MachineState, input: Command<'suspend'>, at
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
-  // One that is over, and of which only hooks are still told, does not stand in the way of the next.
+  // A suspension that has ended, with hooks still being called, does not prevent the next one.
   const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
   if (sleeps || context.suspend)
     return reject(input, 'already_suspended', 'the session is already suspended, or about to be suspended');
@@ -38,7 +40,7 @@ export function decideSuspend(state: MachineState, input: Command<'suspend'>, at
   );
 }
 
-/** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
+/** Decides `resume`. Before the start of a suspension it withdraws the request. */
 export function decideResume(state: MachineState, input: Command<'resume'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; continue with `cox run --session`');
@@ -51,7 +53,7 @@ export function decideResume(state: MachineState, input: Command<'resume'>): Dec
   return events(controlOutcome(context.session_id, input, 'resumed'));
 }
 
-/** Decides `signal`: it is kept until a suspension waits for one of its name, which may be the case already. */
+/** Decides `signal`: it is stored until a suspension waits for its name, which may be the case already. */
 export function decideSignal(state: MachineState, input: Command<'signal'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
@@ -79,8 +81,8 @@ export function decideSignal(state: MachineState, input: Command<'signal'>): Dec
 }
 
 /**
- * The outcome of a call as it stands once its request to park was looked at. The call's arguments cannot have known the
- * time of the record, nor what others have asked for: where its request is not taken, it has gone wrong.
+ * Checks the request to park in the outcome of a call. When the model made the call, it knew neither the time of the
+ * record nor other requests, so a refused request makes the result an error.
  */
 export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
@@ -98,7 +100,7 @@ function parkingRefused(
 ): { readonly text: string; readonly code: ErrorCode } | null {
   const problem = parkingTimeProblem(park, atMs);
   if (problem !== null) return { text: `until: ${problem}. The session is not parked.`, code: 'invalid_field' };
-  // One that hooks have yet to see has come first all the same.
+  // An earlier call counts even if hooks still check its result.
   const earlier = suspend?.call_id ?? calls.find(({ returned }) => returned?.park)?.call_id;
   if (earlier === undefined && !suspend) return null;
   const who = earlier === undefined ? 'another request' : `call ${earlier}`;
@@ -106,7 +108,7 @@ function parkingRefused(
   return { text, code: 'already_suspended' };
 }
 
-/** What a call that came to a good end asks of its session, where nothing else has asked for it before. */
+/** The request to suspend of a call that ended well, if no other request came before. */
 export function parkRequested(
   context: SessionContext,
   { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
@@ -128,10 +130,10 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
   };
 }
 
-/** What the answers of pre_suspend hooks cause. */
+/** The events of pre_suspend hooks. */
 export function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
-  // Withdrawn while the hooks were asked, or too late.
+  // Withdrawn during the hooks, or too late.
   if (!suspend || context.aborting) return [];
   for (const answer of outcome.answers) {
     const closed = failsClosed(context, answer);
@@ -142,7 +144,8 @@ export function suspensionGuarded(context: SessionContext, outcome: ConsultOutco
   return [];
 }
 
-// The requester gets the result: a person by the outcome of the command, the model by a reminder, because its call had succeeded.
+// The requester is notified: a person by the outcome of the command, the model by a reminder, because its call had
+// succeeded.
 function notSuspended(
   context: SessionContext,
   { command_id, call_id = '', actor }: AskedSuspension,
@@ -171,18 +174,18 @@ function notSuspended(
   };
 }
 
-/** A suspension is asked for. */
+/** A suspension was requested. */
 export function suspendRequested(context: SessionContext, event: Placed<'suspend_requested'>): Partial<SessionContext> {
   const { type: _, n: __, at_ms: ___, ...suspend } = event;
   return { suspend, ...rememberSource(context, event) };
 }
 
-/** The run ended before the suspension took hold. */
+/** The run ended before the suspension started. */
 export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   return event.status === 'lapsed' ? { suspend: null } : {};
 }
 
-/** A command wakes the session, or withdraws the request to suspend it. */
+/** A command resumes the session, or withdraws the request to suspend it. */
 export function resumeTaken(
   { suspension }: SessionContext,
   event: EventOf<'control_outcome'>,

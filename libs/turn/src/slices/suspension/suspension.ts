@@ -1,4 +1,6 @@
-/** The life of a suspension: from what was asked, through what ends it, to what the model is told of it. */
+/**
+ * The life of a suspension: from its request, through its end, to the message to the model.
+ */
 
 import {
   canonicalJson,
@@ -20,7 +22,7 @@ import { waker } from '../injections/waiting.ts';
 import { anythingWaits } from '../runs/continuation.ts';
 import type { AskedSuspension, Suspension, Waking } from './state.ts';
 
-/** The event by which the suspension that was asked for takes hold, or null where none is asked for. */
+/** The event that starts the requested suspension, or null without a request. */
 export function takesHold(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
   const { suspend, at_ms } = context;
   if (!suspend) return null;
@@ -37,7 +39,7 @@ export function takesHold(context: SessionContext, effectId: string): EventOf<'s
   };
 }
 
-/** What its sender is told of a suspension that was asked for, once the run ends first; null where none is. */
+/** The outcome of a requested suspension if the run ends first; null without a request. */
 export function lapsedSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
   if (suspend?.command_id === undefined) return null;
   const { command_id, actor } = suspend;
@@ -53,8 +55,8 @@ export function lapsedSuspension({ session_id, suspend }: SessionContext): Event
 }
 
 /**
- * The mark of an interrupt that comes, or that hooks accept, after a suspension was requested: it is newer than the request,
- * so its delivery ends the suspension.
+ * The mark of an interrupt that arrives, or that hooks accept, after a suspension was requested. It is newer than the
+ * request, so its delivery ends the suspension.
  */
 export function interruption(
   { suspend }: SessionContext,
@@ -64,7 +66,9 @@ export function interruption(
   return suspend && interrupts ? { interrupts: idOf(suspend) } : {};
 }
 
-/** What the delivery of injections does to a suspension that is asked for. One that still waits then wakes it anyway. */
+/**
+ * The effect of delivered injections on a requested suspension. An interrupt that is still queued will end it anyway.
+ */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
   if (!suspend || suspend.interrupted_by !== undefined) return {};
@@ -74,12 +78,12 @@ export function interruptedBy(context: SessionContext, ids: readonly string[]): 
   return interrupt ? { suspend: { ...suspend, interrupted_by: interrupt.command_id } } : {};
 }
 
-/** What a suspension is known by: the command that asked for it, or the call by which the session parks itself. */
+/** The identity of a suspension: the command that requested it, or the call of the tool `park`. */
 function idOf({ command_id, call_id }: AskedSuspension): string {
   return command_id ?? call_id ?? '';
 }
 
-/** What pre_suspend hooks are told of what is asked for. */
+/** The payload of pre_suspend hooks. */
 export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
   const { reason, until_ms, for_ms, signal, on_timeout, call_id } = suspend ?? {};
   return {
@@ -92,7 +96,7 @@ export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
   };
 }
 
-/** What ends the suspension now, or null while it goes on: who asks for it first, then what it waits for, then its time. */
+/** The event that ends the suspension now, or null: first a command, then the awaited signal, then its time limit. */
 export function endsSuspension(context: SessionContext): SessionEvent | null {
   const { suspension } = context;
   if (!suspension) return null;
@@ -116,7 +120,7 @@ export function endsSuspension(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** What the model is told once a suspension has ended. */
+/** The message to the model after a suspension. */
 function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
   const { input, on_timeout } = suspension;
   const injects = event.cause === 'timeout' && on_timeout === 'resume_with_input' && input !== undefined;
@@ -124,12 +128,12 @@ function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
     id: idOf(suspension),
     seam: 'post_resume',
     messages: [sleepReminder(suspension, event), ...(injects ? [userText(input)] : [])],
-    // What was waited for is news to the model; a person's resume lets go on what would have gone on.
+    // An awaited signal or time is news for the model. After a person's resume the run only continues.
     takes_turn: event.cause === 'signal' || event.cause === 'timeout',
   };
 }
 
-/** What the model is told when a daemon wakes because its interval is over. */
+/** The message to the model when a daemon wakes by its interval. */
 export function wakingFromInterval(timerId: string, intervalMs: number): Waking {
   const text =
     `No input arrived for ${durationText(intervalMs)}, which is the wake interval of this session. ` +
@@ -182,11 +186,11 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-/** A duration in the two largest units that it has, rounded: `30 d`, `3 h 2 min`, `1.8 s`, `450 ms`. */
+/** A duration in its two largest units, rounded: `30 d`, `3 h 2 min`, `1.8 s`, `450 ms`. */
 export function durationText(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   if (ms < 9_950) return `${Math.round(ms / 100) / 10} s`;
-  // Rounded before it is divided, so that nothing becomes 60 of a unit.
+  // Rounded before the division, so that no unit becomes 60.
   const roundings = UNITS.map((_, index) => roundedTo(ms, UNITS[index + 1]?.[0] ?? 1_000));
   const parts: string[] = [];
   let rest = roundings.find((rounded, index) => rounded >= (UNITS[index]?.[0] ?? 0)) ?? 0;
@@ -202,7 +206,7 @@ function roundedTo(ms: number, size: number): number {
   return Math.round(ms / size) * size;
 }
 
-/** A suspension has taken hold. */
+/** A suspension starts. */
 export function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
   const { for_ms: _, ...asked } = context.suspend ?? {};
   const head = { ...asked, since_ms: event.at_ms };
@@ -216,7 +220,7 @@ export function suspended(context: SessionContext, event: EventOf<'suspended'> &
   };
 }
 
-/** A suspension is over. */
+/** A suspension has ended. */
 export function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
   const { suspension, pending } = context;
   const woken = (one: PendingInjection): PendingInjection =>
@@ -231,7 +235,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
+/** A daemon that starts to idle sets the timer of its interval. With queued messages it continues immediately. */
 export function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   if (anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;
@@ -244,13 +248,13 @@ export function idling(context: SessionContext, event: PlacedEvent): Partial<Ses
   };
 }
 
-/** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
+/** A direct message was recorded: the next one of the wait follows. */
 export function wakingTold(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
   const { waking } = context;
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-/** A daemon has done its job: what the job has used says nothing of the next. */
+/** A daemon has finished its job: the usage of the job does not predict the next one. */
 export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   return {
     turns_counted: 0,
@@ -262,7 +266,7 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
   };
 }
 
-/** What the model is still told of a wait that is over, or null. */
+/** The next message to the model about an ended wait, or null. */
 export function tellsWaking({ waking, turn }: SessionContext): SessionEvent | null {
   const message = waking?.messages[0];
   if (!waking || !message) return null;

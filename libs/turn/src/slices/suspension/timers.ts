@@ -1,4 +1,6 @@
-/** The timers that a session waits for. */
+/**
+ * The timers that a session waits for.
+ */
 
 import type { EventOf, TimerInput } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -12,7 +14,7 @@ import { watchClock } from '../budgets/spending.ts';
 import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
-/** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
+/** Decides a due timer. A timer that the session does not wait for is dropped, so timers need no cancellation. */
 export function decideTimer(state: MachineState, input: TimerInput): Decision {
   const timer = timersOf(state).find(({ id }) => id === input.effect_id);
   if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
@@ -23,7 +25,7 @@ export function decideTimer(state: MachineState, input: TimerInput): Decision {
   );
 }
 
-/** Every timer that is waited for: the session's own, and those of approvals that expire. */
+/** All awaited timers: the session's own, and those of approvals that expire. */
 export function timersOf(state: MachineState): readonly TimerEffect[] {
   const timer = timerOf(state);
   const expiries = expiriesOf(state.context);
@@ -31,9 +33,9 @@ export function timersOf(state: MachineState): readonly TimerEffect[] {
 }
 
 /**
- * The timer that a session waits for. One that is not listed here any more fires into the void; none is cancelled. There
- * is one at most: a run's clock stands still while the session is parked or idles, and of it and a step that waits for
- * its persona the one that is due first is listed.
+ * The awaited timer of the session; at most one. Other timers are ignored when they fire, and never cancelled. The
+ * clock of a run is stopped while the session is suspended or idle. Of the clock and a step that waits for its persona,
+ * the earlier timer is returned.
  */
 export function timerOf(state: MachineState): TimerEffect | null {
   const [of, given] = [ownTimer(state), personaTimer(state)];
@@ -70,7 +72,7 @@ function ownTimer(state: MachineState): TimerEffect | null {
     : null;
 }
 
-/** The timer that was waited for is due. */
+/** An awaited timer has fired. */
 export function timerFired(
   context: SessionContext,
   event: EventOf<'timer_fired'> & PlacedEvent,

@@ -1,4 +1,4 @@
-/** Starts that could only fail: refused before there is a session. */
+/** Rejects a start that could only fail, before a session exists. */
 import type { Log } from '@coxswain/ports';
 import { type CommandInput, type ErrorCode, isErrorCode, type SessionRef } from '@coxswain/protocol';
 import { findPersona } from '../effects/find-persona.ts';
@@ -6,12 +6,11 @@ import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } f
 import { logRejection, rulesOfSession } from './check-policy.ts';
 
 /**
- * The start with a problem where its model cannot be asked on this host: none named, an unknown provider, no key, an
- * invalid address, a script or journal that cannot be read. A rejection costs nothing; a session whose first run fails
- * would have to be deleted. Everything else that a run needs is found out when it is provisioned.
- * What the policy refuses only here, such as a link that leads out of its folders, is logged.
- * @returns the input as it is where the model can be asked, where a process of its own runs the persona's steps, and
- *   where it is not known now.
+ * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
+ * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
+ * Provisioning finds all other problems. A rejection by the policy, such as of a link out of its folders, is logged.
+ * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
+ *   fails now.
  */
 export async function checkStart(
   ports: ProvisionPorts & { readonly log: Log },
@@ -36,7 +35,7 @@ export async function checkStart(
     if (problem.code === 'not_allowed_by_policy') logRejection(ports.log, ref, input, problem);
     return { ...input, problem };
   } catch {
-    // What cannot be looked up now is looked up again by the run, which waits for it or says why it cannot.
+    // The run looks it up again, and waits for it or fails with the reason.
     return input;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Sessions that wait to be taken up: each once, in their order, so many at a time. Were all of a dead host's taken up at
- * once, each would be as late as the last.
+ * The queue of sessions to claim: each session once, in order, with a bound on concurrent claims. If all sessions of a dead
+ * host were claimed at once, each would be as late as the last.
  */
 import type { ActiveSession } from '@coxswain/ports';
 import { subjects } from '@coxswain/protocol';
@@ -12,18 +12,18 @@ interface Waiting {
   readonly settle: () => void;
 }
 
-/** See the top of the file. */
-export class TakeUps {
-  readonly #takeUp: (session: ActiveSession) => Promise<void>;
+/** Claims sessions in order, {@link SIDE_BY_SIDE} at a time. */
+export class ClaimQueue {
+  readonly #claim: (session: ActiveSession) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
   #underWay = 0;
 
-  /** @param takeUp takes one up. Contract: does not reject, and ends within a bound. */
-  constructor(takeUp: (session: ActiveSession) => Promise<void>) {
-    this.#takeUp = takeUp;
+  /** @param claim claims one session. Contract: does not reject, and ends within a bound. */
+  constructor(claim: (session: ActiveSession) => Promise<void>) {
+    this.#claim = claim;
   }
 
-  /** Takes a session up when its turn comes; one that waits already keeps its turn. Resolves when that is done. */
+  /** Claims a session when its turn comes. A queued session keeps its turn. Resolves when the claim has ended. */
   add(session: ActiveSession): Promise<void> {
     const key = subjects.journal(session.ref);
     const known = this.#waiting.get(key);
@@ -40,7 +40,7 @@ export class TakeUps {
     return done;
   }
 
-  /** Takes none of those up that wait still. */
+  /** Empties the queue. Claims in progress continue. */
   clear(): void {
     for (const { settle } of this.#waiting.values()) settle();
     this.#waiting.clear();
@@ -50,7 +50,7 @@ export class TakeUps {
     this.#underWay++;
     for (const [key, { session, settle }] of this.#waiting) {
       this.#waiting.delete(key);
-      await this.#takeUp(session);
+      await this.#claim(session);
       settle();
     }
     this.#underWay--;

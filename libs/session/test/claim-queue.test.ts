@@ -1,14 +1,14 @@
 /** Sessions that wait to be taken up. */
 import type { ActiveSession } from '@coxswain/ports';
 import { expect, test } from 'vitest';
-import { TakeUps } from '../src/hosting/take-ups.ts';
+import { ClaimQueue } from '../src/hosting/claim-queue.ts';
 import { refOf } from './test-bed.ts';
 
 /** Takes up when it is told to. */
 function gate() {
   const begun: ActiveSession[] = [];
   const waiting: (() => void)[] = [];
-  const takeUps = new TakeUps((session) => {
+  const queue = new ClaimQueue((session) => {
     begun.push(session);
     return new Promise<void>((resolve) => waiting.push(resolve));
   });
@@ -17,15 +17,15 @@ function gate() {
     for (const letGo of waiting.splice(0, count)) letGo();
     await new Promise(setImmediate);
   };
-  return { takeUps, begun, names, finish };
+  return { queue, begun, names, finish };
 }
 
 const session = (i: number, revision = i): ActiveSession => ({ ref: refOf(`s${i}`), host: null, revision });
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => `s${i}`);
 
-test('32 sessions are loaded concurrently, the others follow in order', async () => {
-  const { takeUps, names, finish } = gate();
-  for (let i = 0; i < 100; i++) void takeUps.add(session(i));
+test('32 sessions are claimed concurrently, the others follow in order', async () => {
+  const { queue, names, finish } = gate();
+  for (let i = 0; i < 100; i++) void queue.add(session(i));
   expect(names()).toEqual(upTo(32));
   await finish(2);
   expect(names()).toEqual(upTo(34));
@@ -34,15 +34,15 @@ test('32 sessions are loaded concurrently, the others follow in order', async ()
   await finish(100);
   expect(names()).toEqual(upTo(100));
   // And later ones, once it has had nothing to do.
-  void takeUps.add(session(100));
+  void queue.add(session(100));
   expect(names()).toEqual(upTo(101));
 });
 
-test('a waiting session is loaded once, by its newest note', async () => {
-  const { takeUps, begun, finish } = gate();
-  for (let i = 0; i < 33; i++) void takeUps.add(session(i));
+test('a queued session is claimed once, by its newest note', async () => {
+  const { queue, begun, finish } = gate();
+  for (let i = 0; i < 33; i++) void queue.add(session(i));
   let done = 0;
-  const both = Promise.all([7, 8].map((revision) => takeUps.add(session(32, revision)).then(() => done++)));
+  const both = Promise.all([7, 8].map((revision) => queue.add(session(32, revision)).then(() => done++)));
   await finish(32);
   expect(begun).toHaveLength(33);
   expect(begun.at(-1)?.revision).toBe(8);
@@ -52,10 +52,10 @@ test('a waiting session is loaded once, by its newest note', async () => {
   expect(done).toBe(2);
 });
 
-test('waiting sessions are not loaded after the host has left everything', async () => {
-  const { takeUps, names, finish } = gate();
-  const all = Array.from({ length: 40 }, (_, i) => takeUps.add(session(i)));
-  takeUps.clear();
+test('queued sessions are not claimed after the host has left everything', async () => {
+  const { queue, names, finish } = gate();
+  const all = Array.from({ length: 40 }, (_, i) => queue.add(session(i)));
+  queue.clear();
   await Promise.all(all.slice(32));
   await finish(32);
   expect(names()).toEqual(upTo(32));

@@ -1,0 +1,67 @@
+/** Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. */
+import type { Clock } from '@coxswain/ports';
+import type { SessionRef } from '@coxswain/protocol';
+import type { SessionRunner } from '../runner/session-runner.ts';
+
+/** The time between two looks at the draining sessions. */
+const LOOK_EVERY_MS = 20;
+/**
+ * Sessions for other hosts are left at this distance, and all within the spread; each works on until its turn. A host that
+ * has just started claims some tens of sessions a second. If all were left at once, the last would pause for as long as all
+ * claims take.
+ */
+const APART_MS = 50;
+const SPREAD_MAX_MS = 2_000;
+
+/** How the drain sees its host. */
+export interface DrainingHost {
+  /** Whether another host is alive. */
+  hasOthers(): boolean;
+  /** Whether a session is this host's again, and stays. */
+  stays(ref: SessionRef): boolean;
+  /** Aborts when the host is gone. */
+  readonly ended: AbortSignal;
+}
+
+/**
+ * Leaves sessions as soon as their calls have ended, or at the given time. Resolves when all are left or stay, and their
+ * snapshots are stored.
+ * @param untilMs on the monotonic clock.
+ */
+export async function drainSessions(
+  runners: readonly SessionRunner[],
+  untilMs: number,
+  clock: Clock,
+  host: DrainingHost,
+): Promise<void> {
+  const startedMs = clock.monotonicMs();
+  // A session whose calls are cut short at the end must have had most of the time, so the spread is a fifth at most.
+  const spreadMs = host.hasOthers() ? Math.min(runners.length * APART_MS, SPREAD_MAX_MS, (untilMs - startedMs) / 5) : 0;
+  const leaving = new Set<SessionRunner>();
+  const snapshots: Promise<void>[] = [];
+  let started = 0;
+  while (started < runners.length || leaving.size > 0) {
+    const nowMs = clock.monotonicMs();
+    const isLate = nowMs >= untilMs;
+    const due = spreadMs > 0 ? Math.min(1, (nowMs - startedMs + LOOK_EVERY_MS) / spreadMs) : 1;
+    for (const runner of runners.slice(started, Math.ceil(runners.length * due))) {
+      runner.quiesce();
+      leaving.add(runner);
+      started++;
+    }
+    for (const runner of leaving) {
+      if (host.stays(runner.ref)) runner.resume();
+      else if (!isLate && runner.isDraining) continue;
+      else if (runner.hasWork) runner.leave('handed_over');
+      else {
+        // For the metrics of the next owner. The bytes of the snapshot are made before the runner leaves.
+        snapshots.push(runner.keepSnapshot());
+        runner.leave('passivated');
+      }
+      leaving.delete(runner);
+    }
+    if (started < runners.length || leaving.size > 0) await clock.sleep(LOOK_EVERY_MS, host.ended);
+    if (host.ended.aborted) return;
+  }
+  await Promise.all(snapshots);
+}

@@ -1,0 +1,28 @@
+/** The sessions of a host, as its partitions see them. */
+import type { ActiveSession, Doorbell } from '@coxswain/ports';
+import type { SessionRef } from '@coxswain/protocol';
+
+/** What the partitions of a host tell its sessions. */
+export interface PartitionedSessions {
+  /** Whether the session is in this host's memory. */
+  isHere(ref: SessionRef): boolean;
+  /** Notifies the session of a command. */
+  ring(doorbell: Doorbell): void;
+  /**
+   * Claims a session that may have work, and that no other host owns. Resolves when the session continues, or when that
+   * takes too long to wait for. Contract: does not reject.
+   */
+  claim(session: ActiveSession): Promise<void>;
+  /** Whether the newest record of a session has effects that some host should continue. Rejects where it cannot be read. */
+  hasWork(ref: SessionRef): Promise<boolean>;
+  /** Leaves the sessions of these partitions to their next hosts, each as soon as its calls have ended. */
+  transfer(partitions: ReadonlySet<number>): void;
+  /** Drops the leftovers of sessions that other hosts own, or have owned. */
+  dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;
+  /** The host has exactly these partitions from now on. */
+  assigned(partitions: ReadonlySet<number>): void;
+  /** Continues all sessions: the host may start effects again. */
+  resumeAll(): void;
+  /** Leaves all sessions at once. */
+  leaveAll(): void;
+}

@@ -1,0 +1,33 @@
+/** Whether a session needs a host, from its journal alone. */
+import type { Blobs, Journal } from '@coxswain/ports';
+import { RecordUnreadableError, type SessionRef } from '@coxswain/protocol';
+import { readRecord } from './load-session.ts';
+
+interface OpenWorkPorts {
+  readonly journal: Journal;
+  readonly blobs: Blobs;
+}
+
+/**
+ * Whether the newest record of a session has open effects that some host should continue.
+ * @returns false also for a deleted or damaged session: no host can continue it.
+ * @throws what the ports throw.
+ */
+export async function hasOpenWork(ports: OpenWorkPorts, ref: SessionRef): Promise<boolean> {
+  try {
+    const last = await ports.journal.last(ref);
+    const newest = last && (await readRecord(last.bytes, ports.blobs));
+    return newest !== null && newest.effects_open.length > 0 && !(await isUntouchedImport(ports, ref, newest.n));
+  } catch (error) {
+    if (error instanceof RecordUnreadableError) return false;
+    throw error;
+  }
+}
+
+/** Whether the session is an import without a new record. It rests until its first command. */
+async function isUntouchedImport({ journal, blobs }: OpenWorkPorts, ref: SessionRef, n: number): Promise<boolean> {
+  const first = await journal.firstAfter(ref, 0);
+  const input = first && (await readRecord(first.bytes, blobs)).input;
+  const from = input?.type === 'command' ? input.copied_from : undefined;
+  return from?.how === 'import' && n <= from.n;
+}
