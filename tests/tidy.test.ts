@@ -145,6 +145,12 @@ const exportWithoutDocstring: Rule = (file, text) => {
   return [...bare].map(([name, node]) => at(node, name));
 };
 
+/** A docstring that only refers to another place does not say what the thing is. */
+const docstringOnlyRefers: Rule = (_file, text) =>
+  [...text.matchAll(/\/\*\*[\s*]*See [^*]*\*\//g)].map(
+    ({ 0: found, index }) => `${text.slice(0, index).split('\n').length}: ${found}`,
+  );
+
 /** In these a reader types in the checkout, or in a project that depends on `cox`. */
 const IN_PROJECT =
   /^(README\.md|docs\/tutorial(s\/[-\w]+)?\.md|docs\/guides\/cli\.md|examples\/.*|libs\/cli\/starter\/.*|libs\/cli\/src\/commands\/init\.ts)$/;
@@ -225,6 +231,11 @@ const RULES: Readonly<Record<string, { rule: Rule; governs: (file: string) => bo
       '{ "command": "npx", "args": ["cox", "mcp"] }',
       "{ command: 'npx', args: ['-y', 'cox'] }",
     ],
+  },
+  'no docstring only refers to another place': {
+    rule: docstringOnlyRefers,
+    governs: inSource,
+    breaks: ['/** See the top of the file. */ export class C {}', '/** See {@link a}. */ export type A = 1'],
   },
   'every exported name has a docstring': {
     rule: exportWithoutDocstring,
