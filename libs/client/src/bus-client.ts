@@ -97,7 +97,7 @@ export class BusWire extends ClientWire {
     return { ...counted, sessions: guard.read(() => sessions) };
   }
 
-  /** Where a session stands in that list; null if it is not in the index of sessions. @throws InvalidIdError. */
+  /** The place of a session in that list; null if it is not in the index of sessions. @throws InvalidIdError. */
   placeInList(sessionId: string): Promise<ListPlace | null> {
     const ref = sessionRef(readId(SessionId, 'sessionId', sessionId), this.#bus.tenant);
     return this.#bus.guard.call(() => this.#bus.placeInList(ref));
