@@ -14,8 +14,12 @@ if (bundler === null) {
   // Before the entry of `cox`, by whose age it is seen whether anything has to be bundled again.
   await bundlePackages();
   const outdir = 'libs/cli/dist/cox';
-  // The demo's MCP server is a process of its own.
-  const entries = { main: 'libs/cli/src/main.ts', 'harbour-server': 'libs/cli/src/demo/harbour-server.ts' };
+  // Session hosts and the demo's MCP server are processes of their own.
+  const entries = {
+    main: 'libs/cli/src/main.ts',
+    'session-host': 'services/sessions/src/hosts/session-host.ts',
+    'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
+  };
   const files = await bundler.bundle(entries, outdir, 'inside');
   // Older chunks stay: a `cox up` that runs may still load one of them. Two processes may bundle at once while a third
   // starts: each file appears whole, the entry after what it imports.

@@ -184,6 +184,7 @@ const STREAM_CONTENT: Readonly<Record<keyof typeof STREAMS, string>> = {
   commands: 'stream: commands that no host has taken yet',
   timers: 'stream: timers, set and due',
   snapshots: 'stream: snapshots of sessions',
+  sessions: 'stream: the index of sessions, one entry for each, from which lists are read',
   hosts: 'bucket: heartbeats of hosts and of instances of services',
   registry: 'bucket: announced tools, personas and hook services; remembered rules',
   active: 'bucket: marks of sessions with unfinished work',

@@ -40,6 +40,8 @@ export const PACKAGES = {
     entries: {
       coxswain: 'libs/cli/src/mod.ts',
       main: 'libs/cli/src/main.ts',
+      // `cox serve sessions` starts it as a process.
+      'session-host': 'services/sessions/src/hosts/session-host.ts',
       // The demo starts it as a process.
       'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
     },
@@ -48,7 +50,7 @@ export const PACKAGES = {
     dependencies: { '@coxswain/client': null, esbuild: 'installed' },
     optionalDependencies: NATS_SERVER_PACKAGES,
     bin: { coxswain: 'bin/cox.mjs', cox: 'bin/cox.mjs' },
-    sideEffects: ['./bin/*', './dist/main.mjs', './dist/harbour-server.mjs'],
+    sideEffects: ['./bin/*', './dist/main.mjs', './dist/session-host.mjs', './dist/harbour-server.mjs'],
     packedMaxBytes: 4_000_000,
     unpackedMaxBytes: 20_000_000,
   },

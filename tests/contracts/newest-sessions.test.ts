@@ -1,7 +1,7 @@
-/** Lists of more sessions than one read takes: each once, newest first, and no more records read than are shown. */
+/** Lists of more sessions than one window of the index has: each once, in order, and no record read that an entry stands for. */
 import { readFile } from 'node:fs/promises';
-import { JOURNAL_STREAMS, sessionRef, subjects, TenantId, topState } from '@coxswain/protocol';
-import { jetstream } from '@nats-io/jetstream';
+import { createNatsSessionIndex } from '@coxswain/adapter-nats';
+import { type ListedSessionDocument, sessionRef, subjects, TenantId } from '@coxswain/protocol';
 import { beforeAll, expect, test } from 'vitest';
 import { BusTransport } from '../../libs/client/src/bus-transport.ts';
 import { busOfFile, withFault } from './contract-bus.ts';
@@ -10,18 +10,23 @@ import { bytes } from './fresh-session.ts';
 const bus = busOfFile();
 const recorded = new URL('../traces/approval-for-good.jsonl', import.meta.url);
 const tenant = TenantId.parse('many');
-/** More than the end of each stream that is looked at first. */
-const SESSIONS = JOURNAL_STREAMS.length * 300;
+/** More than a window of entries. */
+const SESSIONS = 400;
 const ids = Array.from({ length: SESSIONS }, (_, at) => `many-${String(at).padStart(5, '0')}`);
+const refOf = (id: string) => sessionRef(id, tenant);
+const index = () => createNatsSessionIndex(bus.nc);
 
-let recordOf: (id: string) => Uint8Array;
-beforeAll(async () => {
-  const line = (await readFile(recorded, 'utf8')).split('\n', 1)[0] ?? '';
-  const { session_id } = JSON.parse(line) as { session_id: string };
-  recordOf = (id) => bytes(line.replaceAll(session_id, id));
-  for (const id of ids) bus.nc.publish(subjects.journal(sessionRef(id, tenant)), recordOf(id));
+function entryOf(id: string, more: Partial<ListedSessionDocument> = {}): ListedSessionDocument {
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const details = { persona: 'coder', model: 'm', turn: 1, cost_usd: 0, usage, parent: null, approvals: 0 };
+  const at = new Date(Date.UTC(2026, 0, 1) + ids.indexOf(id)).toISOString();
+  return { session_id: id, n: 1, at, state: 'stopped', stop_reason: 'end_turn', details, ...more };
+}
+
+async function publishAll(messages: Iterable<readonly [string, Uint8Array | string]>): Promise<void> {
+  for (const [subject, payload] of messages) bus.nc.publish(subject, payload);
   await bus.nc.flush();
-}, 120_000);
+}
 
 /** A way to the sessions that counts the records that it reads one by one. */
 function transport(): BusTransport & { readonly read: () => number } {
@@ -33,43 +38,95 @@ function transport(): BusTransport & { readonly read: () => number } {
   return Object.assign(new BusTransport({ nc, inboxPrefix: undefined }, tenant), { read: () => read });
 }
 
-test('they are counted, and none of them is read', async () => {
-  const way = transport();
-  await expect.poll(async () => (await way.newestSessions()).total, { timeout: 60_000 }).toBe(SESSIONS);
-  expect(way.read()).toBe(0);
-}, 120_000);
-
-test('the first page is of those that were written to last, in order, and reads little else', async () => {
-  const written = Array.from({ length: 20 }, (_, at) => ids[at * 211] as string);
-  const js = jetstream(bus.nc);
-  for (const id of written) await js.publish(subjects.journal(sessionRef(id, tenant)), recordOf(id));
-  const way = transport();
-  const { sessions, next_cursor } = await way.listSessions({ limit: 20 });
-  expect(sessions.map(({ session_id }) => session_id)).toEqual(written.reverse());
-  expect(next_cursor).not.toBeNull();
-  expect(way.read()).toBeLessThan(60);
-});
-
-test('page by page each session comes once', async () => {
-  const way = transport();
+async function pageByPage(query: { limit: number; state?: string; persona?: string }): Promise<string[]> {
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
-    const page = await way.listSessions({ limit: 500, cursor });
+    const page = await transport().listSessions({ ...query, cursor });
     seen.push(...page.sessions.map(({ session_id }) => session_id));
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);
+  return seen;
+}
+
+beforeAll(async () => {
+  const line = (await readFile(recorded, 'utf8')).split('\n', 1)[0] ?? '';
+  const { session_id } = JSON.parse(line) as { session_id: string };
+  await publishAll(ids.map((id) => [subjects.journal(refOf(id)), bytes(line.replaceAll(session_id, id))]));
+}, 120_000);
+
+test('without entries, each session is listed once (LIST-2)', async () => {
+  await expect.poll(async () => (await index().missing()).length, { timeout: 60_000 }).toBe(SESSIONS);
+  const way = transport();
+  const { sessions } = await way.listSessions({ limit: 2 });
+  expect(sessions).toHaveLength(2);
+  expect(way.read()).toBeLessThan(40);
+  const { total } = await way.newestSessions();
+  expect(total).toBe(SESSIONS);
+}, 120_000);
+
+test('an entry is stored only over the mark of its writer (INDEX-2)', async () => {
+  const [id = ''] = ids;
+  const stale = await index().mark(refOf(id));
+  const mark = await index().mark(refOf(id));
+  expect(await index().put(refOf(id), entryOf(id), stale)).toBe(false);
+  expect(await index().put(refOf(id), entryOf(id), mark)).toBe(true);
+  expect(await index().put(refOf(id), entryOf(id), 0)).toBe(false);
+});
+
+test('a session with a journal keeps its mark, and one without loses it', async () => {
+  const [id = ''] = ids;
+  await index().mark(refOf(id));
+  await index().prune(refOf(id));
+  expect((await index().missing()).map(({ sessionId }) => sessionId)).not.toContain(id);
+  const unknown = sessionRef('never-started', tenant);
+  await index().mark(unknown);
+  await index().prune(unknown);
+  const { sessions } = await transport().listSessions({ limit: 500 });
+  expect(sessions.map(({ session_id }) => session_id)).not.toContain('never-started');
+});
+
+test('with entries, pages have each session once and read no record', async () => {
+  await publishAll(ids.map((id) => [subjects.sessionEntry(refOf(id)), JSON.stringify(entryOf(id))]));
+  await expect.poll(async () => (await index().missing()).length, { timeout: 60_000 }).toBe(0);
+  const way = transport();
+  const { sessions } = await way.listSessions({ limit: 100, details: true });
+  expect(sessions.map(({ session_id }) => session_id)).toEqual(ids.slice(-100).reverse());
+  expect(sessions[0]?.details).toMatchObject({ persona: 'coder' });
+  expect(way.read()).toBe(0);
+  const seen = await pageByPage({ limit: 150 });
   expect(seen).toHaveLength(SESSIONS);
   expect(new Set(seen)).toEqual(new Set(ids));
 }, 120_000);
 
-test('of one state the same order is told', async () => {
-  const [first] = (await transport().listSessions({ limit: 1 })).sessions;
-  const { sessions } = await transport().listSessions({ limit: 1, state: topState(first?.state ?? '') });
-  expect(sessions).toEqual([first]);
+test('a page is ordered by the newest records, also a short one, and the next one continues', async () => {
+  // The entry of an old session is the newest message of the index: the session has left memory.
+  const old = ids[10] as string;
+  await index().put(refOf(old), entryOf(old), await index().mark(refOf(old)));
+  const first = await transport().listSessions({ limit: 2 });
+  expect(first.sessions.map(({ session_id }) => session_id)).toEqual([ids.at(-1), ids.at(-2)]);
+  const seen = await pageByPage({ limit: 60 });
+  expect(seen).toHaveLength(SESSIONS);
+  expect(new Set(seen)).toEqual(new Set(ids));
 });
 
-test('a word of an older release is no place in the list', async () => {
-  const cursor = Buffer.from(JSON.stringify(['2026-01-01T00:00:00.000Z', 'x'])).toString('base64url');
+test('a filter looks at entries, and reads the records of marked sessions only', async () => {
+  const [one = '', two = '', three = ''] = ids.slice(200);
+  const failed = entryOf(one, { state: 'failed', stop_reason: 'error' });
+  await index().put(refOf(one), failed, await index().mark(refOf(one)));
+  await index().mark(refOf(two));
+  await publishAll([[subjects.sessionEntry(refOf(three)), 'not an entry']]);
+  const way = transport();
+  expect(await pageByPage({ limit: 500, state: 'failed' })).toEqual([one]);
+  const { sessions } = await way.listSessions({ limit: 500, state: 'failed' });
+  expect(sessions).toMatchObject([{ session_id: one, stop_reason: 'error' }]);
+  expect(way.read()).toBeLessThan(10);
+  expect(new Set(await pageByPage({ limit: 150 }))).toEqual(new Set(ids));
+});
+
+test.each([
+  ['a word', Buffer.from(JSON.stringify(['x', '0', '', ''])).toString('base64url')],
+  ['too few parts', Buffer.from(JSON.stringify(['1', 'x'])).toString('base64url')],
+])('a cursor of %s is rejected', async (_, cursor) => {
   await expect(transport().listSessions({ cursor })).rejects.toMatchObject({ code: 'invalid_field', field: 'cursor' });
 });

@@ -1,5 +1,5 @@
 /** A client on the bus itself, and what can be done there alone: serve tools and personas, and what workers report. */
-import { type JsonObject, readId, type SessionRef, TenantId } from '@coxswain/protocol';
+import { type JsonObject, readId, SessionId, type SessionRef, sessionRef, TenantId } from '@coxswain/protocol';
 import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
 import type { CallGuard } from './call-guard.ts';
@@ -9,7 +9,7 @@ import type { PersonaDefinition } from './define-persona.ts';
 import type { InputSchema, Tool } from './define-tool.ts';
 import { GuardedTransport } from './guarded-transport.ts';
 import { RecordDecoder } from './large-fields.ts';
-import type { NewestSessions } from './newest-sessions.ts';
+import type { ListPlace, NewestSessions } from './newest-sessions.ts';
 import { checkOptions, checkRecordNumber } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
@@ -23,7 +23,7 @@ import {
 } from './serve-persona.ts';
 import { SERVE_TOOL_OPTIONS, type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { type ReadFrom, Session } from './session-handle.ts';
-import type { WireSessionListing } from './session-listing.ts';
+import type { WireListedSession } from './session-listing.ts';
 import { ClientWire } from './wire-access.ts';
 
 /** A session on the bus. */
@@ -82,16 +82,25 @@ export class BusWire extends ClientWire {
     this.#bus = transport;
   }
 
-  /** Every session of the tenant, deleted ones too, the one that was written to last coming last. Read at once, for tools. */
-  listings(): Promise<WireSessionListing[]> {
+  /** Every session of the tenant, deleted ones too, the most recently changed last. Read at once, for tools. */
+  listings(): Promise<WireListedSession[]> {
     return this.#bus.guard.call(() => this.#bus.listings());
   }
 
-  /** The sessions of the tenant, the one that was written to last coming first: of many, the first few cost little. */
-  async newestSessions(): Promise<NewestSessions> {
+  /**
+   * The sessions of the tenant, the most recently changed first: of many, the first few cost little.
+   * @param after the list starts behind this place; null: at the newest session.
+   */
+  async newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
     const { guard } = this.#bus;
-    const { total, sessions } = await guard.call(() => this.#bus.newestSessions());
-    return { total, sessions: guard.read(() => sessions) };
+    const { sessions, ...counted } = await guard.call(() => this.#bus.newestSessions(after));
+    return { ...counted, sessions: guard.read(() => sessions) };
+  }
+
+  /** The place of a session in that list; null if it is not in the index of sessions. @throws InvalidIdError. */
+  placeInList(sessionId: string): Promise<ListPlace | null> {
+    const ref = sessionRef(readId(SessionId, 'sessionId', sessionId), this.#bus.tenant);
+    return this.#bus.guard.call(() => this.#bus.placeInList(ref));
   }
 }
 

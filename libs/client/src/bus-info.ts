@@ -42,6 +42,7 @@ const NAMES = [
   ...JOURNAL_STREAMS,
   STREAMS.timers,
   STREAMS.snapshots,
+  STREAMS.sessions,
   ...[STREAMS.hosts, STREAMS.registry, STREAMS.active].map((bucket) => `KV_${bucket}`),
   BLOBS_STREAM,
 ];

@@ -8,29 +8,20 @@ import { Closing } from './closing.ts';
 import { closedForGood } from './connected-nats.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
-import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';
+import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
-import { pageOf } from './page-of-sessions.ts';
+import { listingsOf, mostRecentFirst, pageOf, placeBefore } from './page-of-sessions.ts';
 import { queryState } from './query-state.ts';
 import {
   followJournal,
   lastNumber,
   lastRecord,
-  type NewestRecord,
-  type NotServed,
-  newestRecords,
   readJournal,
   type StoredJournalRecord,
   sessionIds,
 } from './read-journal.ts';
 import { sendCommand } from './send-command.ts';
-import {
-  type ListQuery,
-  listingFrom,
-  unreadableListing,
-  type WireSessionListing,
-  type WireSessionsPage,
-} from './session-listing.ts';
+import type { ListQuery, WireListedSession, WireSessionsPage } from './session-listing.ts';
 import { readTree, type WireSessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
 import { type WirePendingApproval, waitingApprovals } from './waiting-approvals.ts';
@@ -118,38 +109,24 @@ export class BusTransport implements Transport {
     return readTree((id) => this.journal({ tenant, sessionId: id as SessionRef['sessionId'] }, 1), sessionId);
   }
 
-  async listings(): Promise<WireSessionListing[]> {
-    // A reset of the consumer may bring a session again, newer: the last one counts.
-    const newest = new Map<string, WireSessionListing>();
-    for await (const found of newestRecords(this.bus, this.tenant)) {
-      newest.delete(found.ref.sessionId);
-      newest.set(found.ref.sessionId, listingOfNewest(found));
-    }
-    return [...newest.values()];
+  async listings(): Promise<WireListedSession[]> {
+    const { sessions } = await this.newestSessions();
+    const found: WireListedSession[] = [];
+    for await (const { listing } of listingsOf(sessions)) if (listing) found.push(listing);
+    return found.sort(mostRecentFirst).reverse();
   }
 
-  newestSessions(): Promise<NewestSessions> {
-    return newestSessions(this.bus, this.tenant);
+  newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
+    return newestSessions(this.bus, this.tenant, after);
+  }
+
+  placeInList(ref: SessionRef): Promise<ListPlace | null> {
+    return placeInList(this.bus, ref);
   }
 
   async listSessions(query: ListQuery): Promise<WireSessionsPage> {
-    const { sessions } = query.state === undefined ? await this.newestSessions() : this.#allRead();
+    const { sessions } = await this.newestSessions(placeBefore(query.cursor));
     return pageOf(sessions, query, (id) => this.#stateOf(id));
-  }
-
-  /** Of a state there may be few: then every newest record is read, at once. */
-  #allRead(): Pick<NewestSessions, 'sessions'> {
-    const { bus, tenant } = this;
-    async function* read() {
-      const found = new Map<string, PlacedSession>();
-      for await (const newest of newestRecords(bus, tenant)) {
-        const { sessionId } = newest.ref;
-        const listing = listingOfNewest(newest);
-        found.set(sessionId, { sessionId, writtenNs: newest.writtenNs, listing: async () => listing });
-      }
-      yield* [...found.values()].sort(newestFirst);
-    }
-    return { sessions: read() };
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
@@ -199,9 +176,4 @@ async function whereThere(status: Promise<SessionStatus>): Promise<SessionStatus
     if (error instanceof SessionNotFoundError) return null;
     throw error;
   });
-}
-
-function listingOfNewest(found: NewestRecord | NotServed): WireSessionListing {
-  const { sessionId } = found.ref;
-  return found.bytes === null ? unreadableListing(sessionId, found.problem) : listingFrom(sessionId, found.bytes);
 }

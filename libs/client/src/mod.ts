@@ -46,6 +46,7 @@ export { exportLines } from './export-journal.ts';
 export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
+export { listingsOf, mostRecentFirst } from './page-of-sessions.ts';
 export {
   type PersonaSettings,
   personaFromWire,

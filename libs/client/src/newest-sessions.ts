@@ -1,203 +1,250 @@
+/**
+ * The sessions of a tenant, the most recently changed first, read from the index of sessions (INDEX-1 to INDEX-3 in
+ * `libs/ports/src/session-index.ts`). The order is that of the entries: a host writes one when a session wakes, when a run of a
+ * live session starts, and when the session leaves memory.
+ *
+ * LIST-1  No more of the index is read than the reader takes, in windows of some hundred entries, from the end of the stream.
+ * LIST-2  A session without an entry is never left out: the streams say how many sessions have a journal, and how many have an
+ *         entry. If the index has fewer, those without an entry follow behind the others, in the order of their ids.
+ * LIST-3  A replica that serves fewer entries than it reports is not trusted: another one is read, and then the list fails.
+ */
 import {
   JOURNAL_STREAMS,
-  parseJournalSubject,
+  ListedSessionDocument as ListedSessionSchema,
+  parseSessionEntry,
+  RecordNotServedError,
   type SessionRef,
+  STREAMS,
   sessionRef,
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { type Consumer, DeliverPolicy } from '@nats-io/jetstream';
+import { type Consumer, DeliverPolicy, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { askStore } from './ask-store.ts';
-import { BusNotPreparedError } from './client-errors.ts';
 import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
-import { listingFrom, unreadableListing, type WireSessionListing } from './session-listing.ts';
+import { isStreamNotFound } from './send-command.ts';
+import { listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
 
 /** The position of a session in a list. */
 export interface ListPlace {
   readonly sessionId: string;
-  /** When the store took its newest record, nanoseconds since the epoch. */
-  readonly writtenNs: bigint;
+  /** The sequence of its entry in the index; 0 without an entry. */
+  readonly seq: number;
 }
 
-/** A session in a list, and what it says. */
+/** A session in a list. */
 export interface PlacedSession extends ListPlace {
-  /** Reads the newest record of the session; null if it no longer has records. */
-  readonly listing: () => Promise<WireSessionListing | null>;
+  /** What lists show of it: its entry, or its newest record. Null if it has no records. */
+  readonly listing: () => Promise<WireListedSession | null>;
 }
 
-/** A list, newest first. */
+/** A list, the most recently changed sessions first. */
 export interface NewestSessions {
-  /** How many there are, deleted ones among them. */
+  /** Sessions of the tenant, deleted ones included. */
   readonly total: number;
-  /** To be gone through once, as far as is wanted. */
+  /** Those of them that the list has. */
+  readonly left: number;
+  /** To be iterated once, as far as needed. */
   readonly sessions: AsyncGenerator<PlacedSession, void, undefined>;
 }
 
-/** Messages of the end of a stream that are looked at before all of its sessions are. */
-const END_OF_STREAM = 256;
-
-/** By time, and by id where that is the same: every page follows from the one before, whatever is written meanwhile. */
-export function newestFirst(one: ListPlace, other: ListPlace): number {
-  if (one.writtenNs !== other.writtenNs) return one.writtenNs < other.writtenNs ? 1 : -1;
-  if (one.sessionId === other.sessionId) return 0;
-  return one.sessionId < other.sessionId ? 1 : -1;
-}
+/** Entries that are read at a time: enough for a page of the default size, and for its few deleted sessions. */
+const WINDOW = { least: 64, wanted: 192, most: 384 } as const;
+/** Replicas that are read before a list fails (LIST-3). */
+const REPLICA_TRIES = 8;
+/** Entries are small. */
+const AT_ONCE = 1_000;
 
 /**
- * The sessions of a tenant, newest write first, found without reading their records: the store reports when each was
- * written to. The first page reads the ends of the streams alone. Later pages read one header for each session. Only the
- * records of requested sessions are read. Empty on an unused bus. @throws StoreUnavailableError. @internal
+ * Opens a list. An unused bus has no sessions.
+ * @param after the list starts behind this place; null: at the newest session.
+ * @throws StoreUnavailableError.
+ * @internal
  */
-export async function newestSessions(bus: JournalBus, tenant: TenantId): Promise<NewestSessions> {
+export async function newestSessions(
+  bus: JournalBus,
+  tenant: TenantId,
+  after: ListPlace | null = null,
+): Promise<NewestSessions> {
+  // The journals first: a session that starts meanwhile has its entry before its first record.
+  const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(bus, stream)));
+  const index = await infoOf(bus, STREAMS.sessions);
+  const withJournal = journals.reduce((sum, info) => sum + (info?.state.num_subjects ?? 0), 0);
+  const entries = index && index.state.messages > 0 ? new Entries(bus, tenant, index.state) : null;
+  const indexed = entries ? await entries.countFrom(1) : 0;
+  const end = after?.seq ?? Number.POSITIVE_INFINITY;
+  const above = !entries || end > entries.lastSeq ? 0 : end === 0 ? indexed : await entries.countFrom(end);
+  const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(bus, tenant) : [];
+  const others = end === 0 ? unindexed.filter((id) => id < (after?.sessionId ?? '')) : unindexed;
+  async function* listed(): AsyncGenerator<PlacedSession, void, undefined> {
+    if (entries && end > 0) yield* entries.below(Math.min(end, entries.lastSeq + 1), above, indexed);
+    for (const sessionId of others)
+      yield { sessionId, seq: 0, listing: () => newestListing(bus, sessionRef(sessionId, tenant)) };
+  }
+  return { total: indexed + unindexed.length, left: indexed - above + others.length, sessions: listed() };
+}
+
+/** The place of a session in the list; null if it is not in the index. @throws StoreUnavailableError. @internal */
+export async function placeInList(bus: JournalBus, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
+  const subject = `$JS.API.DIRECT.GET.${STREAMS.sessions}.${subjects.sessionEntry({ tenant, sessionId })}`;
+  const answer = await askStore(() => bus.nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
+  const seq = Number(answer.headers?.last('Nats-Sequence'));
+  return Number.isInteger(seq) && seq > 0 ? { sessionId, seq } : null;
+}
+
+/** A stream's state; null where there is no such stream. */
+async function infoOf(bus: JournalBus, stream: string): Promise<StreamInfo | null> {
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
-    const streams = await Promise.all(JOURNAL_STREAMS.map((stream) => openStream(bus, stream, tenant)));
-    const total = streams.reduce((sum, { count }) => sum + count, 0);
-    return { total, sessions: placed(bus, streams) };
+    return await askStore(() => manager.streams.info(stream));
   } catch (error) {
-    if (error instanceof BusNotPreparedError) return { total: 0, sessions: placed(bus, []) };
+    if (isStreamNotFound(error)) return null;
     throw error;
   }
 }
 
-interface StreamOfSessions {
-  readonly count: number;
-  readonly newest: AsyncGenerator<Place, void, undefined>;
-}
-
-interface Place extends ListPlace {
-  readonly ref: SessionRef;
-}
-
-async function openStream(bus: JournalBus, stream: string, tenant: TenantId): Promise<StreamOfSessions> {
-  const filter_subjects = subjects.tenantJournals(tenant);
-  const reading = (more: Partial<OrderedSource['options']>): OrderedSource => ({
-    bus,
-    stream,
-    options: { filter_subjects, headers_only: true, ...more },
-  });
-  const all = reading({ deliver_policy: DeliverPolicy.LastPerSubject });
-  const consumer = await orderedConsumer(all);
-  const [{ num_pending: counted }, reported] = await Promise.all([
-    consumer.info(true),
-    reportedSessions(bus, stream, filter_subjects),
-  ]);
-  const count = Math.max(counted, reported);
-  return { count, newest: fromTheEnd(bus, tenant, reading, all, consumer, { counted, reported }) };
-}
-
-/** How many sessions the stream's leader reports: the total of a page of subjects behind the last. */
-async function reportedSessions({ nc }: JournalBus, stream: string, filter: string): Promise<number> {
-  const query = JSON.stringify({ subjects_filter: filter, offset: Number.MAX_SAFE_INTEGER });
-  const answer = await askStore(() => nc.request(`$JS.API.STREAM.INFO.${stream}`, query, { timeout: READ_TIMEOUT_MS }));
-  return answer.json<{ readonly total?: number }>().total ?? 0;
-}
-
-/**
- * Those of one stream: of its end, where it has many, and then all others. What the leader reports and the consumer's replica has
- * left out is read apart.
- */
-async function* fromTheEnd(
-  bus: JournalBus,
-  tenant: TenantId,
-  reading: (more: Partial<OrderedSource['options']>) => OrderedSource,
-  all: OrderedSource,
-  consumer: Consumer,
-  { counted, reported }: { readonly counted: number; readonly reported: number },
-): AsyncGenerator<Place, void, undefined> {
-  const listed = new Set<string>();
-  let open = true;
+/** The sessions that have a journal and no entry, by id in descending order. */
+async function withoutEntry(bus: JournalBus, tenant: TenantId): Promise<string[]> {
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+  const ids = new Set(await sessionIds(bus, tenant));
   try {
-    if (counted > END_OF_STREAM && counted >= reported) {
-      const [last] = (await headings(reading({ deliver_policy: DeliverPolicy.Last }))).found;
-      const from = Math.max(1, (last?.seq ?? 0) - END_OF_STREAM + 1);
-      const end = await headings(reading({ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: from }));
-      // Where records are left out the newest sessions may be among them, and no place of the list could be trusted.
-      for (const { place } of end.isWhole ? end.found : []) {
-        listed.add(place.sessionId);
-        yield place;
-      }
-    }
-    open = false;
-    const { found } = await headings(all, consumer);
-    const leftOut = found.length < reported ? await readLeftOut(bus, all.stream, tenant, found) : [];
-    const places = [...found.map(({ place }) => place), ...leftOut];
-    if (leftOut.length > 0) places.sort(newestFirst);
-    for (const place of places) if (!listed.has(place.sessionId)) yield place;
-  } finally {
-    if (open) await dropConsumer(consumer);
-  }
-}
-
-/** The sessions of a stream that its leader reports, and that are not among those found. */
-async function readLeftOut(
-  bus: JournalBus,
-  stream: string,
-  tenant: TenantId,
-  found: readonly Heading[],
-): Promise<Place[]> {
-  const known = new Set(found.map(({ place }) => place.sessionId));
-  const missing = (await sessionIds(bus, tenant, [stream])).filter((id) => !known.has(id));
-  const places: Place[] = [];
-  for (const id of missing) {
-    const newest = await readApart(bus, sessionRef(id, tenant));
-    if (newest) places.push({ ref: newest.ref, sessionId: id, writtenNs: newest.writtenNs });
-  }
-  return places;
-}
-
-interface Heading {
-  readonly place: Place;
-  readonly seq: number;
-}
-
-interface Headings {
-  readonly found: readonly Heading[];
-  /** Whether as many messages came as the consumer's replica reports. */
-  readonly isWhole: boolean;
-}
-
-/** The newest message of each session that is read, newest first. */
-async function headings(source: OrderedSource, opened?: Consumer): Promise<Headings> {
-  const found = new Map<string, Heading>();
-  const consumer = opened ?? (await orderedConsumer(source));
-  let left = 0;
-  for await (const message of storedMessagesOf(source, consumer, AT_ONCE)) {
-    const { subject, seq, timestampNanos: writtenNs } = message;
-    left = message.info.pending;
-    const ref = parseJournalSubject(subject);
-    if (ref) found.set(ref.sessionId, { place: { ref, sessionId: ref.sessionId, writtenNs }, seq });
-  }
-  const sorted = [...found.values()].sort((one, other) => newestFirst(one.place, other.place));
-  return { found: sorted, isWhole: left === 0 };
-}
-
-/** Headings are small. */
-const AT_ONCE = 1_000;
-
-/** Those of all streams as one. */
-async function* placed(
-  bus: JournalBus,
-  streams: readonly StreamOfSessions[],
-): AsyncGenerator<PlacedSession, void, undefined> {
-  try {
-    const heads = await Promise.all(
-      streams.map(async ({ newest }) => ({ newest, next: (await newest.next()).value ?? null })),
+    const { state } = await askStore(() =>
+      manager.streams.info(STREAMS.sessions, { subjects_filter: subjects.tenantEntries(tenant) }),
     );
-    for (;;) {
-      let first: (typeof heads)[number] | null = null;
-      for (const head of heads) if (head.next && (!first?.next || newestFirst(head.next, first.next) < 0)) first = head;
-      if (!first?.next) return;
-      const { ref, sessionId, writtenNs } = first.next;
-      yield { sessionId, writtenNs, listing: () => readListing(bus, ref) };
-      first.next = (await first.newest.next()).value ?? null;
+    for (const subject of Object.keys(state.subjects ?? {}))
+      ids.delete(parseSessionEntry(subject)?.sessionId as string);
+  } catch (error) {
+    if (!isStreamNotFound(error)) throw error;
+  }
+  return [...ids].sort().reverse();
+}
+
+/** Entries of a range of the stream. */
+interface Window {
+  readonly from: number;
+  readonly consumer: Consumer;
+  readonly source: OrderedSource;
+  /** Entries in the range, by the replica that is read. */
+  readonly count: number;
+}
+
+/** The entries of a tenant. */
+class Entries {
+  readonly #bus: JournalBus;
+  readonly #tenant: TenantId;
+  readonly #firstSeq: number;
+  readonly lastSeq: number;
+
+  constructor(bus: JournalBus, tenant: TenantId, state: StreamInfo['state']) {
+    this.#bus = bus;
+    this.#tenant = tenant;
+    this.#firstSeq = state.first_seq;
+    this.lastSeq = state.last_seq;
+  }
+
+  /** How many entries stand at this sequence or behind it. */
+  async countFrom(seq: number): Promise<number> {
+    const { consumer, pending } = await this.#open(seq);
+    await dropConsumer(consumer);
+    return pending;
+  }
+
+  /**
+   * The entries before a sequence, the newest first.
+   * @param above how many entries stand at `end` or behind it.
+   * @param total how many there are.
+   */
+  async *below(end: number, above: number, total: number): AsyncGenerator<PlacedSession, void, undefined> {
+    let upTo = end - 1;
+    let passed = above;
+    while (upTo >= this.#firstSeq) {
+      const { from, found, above } = await this.#read(upTo, passed, Math.max(0, total - passed));
+      yield* found;
+      passed = above + found.length;
+      upTo = from - 1;
     }
-  } finally {
-    await Promise.all(streams.map(({ newest }) => newest.return()));
+  }
+
+  /** The entries of the next window, the newest first, and where it starts. */
+  async #read(
+    upTo: number,
+    aboveBefore: number,
+    left: number,
+  ): Promise<{ readonly from: number; readonly found: PlacedSession[]; readonly above: number }> {
+    let above = aboveBefore;
+    for (let tries = 1; ; tries++) {
+      const { from, consumer, source, count } = await this.#window(upTo, above, left);
+      const found: PlacedSession[] = [];
+      for await (const { seq, subject, data } of storedMessagesOf(source, consumer, AT_ONCE)) {
+        if (seq > upTo) break;
+        const ref = parseSessionEntry(subject);
+        if (ref) found.push({ sessionId: ref.sessionId, seq, listing: () => listingOf(this.#bus, ref, data) });
+      }
+      found.reverse();
+      if (found.length >= count) return { from, found, above };
+      // Entries that were replaced meanwhile stand behind the window now.
+      const now = await this.countFrom(upTo + 1);
+      const isWhole = found.length >= count - Math.max(0, now - above);
+      above = now;
+      if (isWhole) return { from, found, above };
+      if (tries >= REPLICA_TRIES)
+        throw new RecordNotServedError(STREAMS.sessions, subjects.tenantEntries(this.#tenant), null);
+    }
+  }
+
+  /** A window that ends at `upTo` and has a fit number of entries: adjacent starts differ by one entry at most. */
+  async #window(upTo: number, above: number, left: number): Promise<Window> {
+    let tooMany = this.#firstSeq;
+    let tooFew = upTo + 1;
+    let from = tooMany;
+    if (left > WINDOW.most)
+      from = Math.max(tooMany, upTo + 1 - Math.ceil((WINDOW.wanted * (upTo + 1 - this.#firstSeq)) / left));
+    for (;;) {
+      const { source, consumer, pending } = await this.#open(from);
+      const count = pending - above;
+      const isFit = count <= WINDOW.most && (count >= WINDOW.least || from === this.#firstSeq);
+      if (isFit || tooFew - tooMany <= 1) return { from, consumer, source, count };
+      await dropConsumer(consumer);
+      if (count > WINDOW.most) tooMany = from;
+      else tooFew = from;
+      from = Math.floor((tooMany + tooFew) / 2);
+    }
+  }
+
+  async #open(from: number): Promise<{ source: OrderedSource; consumer: Consumer; pending: number }> {
+    const source: OrderedSource = {
+      bus: this.#bus,
+      stream: STREAMS.sessions,
+      options: {
+        filter_subjects: subjects.tenantEntries(this.#tenant),
+        deliver_policy: DeliverPolicy.StartSequence,
+        opt_start_seq: Math.max(1, from),
+      },
+    };
+    const consumer = await orderedConsumer(source);
+    return { source, consumer, pending: (await consumer.info(true)).num_pending };
   }
 }
 
-async function readListing(bus: JournalBus, ref: SessionRef): Promise<WireSessionListing | null> {
+/** An entry as it stands, or the session's newest record in place of a mark (INDEX-3). */
+async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
+  return entryOf(entry) ?? newestListing(bus, ref);
+}
+
+/** Null for a mark, and for an entry of another shape. */
+function entryOf(bytes: Uint8Array): WireListedSession | null {
+  if (bytes.length === 0) return null;
+  try {
+    const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
+    return read.success ? (read.data as WireListedSession) : null;
+  } catch {
+    // Not JSON: the journal says what is right.
+    return null;
+  }
+}
+
+async function newestListing(bus: JournalBus, ref: SessionRef): Promise<WireListedSession | null> {
   const newest = await readApart(bus, ref);
   if (newest === null) return null;
   return newest.bytes === null

@@ -1,26 +1,51 @@
-/** A page of sessions: the newest first, and where the next page begins. */
-import { type SessionStatus, topState } from '@coxswain/protocol';
+/**
+ * A page of sessions: the most recently changed first, and where the next page starts.
+ *
+ * The index has the order in which sessions woke, started runs and left memory. So a page reads a range of the index, orders it
+ * by the times of the newest records, and shows the first sessions of it. The next page starts behind these, in the same range.
+ * Sessions without an entry follow last, in the order of their ids.
+ */
+import { listedSessionOf, type SessionStatus, topState } from '@coxswain/protocol';
 import { ReadRefusedError } from './client-errors.ts';
-import { type ListPlace, newestFirst, type PlacedSession } from './newest-sessions.ts';
+import type { ListPlace, PlacedSession } from './newest-sessions.ts';
 import { cursorOf, cursorUnknown, partsOfCursor } from './page-cursor.ts';
-import {
-  type ListQuery,
-  SESSIONS_PAGE,
-  type WireListedSession,
-  type WireSessionListing,
-  type WireSessionsPage,
-} from './session-listing.ts';
+import { type ListQuery, SESSIONS_PAGE, type WireListedSession, type WireSessionsPage } from './session-listing.ts';
 
-/** Sessions whose persona one page may look up; the next page goes on behind them. */
-const PERSONAS_LOOKED_UP_MAX = 256;
-const ASKED_SIDE_BY_SIDE = 16;
+/** Sessions of a range at least: with fewer, a short page would have the order of the index. */
+export const RANGE_SESSIONS = 100;
+/** Sessions that one page with a filter may look at; the next page continues behind them. */
+const LOOKED_AT_MAX = 10_000;
+/** Sessions that one page may ask hosts about to find those of a persona. */
+const ASKED_MAX = 256;
+const READ_SIDE_BY_SIDE = 16;
 
 /** Asks a host what a session is doing. */
 type StatusOf = (sessionId: string) => Promise<SessionStatus>;
 
+/** Where a page starts. */
+interface PageStart {
+  /** The newest sequence of the range; 0: only sessions without an entry are left. */
+  readonly upTo: number;
+  /** The oldest sequence of the range; 0 if it has not been read yet. */
+  readonly from: number;
+  /** The last session that was shown; its id is empty at the start of a range. */
+  readonly shown: Pick<WireListedSession, 'at' | 'session_id'>;
+}
+
+/** Sessions of a range, and where the next range starts. */
+interface Range {
+  readonly found: WireListedSession[];
+  readonly upTo: number;
+  readonly from: number;
+  /** Null at the end of the list. */
+  readonly next: PageStart | null;
+}
+
+const NONE = { at: '', session_id: '' };
+
 /**
  * One page.
- * @param all those that there are, newest first; no more of them are looked at than the page needs.
+ * @param all the sessions in the order of the index, before {@link placeBefore} or more; only as many are read as needed.
  * @throws ReadRefusedError `invalid_field`.
  */
 export async function pageOf(
@@ -30,121 +55,139 @@ export async function pageOf(
 ): Promise<WireSessionsPage> {
   if (!Number.isInteger(limit) || limit < 1 || limit > SESSIONS_PAGE.sessionsMax)
     throw new ReadRefusedError('invalid_field', `limit: must be 1 to ${SESSIONS_PAGE.sessionsMax}`, 'limit');
-  const behind = cursor === undefined ? null : readCursor(cursor);
-  const isWanted = (listing: WireSessionListing) =>
-    state === undefined ? !listing.deleted : topState(listing.state) === state;
-  const wanted = wantedOf(all, behind, isWanted, limit);
-  return persona === undefined
-    ? anyPersonas(wanted, limit, details ? statusOf : null)
-    : ofPersona(wanted, limit, persona, statusOf);
+  const start = cursor === undefined ? null : startOf(cursor);
+  let asked = 0;
+  const wanted = async (listing: WireListedSession): Promise<WireListedSession | null> => {
+    if (state === undefined ? listing.deleted : topState(listing.state) !== state) return null;
+    if (persona === undefined) return listing;
+    if (listing.details === undefined) asked++;
+    const known = await detailed(listing, statusOf);
+    return known.details?.persona === persona ? known : null;
+  };
+  const range = await readRange(listingsOf(all, wanted), start, limit, () => asked >= ASKED_MAX);
+  const isOrdered = range.upTo > 0;
+  if (isOrdered) range.found.sort(mostRecentFirst);
+  const rest =
+    isOrdered && start?.shown.session_id
+      ? range.found.filter((one) => mostRecentFirst(one, start.shown) > 0)
+      : range.found;
+  const page = rest.slice(0, limit);
+  const last = page.at(-1);
+  const next = last && rest.length > limit ? { upTo: range.upTo, from: range.from, shown: last } : range.next;
+  const sessions =
+    details || persona !== undefined
+      ? await withDetails(page, statusOf)
+      : page.map(({ details: _, ...listing }) => listing);
+  return { sessions, next_cursor: next && wordOf(next) };
 }
 
-interface Found {
-  readonly place: ListPlace;
-  readonly listing: WireSessionListing;
+/** The place behind which the sessions of a page stand; null for the first page. @throws ReadRefusedError `invalid_field`. */
+export function placeBefore(cursor: string | undefined): ListPlace | null {
+  if (cursor === undefined) return null;
+  const { upTo, shown } = startOf(cursor);
+  return upTo === 0 && shown.session_id ? { seq: 0, sessionId: shown.session_id } : { seq: upTo + 1, sessionId: '' };
 }
 
-/** What each says is read of a few side by side: of no more than one page, and the one behind it. */
-async function* wantedOf(
-  all: AsyncIterable<PlacedSession>,
-  behind: ListPlace | null,
-  isWanted: (listing: WireSessionListing) => boolean,
+/** By the time of the newest record, and by id where that is the same; unreadable sessions, which have no time, last. */
+export function mostRecentFirst(
+  one: Pick<WireListedSession, 'at' | 'session_id'>,
+  other: Pick<WireListedSession, 'at' | 'session_id'>,
+): number {
+  if (one.at !== other.at) return one.at < other.at ? 1 : -1;
+  if (one.session_id === other.session_id) return 0;
+  return one.session_id < other.session_id ? 1 : -1;
+}
+
+async function readRange(
+  all: AsyncIterable<{ readonly place: ListPlace; readonly listing: WireListedSession | null }>,
+  start: PageStart | null,
   limit: number,
-): AsyncGenerator<Found, void, undefined> {
-  const atOnce = Math.min(limit + 1, ASKED_SIDE_BY_SIDE);
+  isFull: () => boolean,
+): Promise<Range> {
+  const found: WireListedSession[] = [];
+  let upTo = start?.from ? start.upTo : 0;
+  let last: ListPlace | null = null;
+  let lookedAt = 0;
+  const isOver = (place: ListPlace): boolean => {
+    if (start?.from) return place.seq < start.from;
+    if (last === null) return false;
+    if (place.seq === 0) return last.seq > 0 || found.length >= limit;
+    return found.length >= Math.max(limit, RANGE_SESSIONS) || lookedAt >= LOOKED_AT_MAX || isFull();
+  };
+  for await (const { place, listing } of all) {
+    if (start && isBefore(place, start)) continue;
+    if (isOver(place)) {
+      const from = start?.from || (last?.seq ?? 0);
+      const next =
+        from > 0
+          ? { upTo: from - 1, from: 0, shown: NONE }
+          : { upTo: 0, from: 0, shown: { at: '', session_id: last?.sessionId ?? '' } };
+      return { found, upTo, from, next };
+    }
+    if (last === null && !start?.from) upTo = place.seq;
+    last = place;
+    lookedAt++;
+    if (listing) found.push(listing);
+  }
+  return { found, upTo, from: start?.from || (last?.seq ?? 0), next: null };
+}
+
+function isBefore(place: ListPlace, { upTo, shown }: PageStart): boolean {
+  if (upTo > 0) return place.seq > upTo;
+  return place.seq > 0 || (shown.session_id !== '' && place.sessionId >= shown.session_id);
+}
+
+/** What lists show of each session, a few read at a time; null for those without records, and for unwanted ones. */
+export async function* listingsOf(
+  all: AsyncIterable<PlacedSession>,
+  wanted: (listing: WireListedSession) => Promise<WireListedSession | null> = async (listing) => listing,
+): AsyncGenerator<{ readonly place: ListPlace; readonly listing: WireListedSession | null }, void, undefined> {
   let some: PlacedSession[] = [];
   const read = async () => {
-    const listings = await Promise.all(some.map(async (place) => ({ place, listing: await place.listing() })));
+    const read = await Promise.all(
+      some.map(async (place) => {
+        const listing = await place.listing();
+        return { place, listing: listing && (await wanted(listing)) };
+      }),
+    );
     some = [];
-    return listings.flatMap(({ place, listing }) => (listing && isWanted(listing) ? [{ place, listing }] : []));
+    return read;
   };
-  for await (const place of all) {
-    if (behind !== null && newestFirst(place, behind) <= 0) continue;
-    some.push(place);
-    if (some.length === atOnce) yield* await read();
+  for await (const one of all) {
+    some.push(one);
+    if (some.length >= READ_SIDE_BY_SIDE) yield* await read();
   }
   yield* await read();
 }
 
-async function anyPersonas(
-  wanted: AsyncIterable<Found>,
-  limit: number,
-  statusOf: StatusOf | null,
-): Promise<WireSessionsPage> {
-  const page: Found[] = [];
-  let more = false;
-  for await (const found of wanted) {
-    more = page.length === limit;
-    if (more) break;
-    page.push(found);
-  }
-  const listings = page.map(({ listing }) => listing);
-  const sessions = statusOf === null ? listings : await withDetails(listings, statusOf);
-  return { sessions, next_cursor: more ? cursorAt(page.at(-1)) : null };
-}
-
-async function ofPersona(
-  wanted: AsyncIterable<Found>,
-  limit: number,
-  persona: string,
-  statusOf: StatusOf,
-): Promise<WireSessionsPage> {
-  const sessions: WireListedSession[] = [];
-  let looked = 0;
-  let last: Found | undefined;
-  let some: Found[] = [];
-  const look = async () => {
-    looked += some.length;
-    last = some.at(-1) ?? last;
-    for (const listed of await withDetails(
-      some.map(({ listing }) => listing),
-      statusOf,
-    ))
-      if (listed.details?.persona === persona) sessions.push(listed);
-    some = [];
-  };
-  for await (const found of wanted) {
-    if (looked >= PERSONAS_LOOKED_UP_MAX || sessions.length >= limit) return { sessions, next_cursor: cursorAt(last) };
-    some.push(found);
-    if (some.length >= Math.min(ASKED_SIDE_BY_SIDE, limit - sessions.length)) await look();
-  }
-  await look();
-  return { sessions, next_cursor: null };
-}
-
-async function withDetails(listings: readonly WireSessionListing[], statusOf: StatusOf): Promise<WireListedSession[]> {
+async function withDetails(listings: readonly WireListedSession[], statusOf: StatusOf): Promise<WireListedSession[]> {
   const listed: WireListedSession[] = [];
-  for (let start = 0; start < listings.length; start += ASKED_SIDE_BY_SIDE) {
-    const some = listings.slice(start, start + ASKED_SIDE_BY_SIDE);
+  for (let start = 0; start < listings.length; start += READ_SIDE_BY_SIDE) {
+    const some = listings.slice(start, start + READ_SIDE_BY_SIDE);
     listed.push(...(await Promise.all(some.map((listing) => detailed(listing, statusOf)))));
   }
   return listed;
 }
 
-/** A list is a list, also where a session has just been deleted or no host is there to ask. */
-async function detailed(listing: WireSessionListing, statusOf: StatusOf): Promise<WireListedSession> {
+/** A list is complete, too, if a session was deleted a moment ago, or no host answers. */
+async function detailed(listing: WireListedSession, statusOf: StatusOf): Promise<WireListedSession> {
+  if (listing.details !== undefined) return listing;
   if (listing.deleted || listing.unreadable !== undefined) return { ...listing, details: null };
   try {
-    const status = await statusOf(listing.session_id);
-    const { persona, model, turn, cost_usd, usage, parent, approvals } = status;
-    return {
-      ...listing,
-      stop_reason: listing.stop_reason ?? status.stop_reason,
-      details: { persona, model, turn, cost_usd, usage, parent, approvals: approvals.length },
-    };
+    const { stop_reason, details = null } = listedSessionOf(await statusOf(listing.session_id));
+    return { ...listing, stop_reason: listing.stop_reason ?? stop_reason, details };
   } catch {
-    // Said by null.
+    // `details: null` says that no host has answered.
     return { ...listing, details: null };
   }
 }
 
-function cursorAt(found: Found | undefined): string | null {
-  return found ? cursorOf([String(found.place.writtenNs), found.place.sessionId]) : null;
+function wordOf({ upTo, from, shown }: PageStart): string {
+  return cursorOf([String(upTo), String(from), shown.at, shown.session_id]);
 }
 
-function readCursor(cursor: string): ListPlace {
-  const [written = '', sessionId = ''] = partsOfCursor(cursor, 2);
-  // One of an older release has a date there.
-  if (!/^\d{1,20}$/.test(written)) throw cursorUnknown();
-  return { sessionId, writtenNs: BigInt(written) };
+function startOf(cursor: string): PageStart {
+  const [upTo = '', from = '', at = '', session_id = ''] = partsOfCursor(cursor, 4);
+  if (!/^\d{1,15}$/.test(upTo) || !/^\d{1,15}$/.test(from)) throw cursorUnknown();
+  return { upTo: Number(upTo), from: Number(from), shown: { at, session_id } };
 }

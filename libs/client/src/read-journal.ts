@@ -9,15 +9,13 @@ import {
   RecordNotServedError,
   SessionDeletedError,
   type SessionRef,
-  sessionRef,
   subjects,
-  type TenantId,
   tombstoneIn,
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { answeredInTime, askStore, isNotPermitted, StoreUnavailableError } from './ask-store.ts';
-import { BusNotPreparedError, JournalGapError, SessionNotFoundError } from './client-errors.ts';
+import { JournalGapError, SessionNotFoundError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { isStreamNotFound } from './send-command.ts';
@@ -197,11 +195,10 @@ export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8
 }
 
 /**
- * As {@link lastBytes}, with the time when it was stored. A user that may not read through the leader reads a replica, which may lag
+ * As {@link lastBytes}, with its session. A user that may not read through the leader reads a replica, which may lag
  * behind or be damaged: the leader's index says whether that was the newest.
- * @internal
  */
-export async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
+async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
   const led = await leadersLast(bus, ref);
   if (led) return led;
   const [first, reported] = await Promise.all([
@@ -243,7 +240,7 @@ async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestReco
     const message = await askStore(() =>
       manager.streams.getMessage(journalStreamOf(ref.sessionId), { last_by_subj: subjects.journal(ref) }),
     );
-    return message && { ref, bytes: message.data, writtenNs: nanosOf(message.timestamp) };
+    return message && { ref, bytes: message.data };
   } catch (error) {
     if (isStreamNotFound(error)) return null;
     if (!isNotPermitted(error)) throw error;
@@ -278,30 +275,19 @@ async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<Newest
   const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`;
   const answer = await askStore(() => nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
   if (answer.headers?.code === 404) return null;
-  return { ref, bytes: answer.data, writtenNs: nanosOf(answer.headers?.last('Nats-Time-Stamp') ?? '') };
-}
-
-/** RFC 3339 with up to nine digits of a second, as the server writes it, in nanoseconds since the epoch; 0 for anything else. */
-function nanosOf(timestamp: string): bigint {
-  const [, seconds = '', digits = ''] = /^(.{19})(?:\.(\d{1,9}))?Z$/.exec(timestamp) ?? [];
-  const ms = Date.parse(`${seconds}Z`);
-  return Number.isNaN(ms) ? 0n : BigInt(ms) * 1_000_000n + BigInt(digits.padEnd(9, '0'));
+  return { ref, bytes: answer.data };
 }
 
 /** What is stored last of a session. */
 export interface NewestRecord {
   readonly ref: SessionRef;
   readonly bytes: Uint8Array;
-  /** When the store took it, nanoseconds since the epoch. */
-  readonly writtenNs: bigint;
 }
 
 /** A session whose newest record no replica serves, and why. */
 export interface NotServed {
   readonly ref: SessionRef;
   readonly bytes: null;
-  /** Unknown: such sessions come last. */
-  readonly writtenNs: 0n;
   readonly problem: RecordNotServedError;
 }
 
@@ -310,85 +296,20 @@ export async function readApart(bus: JournalBus, ref: SessionRef): Promise<Newes
   try {
     return await lastStored(bus, ref);
   } catch (problem) {
-    if (problem instanceof RecordNotServedError) return { ref, bytes: null, writtenNs: 0n, problem };
+    if (problem instanceof RecordNotServedError) return { ref, bytes: null, problem };
     throw problem;
   }
 }
 
 /**
- * The newest record of every session of a tenant, in the order in which they were written. Sessions that the store reports, and
- * that the replicas which were read have left out, follow at the end. None on an unused bus.
- * @internal
- */
-export async function* newestRecords(
-  bus: JournalBus,
-  tenant: TenantId,
-): AsyncGenerator<NewestRecord | NotServed, void, undefined> {
-  const options = {
-    filter_subjects: subjects.tenantJournals(tenant),
-    deliver_policy: DeliverPolicy.LastPerSubject,
-  };
-  let streams: readonly AsyncGenerator<JsMsg, void, undefined>[];
-  try {
-    streams = await Promise.all(
-      JOURNAL_STREAMS.map(async (stream) => {
-        const source = { bus, stream, options };
-        return storedMessagesOf(source, await orderedConsumer(source));
-      }),
-    );
-  } catch (error) {
-    if (error instanceof BusNotPreparedError) return;
-    throw error;
-  }
-  const seen = new Set<string>();
-  for await (const message of mergedByTime(streams)) {
-    const ref = parseJournalSubject(message.subject);
-    if (!ref) continue;
-    seen.add(ref.sessionId);
-    yield { ref, bytes: message.data, writtenNs: message.timestampNanos };
-  }
-  for (const id of await sessionIds(bus, tenant)) {
-    const found = seen.has(id) ? null : await readApart(bus, sessionRef(id, tenant));
-    if (found) yield found;
-  }
-}
-
-/** Messages of several streams, each in order of time, as one. */
-async function* mergedByTime(
-  streams: readonly AsyncGenerator<JsMsg, void, undefined>[],
-): AsyncGenerator<JsMsg, void, undefined> {
-  const heads = await Promise.all(
-    streams.map(async (messages) => ({ messages, next: (await messages.next()).value ?? null })),
-  );
-  try {
-    for (;;) {
-      let oldest: (typeof heads)[number] | null = null;
-      for (const head of heads) {
-        if (head.next && (!oldest?.next || head.next.timestampNanos < oldest.next.timestampNanos)) oldest = head;
-      }
-      if (!oldest?.next) return;
-      yield oldest.next;
-      oldest.next = (await oldest.messages.next()).value ?? null;
-    }
-  } finally {
-    await Promise.all(streams.map((messages) => messages.return()));
-  }
-}
-
-/**
  * The ids of all sessions of a tenant, read from the store's index of subjects alone. None on an unused bus.
- * @param streams those whose sessions are wanted; default all.
  * @internal
  */
-export async function sessionIds(
-  bus: JournalBus,
-  tenant: string,
-  streams: readonly string[] = JOURNAL_STREAMS,
-): Promise<string[]> {
+export async function sessionIds(bus: JournalBus, tenant: string): Promise<string[]> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const infos = await Promise.all(
-      streams.map((stream) =>
+      JOURNAL_STREAMS.map((stream) =>
         askStore(() => manager.streams.info(stream, { subjects_filter: subjects.tenantJournals(tenant) })),
       ),
     );

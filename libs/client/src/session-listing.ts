@@ -2,6 +2,7 @@
 import {
   type CamelCased,
   decodeRecord,
+  deletedSessionOf,
   fromWire,
   hasEnded,
   type JournalRecord,
@@ -85,11 +86,7 @@ export const SESSIONS_PAGE = { sessionsMax: 500, sessionsDefault: 100 } as const
 /** The listing of a session by the bytes of its newest record. One that cannot be read says so and hides no other. */
 export function listingFrom(sessionId: string, bytes: Uint8Array): WireSessionListing {
   const tombstone = tombstoneIn(bytes);
-  if (tombstone) {
-    const { records: n, deleted_at: at, deleted_by, reason = null } = tombstone;
-    const deleted = { by: deleted_by?.name ?? null, reason };
-    return { session_id: sessionId, n, at, state: 'deleted', stop_reason: null, deleted };
-  }
+  if (tombstone) return deletedSessionOf(sessionId, tombstone) as WireSessionListing;
   try {
     return listingOf(decodeRecord(bytes));
   } catch (error) {

@@ -25,6 +25,7 @@ export type { AppendResult, Journal, StoredRecord } from './journal.ts';
 export type { Model, ModelPart, ModelRequest, ModelResult, Models } from './model.ts';
 export type { PersonaStep, Personas, ServedPersonas, StepEnd } from './personas.ts';
 export type { Purge, PurgesWithin, Retention, StoredBlob } from './purge.ts';
+export type { SessionIndex } from './session-index.ts';
 export type {
   Blobs,
   MeasuredUsage,

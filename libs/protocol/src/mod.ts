@@ -271,7 +271,12 @@ export {
 } from './journal/record.ts';
 export { UPCASTS, type Upcast } from './journal/record-upcasts.ts';
 export { ExpiryReason, type ReminderFields, RoleHint } from './journal/reminders.ts';
-export { ListedSessionDocument, SessionStatus } from './journal/session-status.ts';
+export {
+  deletedSessionOf,
+  ListedSessionDocument,
+  listedSessionOf,
+  SessionStatus,
+} from './journal/session-status.ts';
 export type { EndedSpan, SpanAttributes, SpanMoment, SpanValue } from './journal/spans.ts';
 export { hasEnded, SESSION_STATE_NAMES, type SessionStateName, topState } from './journal/state-names.ts';
 export type { Chart, ChartState, ChartTransition } from './journal/statechart.ts';
@@ -458,6 +463,7 @@ export {
   parseQuery,
   parseRememberedRule,
   parseServedPersona,
+  parseSessionEntry,
   parseStoredCommand,
   parseTenantKeys,
   partitionOf,

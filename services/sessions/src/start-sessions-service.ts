@@ -21,6 +21,7 @@ import {
   createNatsRememberedRules,
   createNatsRetention,
   createNatsSender,
+  createNatsSessionIndex,
   createNatsSnapshots,
   createNatsTenantUsage,
   createNatsTimers,
@@ -40,7 +41,12 @@ import {
   timersTimeMs,
   whenAnswered,
 } from '@coxswain/adapter-nats';
-import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/adapter-telemetry';
+import {
+  type MetricsAddress,
+  type SpansLost,
+  startTelemetry,
+  type TelemetryOptions,
+} from '@coxswain/adapter-telemetry';
 import {
   combineToolSources,
   createBuiltInTools,
@@ -73,6 +79,8 @@ export interface SessionsServiceOptions {
   readonly hostName?: string | undefined;
   /** Default `file`. */
   readonly log?: LogTarget | undefined;
+  /** The member `name` of log lines that a sink takes. Default `sessions`. */
+  readonly logName?: string | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** The root of sessions that name none, and where relative paths of scripts begin; the working directory by default. */
   readonly defaultRoot?: string | undefined;
@@ -102,6 +110,8 @@ export interface SessionsServiceOptions {
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
   readonly metrics?: MetricsAddress | null | undefined;
+  /** A registry that the caller serves itself. */
+  readonly metricsRegistry?: TelemetryOptions['registry'];
   /** How long the end may wait for a collector of spans; see {@link startTelemetry}. */
   readonly spansWithinMs?: number | undefined;
   /** Told at the end of spans that no collector has, beside the log. */
@@ -161,7 +171,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   const publicFetch = createPublicFetch();
   const bus = connectionTo(options.nats);
   const secrets = [bus.token, bus.password, bus.seed];
-  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, secrets);
+  const log = createServiceLog(options.logName ?? 'sessions', options.log ?? 'file', options.stateDir, env, secrets);
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
@@ -176,6 +186,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     log,
     masked,
     metrics: options.metrics,
+    registry: options.metricsRegistry,
     closeMs: options.spansWithinMs,
   });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
@@ -215,6 +226,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         usage,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
+        index: createNatsSessionIndex(nc),
         retention: createNatsRetention(nc),
         publisher: createNatsPublisher(nc, log),
         sender: await createNatsSender(nc),

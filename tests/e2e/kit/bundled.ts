@@ -13,6 +13,7 @@ import { bundle, root } from '../../../scripts/bundle.mjs';
 /** By the name of their bundle: from the root of the repository. */
 const PROGRAMS = {
   main: 'libs/cli/src/main.ts',
+  'session-host': 'services/sessions/src/hosts/session-host.ts',
   'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
   sessions: 'services/sessions/src/main.ts',
   standby: 'tests/e2e/kit/standby-main.ts',

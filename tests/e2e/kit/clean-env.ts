@@ -12,5 +12,6 @@ export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
       !/_(API_KEY|BASE_URL)$/.test(name),
   );
   // Contexts that the tester has stored would name another bus.
-  return { ...Object.fromEntries(kept), XDG_CONFIG_HOME: NO_CONFIG, ...extra };
+  // A machine with more cores would run more hosts.
+  return { ...Object.fromEntries(kept), XDG_CONFIG_HOME: NO_CONFIG, COX_THREADS: '1', ...extra };
 }

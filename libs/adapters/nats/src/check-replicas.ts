@@ -59,6 +59,7 @@ export const CHECKED_STREAMS: readonly string[] = [
   STREAMS.commands,
   STREAMS.timers,
   STREAMS.snapshots,
+  STREAMS.sessions,
   `KV_${STREAMS.registry}`,
   `KV_${STREAMS.active}`,
   BLOBS_STREAM,

@@ -29,6 +29,7 @@ export { serveQueries } from './nats-queries.ts';
 export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } from './nats-remembered-rules.ts';
 export { answerRetention, createNatsRetention } from './nats-retention.ts';
 export { createNatsSender } from './nats-sender.ts';
+export { createNatsSessionIndex } from './nats-session-index.ts';
 export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTenantUsage } from './nats-tenant-usage.ts';

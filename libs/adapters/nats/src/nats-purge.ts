@@ -19,6 +19,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { journalSubjects } from './list-sessions.ts';
 import { createNatsActiveSessions } from './nats-active-sessions.ts';
 import { createNatsJournal, journalReaders } from './nats-journal.ts';
+import { createNatsSessionIndex } from './nats-session-index.ts';
 import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
 import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
 import { streamTimeMs } from './nats-timers.ts';
@@ -164,6 +165,7 @@ export async function openNatsDeletion(nc: NatsConnection) {
     journal: createNatsJournal(nc),
     blobs: createNatsBlobs(nc),
     active: createNatsActiveSessions(nc),
+    index: createNatsSessionIndex(nc),
     purge,
     tellHost: (ref: SessionRef) => tellHost(nc, ref),
   };

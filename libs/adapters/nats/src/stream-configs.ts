@@ -146,6 +146,19 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
       allow_direct: true,
       num_replicas,
     },
+    {
+      name: STREAMS.sessions,
+      subjects: [subjects.sessionEntries],
+      storage: 'file',
+      retention: 'limits',
+      max_msgs_per_subject: 1,
+      discard: 'old',
+      allow_direct: true,
+      // A mark of a session that has never started expires.
+      allow_msg_ttl: true,
+      allow_rollup_hdrs: false,
+      num_replicas,
+    },
     // Services of tenants write to these two: by a header one of them could have the server delete everybody's keys.
     // A host's beat is worth nothing after a restart of the server, so it need not touch the disk.
     bucket(STREAMS.hosts, { storage: 'memory', max_age: nanos(1_000), allow_rollup_hdrs: false, num_replicas }),

@@ -48,7 +48,10 @@ export function metricsAddress(text: string, said: string): MetricsAddress {
 }
 
 /** Serves `/metrics` until it is closed. @throws MetricsPortInUseError, and what else listening throws. */
-export async function serveMetrics(registry: Registry, { host, port }: MetricsAddress): Promise<MetricsServer> {
+export async function serveMetrics(
+  registry: Pick<Registry, 'metrics' | 'contentType'>,
+  { host, port }: MetricsAddress,
+): Promise<MetricsServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
     if (request.method !== 'GET' && request.method !== 'HEAD')

@@ -1,4 +1,5 @@
 /** Telemetry: meters for Prometheus, spans for collectors of OpenTelemetry. */
+export { mergeMetrics, serveMergedMetrics } from './merge-metrics.ts';
 export { counterOf, createRegistry, gaugeOf, histogramOf, registryMeters } from './meters.ts';
 export { type MetricsAddress, MetricsAddressError, type MetricsServer, metricsAddress } from './metrics-server.ts';
 export { newSpanId, newTraceId, observeWork } from './observe-work.ts';

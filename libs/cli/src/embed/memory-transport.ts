@@ -270,11 +270,11 @@ export class MemoryTransport implements Transport {
       const { sessionId } = ref;
       found.push({
         sessionId,
-        writtenNs: BigInt(last.fence),
+        seq: last.fence,
         listing: async () => listingFrom(sessionId, last.bytes),
       });
     }
-    return found.sort((one, other) => Number(other.writtenNs - one.writtenNs));
+    return found.sort((one, other) => other.seq - one.seq);
   }
 
   /** Records from a start on and then live. Ends when the signal aborts. */

@@ -46,7 +46,14 @@ export async function serveUntilTold<S extends StartedService>(
   const service = await Promise.race([start(), broke]);
   if (service instanceof Error) throw service;
   const tell = (problem: string) => process.stderr.write(`${problem}\n`);
-  const asked = { title: title(service), ping: () => service.ping(), remark: () => service.remark?.() ?? null };
+  const asked = {
+    // The hosts of a service change when one restarts.
+    get title() {
+      return title(service);
+    },
+    ping: () => service.ping(),
+    remark: () => service.remark?.() ?? null,
+  };
   const endHealth = await answerHealth(stateDir, name, asked, tell);
   ready(service);
   // Elsewhere the log says it.

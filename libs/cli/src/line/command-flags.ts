@@ -22,6 +22,8 @@ export const METRICS_PORT: FlagSpec = {
   value: '[HOST:]PORT',
   help: 'Serve Prometheus metrics; loopback by default (COX_METRICS_PORT)',
 };
+/** `--threads` */
+export const THREADS: FlagSpec = { value: 'N', help: 'Session hosts to run (COX_THREADS; cores - 1, at most 8)' };
 /** `--port` */
 export const PORT: FlagSpec = { value: 'N', help: 'Port for the embedded server, if cox starts one (default: free)' };
 /** `--manifest` */

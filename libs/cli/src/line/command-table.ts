@@ -35,6 +35,7 @@ import {
   TAKE_PART,
   TENANT,
   TENANT_BUS,
+  THREADS,
   TOKENS,
   YES,
 } from './command-flags.ts';
@@ -424,9 +425,14 @@ const SERVE: readonly CommandSpec[] = [
       'state-dir': SERVICE_DIR,
       manifest: MANIFEST,
       policy: POLICY,
+      threads: THREADS,
       'metrics-port': METRICS_PORT,
     },
-    examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
+    examples: [
+      'cox serve sessions',
+      'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222',
+      'cox serve sessions --threads 4 --metrics-port 9464',
+    ],
     load: async () => ({ run: (await import('../commands/serve/serve.ts')).serveSessions }),
   },
   {

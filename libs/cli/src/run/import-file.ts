@@ -11,6 +11,7 @@ import {
   createNatsBlobs,
   createNatsJournal,
   createNatsPurge,
+  createNatsSessionIndex,
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
@@ -36,7 +37,12 @@ export async function importTo(
       await ensureStreams(nc);
       await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
       const { importJournal } = await import('@coxswain/session');
-      const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
+      const ports = {
+        journal: createNatsJournal(nc),
+        blobs: createNatsBlobs(nc),
+        clock: createSystemClock(),
+        index: createNatsSessionIndex(nc),
+      };
       return importJournal(ports, request);
     });
   } catch (error) {

@@ -1,10 +1,17 @@
 /** A page of a list of sessions. */
-import type { BusClient, BusWire, PlacedSession, WireSessionListing } from '@coxswain/client';
+import {
+  type BusClient,
+  type BusWire,
+  type ListPlace,
+  listingsOf,
+  mostRecentFirst,
+  type WireListedSession,
+} from '@coxswain/client';
+import { SessionId } from '@coxswain/protocol';
 import { matchPrefix } from '../instance/resolve-session.ts';
 
-/** Of so many all are read, in one go: no more than a page of them takes. */
+/** Of so many all are read: their order is that of their newest records. Of more it is that of the index, page by page. */
 const ALL_READ_MAX = 1_000;
-const READ_SIDE_BY_SIDE = 16;
 
 /** Which part of a list is wanted. */
 export interface WantedPage {
@@ -19,6 +26,8 @@ export interface Page<T> {
   readonly items: readonly T[];
   /** So many stand behind the last. */
   readonly left: number;
+  /** The session behind which the next page starts; undefined for an empty page. */
+  readonly last: string | undefined;
 }
 
 /**
@@ -33,11 +42,11 @@ export function pageOf<T extends { readonly session_id: string }>(
   const ids = all.map(({ session_id }) => session_id);
   const from = after === undefined ? 0 : ids.indexOf(matchPrefix(after, ids)) + 1;
   const items = all.slice(from, from + limit);
-  return { items, left: all.length - from - items.length };
+  return { items, left: all.length - from - items.length, last: items.at(-1)?.session_id };
 }
 
 /** A page, and how many there are that it does not show. */
-export interface PageOfSessions extends Page<WireSessionListing> {
+export interface PageOfSessions extends Page<WireListedSession> {
   /** Deleted ones that were passed over. */
   readonly unlisted: number;
   /** Of all. */
@@ -45,52 +54,53 @@ export interface PageOfSessions extends Page<WireSessionListing> {
 }
 
 /**
- * Reads a page, newest first. Where there are many sessions no more of them are read than it shows, so that `left` counts deleted
- * ones, too.
+ * Reads a page, the most recently changed sessions first. Where there are many sessions no more of them are read than it shows, so
+ * that `left` counts deleted ones, too.
  * @throws CliError as {@link pageOf}.
  */
 export async function pageOfSessions(
-  wire: Pick<BusWire, 'listings' | 'newestSessions'>,
+  wire: Pick<BusWire, 'newestSessions' | 'placeInList'>,
   client: Pick<BusClient, 'sessionIds'>,
-  wanted: WantedPage & { readonly deleted: boolean },
-): Promise<PageOfSessions> {
-  const { total, sessions } = await wire.newestSessions();
-  if (total > ALL_READ_MAX && wanted.limit <= ALL_READ_MAX) return firstOf(client, total, sessions, wanted);
-  await sessions.return();
-  const all = (await wire.listings()).reverse();
-  const listed = wanted.deleted ? all : all.filter(({ deleted }) => !deleted);
-  return { ...pageOf(listed, wanted), unlisted: all.length - listed.length, total: all.length };
-}
-
-async function firstOf(
-  client: Pick<BusClient, 'sessionIds'>,
-  total: number,
-  sessions: AsyncIterable<PlacedSession>,
   { limit, after, deleted }: WantedPage & { readonly deleted: boolean },
 ): Promise<PageOfSessions> {
-  const behind = after === undefined ? null : matchPrefix(after, await client.sessionIds());
-  const items: WireSessionListing[] = [];
+  const isHidden = (listing: WireListedSession | null) => listing === null || (listing.deleted && !deleted);
+  const whole = await wire.newestSessions();
+  if (whole.total <= ALL_READ_MAX) {
+    const all: WireListedSession[] = [];
+    let unlisted = 0;
+    for await (const { listing } of listingsOf(whole.sessions))
+      if (listing === null || isHidden(listing)) unlisted++;
+      else all.push(listing);
+    return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: whole.total };
+  }
+  let list = whole;
+  if (after !== undefined) {
+    await whole.sessions.return();
+    list = await wire.newestSessions(await placeOf(wire, client, after));
+  }
+  const items: WireListedSession[] = [];
   let passed = 0;
   let unlisted = 0;
-  let found = behind === null;
-  let some: PlacedSession[] = [];
-  const read = async () => {
-    for (const listing of await Promise.all(some.map((one) => one.listing()))) {
-      passed++;
-      if (listing === null || (listing.deleted && !deleted)) unlisted++;
-      else items.push(listing);
-    }
-    some = [];
-  };
-  for await (const one of sessions) {
-    if (found) some.push(one);
-    else {
-      passed++;
-      found = one.sessionId === behind;
-    }
-    if (some.length === Math.min(READ_SIDE_BY_SIDE, limit - items.length)) await read();
+  let last: string | undefined;
+  for await (const { place, listing } of listingsOf(list.sessions)) {
     if (items.length === limit) break;
+    passed++;
+    last = place.sessionId;
+    if (listing === null || isHidden(listing)) unlisted++;
+    else items.push(listing);
   }
-  await read();
-  return { items, left: Math.max(0, total - passed), unlisted, total };
+  items.sort(mostRecentFirst);
+  return { items, left: Math.max(0, list.left - passed), last, unlisted, total: list.total };
+}
+
+/** Where the page starts. Most often the whole id is given: then no list of ids is read. */
+async function placeOf(
+  wire: Pick<BusWire, 'placeInList'>,
+  client: Pick<BusClient, 'sessionIds'>,
+  after: string,
+): Promise<ListPlace> {
+  const place = SessionId.safeParse(after).success ? await wire.placeInList(after) : null;
+  if (place) return place;
+  const sessionId = matchPrefix(after, await client.sessionIds());
+  return (await wire.placeInList(sessionId)) ?? { sessionId, seq: 0 };
 }

@@ -1091,6 +1091,11 @@ export const ERROR_CATALOGUE = {
     'Exits with 1 and quotes the reason. The sessions are kept.',
     'Read the log with `cox logs`, and start `cox up` again.',
   ),
+  session_host_ended: exception(
+    'A session host of `cox serve sessions` ended unexpectedly, and restarts failed.',
+    'Stops the other hosts in order, and exits with 1. The sessions are kept, and other services continue them.',
+    'Read the log of the host, correct the cause, and start the service again.',
+  ),
   console_not_built: exception(
     'This installation does not contain the web console, which shows the statechart.',
     'Serves nothing.',

@@ -238,6 +238,7 @@ const CODES = {
     'no_host',
     'not_left_running',
     'nats_server_ended',
+    'session_host_ended',
     'console_not_built',
     'streams_gone',
     'internal',

@@ -12,6 +12,7 @@ import { StopReason } from './events.ts';
 import { Usage } from './inputs.ts';
 import { StateValue } from './record.ts';
 import { STORED_REMINDER_FIELDS } from './reminders.ts';
+import type { Tombstone } from './tombstone.ts';
 
 /** The status of a session after its newest record. */
 export const SessionStatus = z.strictObject({
@@ -144,3 +145,17 @@ export const ListedSessionDocument = z.strictObject({
     .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
 });
 export type ListedSessionDocument = z.infer<typeof ListedSessionDocument>;
+
+/** What lists show of a session, from its status. `details` are always set. */
+export function listedSessionOf(status: SessionStatus): ListedSessionDocument {
+  const { session_id, n, at, state, stop_reason, persona, model, turn, cost_usd, usage, parent, approvals } = status;
+  const details = { persona, model, turn, cost_usd, usage, parent, approvals: approvals.length };
+  return { session_id, n, at, state, stop_reason, details };
+}
+
+/** What lists show of a deleted session: when it was deleted, how many records it had, by whom and why. */
+export function deletedSessionOf(sessionId: string, tombstone: Tombstone): ListedSessionDocument {
+  const { records: n, deleted_at: at, deleted_by, reason = null } = tombstone;
+  const deleted = { by: deleted_by?.name ?? null, reason };
+  return { session_id: sessionId, n, at, state: 'deleted', stop_reason: null, deleted };
+}

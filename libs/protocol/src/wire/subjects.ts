@@ -102,6 +102,12 @@ export const subjects = {
   snapshotsOf: (partition: number) => `cox-snap.${partition}.*.*`,
   /** All snapshots. */
   snapshots: 'cox-snap.*.*.*',
+  /** The entry of a session in the index of sessions. */
+  sessionEntry: (ref: SessionRef) => `cox-ses.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** The entries of all sessions. */
+  sessionEntries: 'cox-ses.*.*.*',
+  /** The entries of a tenant's sessions. */
+  tenantEntries: (tenant: string) => `cox-ses.*.${TenantId.parse(tenant)}.*`,
   /** The schedule of one timer. A second message on the subject replaces it. */
   timerSchedule: (ref: SessionRef, timerId: string) =>
     `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.set.${token(timerId)}`,
@@ -284,6 +290,7 @@ export const systemSubjects = {
   written: [
     subjects.journals,
     subjects.snapshots,
+    subjects.sessionEntries,
     'cox-tmr.*.*.*.set.*',
     `$KV.cox_active.*.*.*`,
     '$KV.cox_registry.permissions.*.*.*.*',
@@ -306,6 +313,7 @@ export const STREAMS = {
   commands: 'COX_COMMANDS',
   timers: 'COX_TIMERS',
   snapshots: 'COX_SNAPSHOTS',
+  sessions: 'COX_SESSIONS',
   hosts: 'cox_hosts',
   registry: 'cox_registry',
   active: 'cox_active',
@@ -409,8 +417,17 @@ export function unroutableField(subject: string): 'tenant' | 'session' | 'verb' 
 
 /** Parses the subject of a journal; null if it is invalid, or if its partition is not the one of the session. */
 export function parseJournalSubject(subject: string): SessionRef | null {
+  return sessionOfSubject('cox-jrn', subject);
+}
+
+/** Parses the subject of an entry of the index of sessions; null if it is invalid. */
+export function parseSessionEntry(subject: string): SessionRef | null {
+  return sessionOfSubject('cox-ses', subject);
+}
+
+function sessionOfSubject(expectedRoot: string, subject: string): SessionRef | null {
   const [root, partition, tenant, sessionId = '', ...rest] = subject.split('.');
-  if (root !== 'cox-jrn' || rest.length > 0) return null;
+  if (root !== expectedRoot || rest.length > 0) return null;
   if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId)) return null;
   if (partition !== String(partitionOf(sessionId))) return null;
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };

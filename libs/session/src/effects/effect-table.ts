@@ -1,30 +1,27 @@
 /**
- * The running effects of one session: started once, aborted when they are no longer required. Each outcome is kept
- * until its record is acknowledged (RUNNER-6, RUNNER-9).
+ * The effects of one session. Each starts once, and is aborted when the session no longer needs it. Its outcome is kept until
+ * a record with it is acknowledged (RUNNER-6, RUNNER-9).
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 
-/** Carries out effects. Its methods never reject. */
+/** Runs effects. Contract: `perform` does not reject, and `stopped` does not throw. */
 export interface EffectWorker {
-  /** Carries out one effect. Calls `taken` once the work continues without this process (see `ToolCall.onTaken`). */
+  /** Runs one effect. It calls `taken` once another process has the work (see `ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
-  /**
-   * The outcome of an effect that is stopped before or during its work. `timedOut`: it did not stop within its grace
-   * period.
-   */
+  /** The outcome of an effect that was stopped. `timedOut`: it did not stop within its grace period. */
   stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
 }
 
 interface Running {
   readonly effect: WorkEffect;
   readonly controller: AbortController;
-  /** Its outcome was passed on, or the effect was abandoned. */
+  /** Its outcome was offered to the session, or is no longer wanted. */
   settled: boolean;
   /** Ends the grace period after an abort. */
   grace: AbortController | null;
-  /** The work continues without this process, and the session's next owner can get its outcome. */
+  /** Another process has the work, and the session's next owner can get the outcome. */
   isElsewhere: boolean;
 }
 
@@ -41,8 +38,8 @@ export class EffectTable {
   #closed = false;
 
   /**
-   * @param sessionId the session, for the log.
-   * @param carried unrecorded outcomes of an earlier runner of the session.
+   * @param sessionId for the log.
+   * @param carried outcomes of an earlier runner of the session that no record holds yet.
    */
   constructor(
     sessionId: string,
@@ -61,7 +58,7 @@ export class EffectTable {
     this.#kept = new Map(carried);
   }
 
-  /** Number of effects without an outcome. */
+  /** The number of effects in progress. */
   get running(): number {
     let count = 0;
     for (const { settled } of this.#running.values()) if (!settled) count++;
@@ -69,8 +66,8 @@ export class EffectTable {
   }
 
   /**
-   * Whether an effect of these kinds must end before the session can be left without harm. An effect that is being
-   * stopped counts.
+   * Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless
+   * it is being stopped.
    */
   keeps(kinds: readonly WorkEffect['kind'][]): boolean {
     for (const { settled, effect, isElsewhere, grace } of this.#running.values())
@@ -78,13 +75,13 @@ export class EffectTable {
     return false;
   }
 
-  /** Starts required effects that are missing, and stops others. Call it after each commit, and after recovery. */
+  /** Starts missing effects and aborts unwanted ones. Call it after each commit, and after recovery. */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));
     for (const [id, entry] of this.#running) {
       if (ids.has(id)) continue;
-      // A settled effect has nothing to stop, and each abort creates an error with a stack.
+      // A settled effect needs no abort, which would create an error with a stack trace.
       if (!entry.settled) entry.controller.abort();
       entry.grace?.abort();
       this.#running.delete(id);
@@ -92,7 +89,7 @@ export class EffectTable {
     for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
     for (const effect of wanted) {
       let entry = this.#running.get(effect.id);
-      // After its acceptance, a call has another effect under the same id: the order to stop it.
+      // The order to stop a call has the id of the call. It replaces a call that another process has accepted.
       if (entry && entry.effect.kind !== effect.kind) {
         entry.settled = true;
         entry.grace?.abort();
@@ -107,8 +104,9 @@ export class EffectTable {
   }
 
   /**
-   * After a rebuild: offers settled outcomes again that are still required (RUNNER-9). A plain stop replaces an outcome
-   * that broke the machine, so that the run can end.
+   * Offers settled outcomes again after a rebuild (RUNNER-9). A plain stop replaces an outcome that broke the machine, so that
+   * the run can end.
+   * @param poisoned effects whose outcomes broke the machine.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {
     for (const [id, outcome] of [...this.#kept]) {
@@ -123,8 +121,7 @@ export class EffectTable {
   }
 
   /**
-   * Drops outcomes of an earlier runner without an open effect: another host has continued the session, so they are
-   * late.
+   * Drops and logs outcomes without an open effect: another host has owned the session since.
    * @param wanted the session's open effects.
    */
   dropLate(wanted: readonly WorkEffect[]): void {
@@ -136,15 +133,12 @@ export class EffectTable {
     }
   }
 
-  /**
-   * Ends all effects immediately: later outcomes are dropped and logged. @returns settled, unrecorded outcomes
-   * (RUNNER-9).
-   */
+  /** Aborts all effects. Later outcomes are dropped and logged. @returns settled outcomes that no record holds (RUNNER-9). */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
     for (const entry of this.#running.values()) {
       if (!entry.settled) entry.controller.abort(SESSION_LEFT);
-      // A grace period may take minutes, and a sleep keeps its process alive.
+      // A grace period can take minutes, and its timer keeps the process alive.
       entry.grace?.abort();
     }
     return this.#kept;
@@ -174,7 +168,7 @@ export class EffectTable {
         entry.isElsewhere = true;
       });
     } catch (error) {
-      // A worker never rejects: this is a broken invariant, and the run fails.
+      // A worker never rejects: this is a broken invariant, and it ends the run.
       outcome = this.#worker.stopped(entry.effect, `it failed: ${(error as Error).message}`, false);
       if (!this.#closed) this.#broken(error as Error);
     }
@@ -208,12 +202,12 @@ export class EffectTable {
   }
 }
 
-/** The acceptance of a call does not answer the order to stop it, which has the same id. */
+/** Whether an effect is the order to stop a call. It has the id of the call, but `call_accepted` does not answer it. */
 function isOrderToStop({ kind }: WorkEffect): boolean {
   return kind === 'stop_call' || kind === 'stop_child';
 }
 
-/** Logs that an outcome was dropped: no effect waits for it, or another host owns the session. */
+/** Logs an outcome that is dropped: its effect is no longer open, or another host owns the session. */
 export function noteLate(
   log: Log,
   sessionId: string,

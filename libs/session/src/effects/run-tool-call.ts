@@ -15,7 +15,7 @@ import {
 import { elapsedMs } from '../trace/measure-work.ts';
 import { boundResult } from './bound-result.ts';
 
-/** One admitted call, with what its host knows about it. */
+/** One admitted call, and what its host knows of it. */
 export interface Dispatch {
   readonly effectId: string;
   readonly call: ToolCall;
@@ -27,9 +27,9 @@ export interface Dispatch {
 }
 
 /**
- * Runs one call, or finds out its outcome if an earlier owner may have sent it. Contract: never rejects, because every
- * end of a call is an outcome. The function has no time limit of its own: if a tool ignores `signal`, the effect table
- * ends the call after its grace period.
+ * Runs one call, or finds out its outcome where an earlier owner may have sent it.
+ * Contract: never rejects, because every end of a call is an outcome. The function has no time limit of its own: where a
+ * tool ignores `signal`, the effect table ends the call after its grace period.
  */
 export async function runToolCall(
   toolset: Toolset,
@@ -42,7 +42,7 @@ export async function runToolCall(
   const startedMs = clock.monotonicMs();
   const ran = await run(toolset, clock, dispatch, signal);
   if (ran.status === 'accepted') {
-    // The worker may have accepted it under an earlier owner, and its outcome contains that epoch.
+    // The worker may have accepted the call from an earlier owner. It will report the outcome with that owner's epoch.
     const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
     return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch };
   }
@@ -64,7 +64,7 @@ export async function runToolCall(
   };
 }
 
-// An invalid report of edited files must not cost the result.
+// Invalid paths of edited files are dropped, so that they do not cost the result.
 function editedPaths(said: readonly string[] = []): string[] {
   const paths = said.filter((path) => EditedPath.safeParse(path).success);
   return [...new Set(paths)].sort().slice(0, BOUNDS.editedPathsPerCallMax);
@@ -72,15 +72,12 @@ function editedPaths(said: readonly string[] = []): string[] {
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
 
-/** Interval of probes of a call that an earlier owner's worker runs, and their maximum. */
+/** The time between two probes of a call that a worker may still run, and their number. */
 const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
-/** Maximum of sendings of a call whose workers die; each move by its toolset counts as one. */
+/** How often a call is sent if its workers die one after another. A move by its toolset counts as well. */
 const SENDINGS_MAX = 3;
-/**
- * Time for which an idempotent call that may have run is sent again if no instance takes it: its process may be
- * restarting.
- */
+/** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
 const REDIALED_FOR_MS = 15_000;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
@@ -116,20 +113,20 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
     : textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
 }
 
-/** Why a call is lost, in the words of its toolset. */
+/** The toolset's reason for a lost call. */
 function wordsOf({ result }: ToolOutcome): string {
   const [said] = result.content;
   return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
 }
 
-// A session with another owner is not worth waiting for.
+// A stale epoch means that another host owns the session: waiting does not help.
 function isUnserved({ status, result }: ToolOutcome): boolean {
   return status === 'unavailable' && result.detail?.code !== 'stale_epoch';
 }
 
 /**
- * The outcome of a call that an instance may have run, `lost` only if it has moved; null if it is unknown, or may run
- * again immediately.
+ * Finds the outcome of a call that an instance may have run.
+ * @returns the outcome, `lost` only if the call has moved. Null if it is unknown, or if the call may run again at once.
  */
 async function whatBecameOf(
   toolset: Toolset,
@@ -137,14 +134,13 @@ async function whatBecameOf(
   { call, tool }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
-  // At least one probe, even for an aborted call: its instance must be told to stop, and reports the end. After leaving
-  // the session no probe is made.
+  // Also once after an abort: the worker learns it by `attach`, and returns the outcome. After leaving, the host asks nothing.
   for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
     if (signal.reason === SESSION_LEFT) return null;
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;
-    // A silent instance may have it. An idempotent call does not wait for that.
+    // A silent instance may have the call. A call that may run twice does not wait for it.
     if (probe.state === 'silent' && tool?.traits.idempotent) return null;
     const outcome = probe.state === 'running' ? await probe.attach(call, signal) : null;
     if (outcome && (outcome.status !== 'lost' || outcome.moves)) return outcome;
@@ -154,7 +150,7 @@ async function whatBecameOf(
 }
 
 function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal: AbortSignal): Ended {
-  // Only a person, a parent or the host cancels a call. A tool that stops by itself has not ended it.
+  // Only a person, a parent or the host cancels a call. If a tool stops by itself, the outcome is unknown.
   if (outcome.status === 'cancelled' && !signal.aborted)
     return textOutcome(
       'interrupted',
@@ -165,10 +161,10 @@ function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal:
   return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
 
-/** The consequence of an unknown outcome, for the model. */
+/** The end of a message about an unknown outcome. */
 const NOT_AGAIN = 'It was not re-run.';
 
-/** An outcome of one sentence. */
+/** An outcome with one sentence as its result. */
 export function textOutcome<S extends Ended['status']>(
   status: S,
   text: string,
@@ -177,7 +173,7 @@ export function textOutcome<S extends Ended['status']>(
   return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
-/** The end of a call that an earlier owner of the session may have sent and that must not run twice. */
+/** The outcome of a call that an earlier owner may have sent, and that must not run twice. */
 export const INTERRUPTED = textOutcome(
   'interrupted',
   `The outcome of this tool call is unknown: the host ended while the call ran. ${NOT_AGAIN}`,

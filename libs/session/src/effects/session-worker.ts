@@ -1,6 +1,4 @@
-/**
- * Carries out each kind of effect for one session.
- */
+/** Runs each kind of effect for one session. */
 import type {
   Blobs,
   Clock,
@@ -74,19 +72,19 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly journal: Journal;
   /** Sends commands to other sessions. */
   readonly sender: CommandSender;
-  /** Whether a tenant may start another session; always without quotas. */
+  /** Limits the sessions of a tenant. Without it there is no limit. */
   readonly quotas?: Pick<CommandQuotas, 'sessionProblem'> | undefined;
-  /** Meters and spans; none if absent. */
+  /** Metrics and traces. Without it nothing is measured. */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** The session at the start of an effect. */
+/** The session as an effect sees it when it starts. */
 export interface SessionView {
   readonly state: SessionState;
   readonly transcript: Transcript;
 }
 
-/** Carries out the effects of one session, and holds its tool connections. */
+/** The worker of one session. It owns the session's tool connections. */
 export class SessionWorker implements EffectWorker {
   readonly #ports: WorkerPorts;
   readonly #ref: SessionRef;
@@ -97,14 +95,14 @@ export class SessionWorker implements EffectWorker {
   readonly #results: WholeResults;
   #files: FileCache | null = null;
   #toolset: Toolset | null = null;
-  /** Tools of the next persona during a hand-off, until it takes effect or fails. */
+  /** The tools of the next persona during a hand-off. */
   #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
   #opening: Promise<Toolset | null> | null = null;
   #answer = new AnswerSoFar();
 
   /**
-   * @param feedback takes messages to the model from tools, servers and hooks, next to their results.
-   * @param tell takes the progress of a step of a served persona.
+   * @param feedback takes texts for the model from tools, servers and hooks, besides their results.
+   * @param tell takes the progress of a served persona's step.
    */
   constructor(
     ports: WorkerPorts,
@@ -125,7 +123,7 @@ export class SessionWorker implements EffectWorker {
     this.#feedback = feedback;
   }
 
-  /** The text so far of the newest answer of this run, kept until the run's tools are closed. */
+  /** The text so far of the run's newest answer, kept until the run's tools are closed. */
   get answer(): AnswerSoFar {
     return this.#answer;
   }
@@ -139,7 +137,7 @@ export class SessionWorker implements EffectWorker {
     return outcome;
   }
 
-  /** Trace context for a process that carries out the effect. */
+  /** The trace context for another process that runs the effect. */
   #traceparent(effect: WorkEffect, state: SessionState): string | undefined {
     const spans = this.#ports.telemetry?.spans;
     return spans ? traceparentOf(this.#ref, state, effect, spans) : undefined;
@@ -161,7 +159,7 @@ export class SessionWorker implements EffectWorker {
           signal,
           this.#feedback,
         );
-        // An earlier or aborted run may have left connections open.
+        // An earlier run may have left connections open.
         await this.close();
         if (toolset) await this.#hold(toolset);
         return outcome;
@@ -179,7 +177,7 @@ export class SessionWorker implements EffectWorker {
           turn: effect.turn,
           model: persona.model,
           system: persona.system_prompt,
-          // Copied on access: the cost of the runner's own turn does not grow with the session.
+          // Copied at the first read, so that the runner's own work in a turn does not grow with the session.
           get messages() {
             messages ??= view();
             return messages;
@@ -341,7 +339,7 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
-  /** Closes the tool connections. Never rejects; returns the problems. */
+  /** Closes the tool connections. Never rejects. @returns a note for each that could not be closed. */
   async close(): Promise<readonly string[]> {
     const toolset = this.#toolset;
     this.#toolset = null;
@@ -349,13 +347,13 @@ export class SessionWorker implements EffectWorker {
     return [...notes, ...(await this.#dropNext())];
   }
 
-  /** Closes the tool connections permanently: those being opened are closed afterwards. */
+  /** Closes the tool connections permanently. A connection that is still being opened is closed right after. */
   dispose(): Promise<readonly string[]> {
     this.#disposed.abort();
     return this.close();
   }
 
-  /** A session has at most one open toolset, and none after it was left. */
+  /** Replaces the open toolset. A session has at most one, and none after its runner has left. */
   async #hold(toolset: Toolset): Promise<void> {
     const before = this.#toolset;
     this.#toolset = this.#disposed.signal.aborted ? null : toolset;
@@ -363,7 +361,7 @@ export class SessionWorker implements EffectWorker {
     if (this.#disposed.signal.aborted) await toolset.close();
   }
 
-  /** Another persona has the session: its tools replace the previous ones. */
+  /** Replaces the toolset after a hand-off. */
   async #takeOver(): Promise<void> {
     const next = this.#next;
     this.#next = null;
@@ -438,7 +436,7 @@ export class SessionWorker implements EffectWorker {
     return needsApproval(tool, question, toolset, this.#ports.clock, signal);
   }
 
-  /** The order is sent once. The outcome of its worker, or the end of the grace period, ends the call. */
+  /** Sends the order to stop once. The call ends with the outcome of its worker, or with the grace period. */
   async #stopCall(
     effect: Extract<WorkEffect, { kind: 'stop_call' }>,
     state: SessionState,
@@ -447,19 +445,19 @@ export class SessionWorker implements EffectWorker {
   ): Promise<Outcome> {
     const { reason, graceMs } = effect.order;
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
-    const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
-    if (told) await this.#ports.clock.sleep(graceMs, signal);
-    return this.stopped(effect, told ? reason : `${reason}; the cancel reached no worker`, true);
+    const isSent = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
+    if (isSent) await this.#ports.clock.sleep(graceMs, signal);
+    return this.stopped(effect, isSent ? reason : `${reason}; the cancel reached no worker`, true);
   }
 
-  /** Feedback of an abandoned tool is dropped. */
+  /** Takes feedback of a call that is still running. Feedback of any other call is late, and dropped. */
   #feedbackOfCall({ id, callId, tool }: Extract<WorkEffect, { kind: 'call_tool' }>, text: string): void {
     const row = this.#view().state.context.calls.find((candidate) => candidate.call_id === callId);
     if (row?.status === 'running' && row.effect_id === id) this.#feedback(`tool:${tool}`, text);
     else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
   }
 
-  /** After a recovery the run's tools are opened again, once, from its pinned settings. */
+  /** Opens the pinned tools of the run again after a recovery, once for all calls. */
   #reopen(transcript: Transcript): Promise<Toolset | null> {
     this.#opening ??= this.#open(transcript).finally(() => {
       this.#opening = null;
@@ -467,7 +465,7 @@ export class SessionWorker implements EffectWorker {
     return this.#opening;
   }
 
-  // Several calls may wait for it, so no single call's signal aborts it.
+  // Several calls may wait for it, so the signal of one call does not end it.
   async #open(transcript: Transcript): Promise<Toolset | null> {
     const { persona } = transcript.frame;
     if (!persona) return null;
@@ -503,7 +501,7 @@ export class SessionWorker implements EffectWorker {
     return transcript.frame.tools.find((tool) => tool.name === name);
   }
 
-  /** The models for a step of this session: in this process, or in one that serves its persona. */
+  /** The models for a step: in this process, or in one that serves the persona. */
   #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
     const { served, clock } = this.#ports;
     const { state, transcript } = this.#view();
@@ -535,7 +533,7 @@ function heldTo(rules: HostRules, models: Models): Models {
   return { check: (model) => models.check(model, rules), resolve: (model) => models.resolve(model, rules) };
 }
 
-// A registration removed since the consult was opened cannot be called.
+// A hook that was unregistered after its consult was recorded is unavailable.
 function registrationOf({ context }: SessionState, point: HookPoint, id: string): HookRegistration {
   const known = context.hooks.find((hook) => hook.point === point && hook.id === id);
   if (known) return known;
@@ -543,8 +541,8 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
   return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
 }
 
-// Hosts that repeatedly crash during one answer must not overload its provider. The first two restarts are immediate: a
-// deployment or a crash is no reason to wait.
+// If hosts crash repeatedly during one model call, the provider must not get a flood of requests. The first two restarts
+// have no delay, because a deploy and a crash are normal.
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
   return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });

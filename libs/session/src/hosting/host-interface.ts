@@ -1,5 +1,5 @@
 /** The interface of a session host: its ports, its options, and its functions. */
-import type { ActiveSessions, HostLine, Ids, TenantUsage } from '@coxswain/ports';
+import type { ActiveSessions, HostLine, Ids, SessionIndex, TenantUsage } from '@coxswain/ports';
 import type {
   AnswerPieces,
   AnswerPlace,
@@ -19,6 +19,8 @@ export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
   readonly ids: Ids;
   readonly hostLine: HostLine;
   readonly active: ActiveSessions;
+  /** Without it, lists are read from the journals. */
+  readonly index?: SessionIndex | undefined;
 }
 
 /** The options of a host. Every member has a default. */

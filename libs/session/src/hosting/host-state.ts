@@ -22,7 +22,7 @@ export type HostStateName =
 
 /**
  * An event of a host. `lease_expired`: other hosts may own its sessions. `heard`: its heartbeats come back. `renamed`: it
- * listens to its new name. `retired`: it stops in order. `ended`: it has stopped, or has crashed.
+ * listens to its new name. `retired`: it was asked to stop. `ended`: it has stopped, or has crashed.
  */
 export type HostEvent = 'lease_expired' | 'heard' | 'renamed' | 'retired' | 'ended';
 

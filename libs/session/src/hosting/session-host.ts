@@ -10,6 +10,7 @@ import {
   type BackOff,
   delayAfter,
   HostName,
+  listedSessionOf,
   partitionOf,
   readId,
   type SessionRef,
@@ -25,6 +26,7 @@ import { statusOf, summaryOf } from '../runner/session-status.ts';
 import { measureSessions } from '../trace/measure-sessions.ts';
 import { CommandQuotas } from './command-quotas.ts';
 import { drainSessions } from './drain-sessions.ts';
+import { keepIndexFilled } from './fill-index.ts';
 import type { HostOptions, HostPorts, SessionHost } from './host-interface.ts';
 import { HostPartitions } from './host-partitions.ts';
 import { HostState } from './host-state.ts';
@@ -95,7 +97,7 @@ class Host implements SessionHost, PartitionedSessions {
       options,
     );
     this.#leftovers = new Leftovers(ports.log);
-    this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
+    this.#notes = new SessionNotes(ports, () => this.#partitions.self);
   }
 
   get isHeard(): boolean {
@@ -124,6 +126,11 @@ class Host implements SessionHost, PartitionedSessions {
     const found = await this.#partitions.start();
     void this.#sweep();
     void this.#passivated?.run(this.#state.ended);
+    const sessions = {
+      isOwn: (ref: SessionRef) => this.#partitions.isOwn(ref),
+      isHere: (ref: SessionRef) => this.isHere(ref),
+    };
+    void keepIndexFilled(this.#ports, sessions, this.#state.ended);
     return { found };
   }
 
@@ -196,11 +203,11 @@ class Host implements SessionHost, PartitionedSessions {
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#count(ref);
         if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
-        return this.#notes.forget(ref, revision);
+        return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
     } catch (error) {
       // A deleted session has no work, even if a deletion from outside has left effects open.
-      if (isDeleted(error)) return this.#notes.forget(ref, revision);
+      if (isDeleted(error)) return this.#notes.forget(ref, { revision });
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
@@ -311,7 +318,8 @@ class Host implements SessionHost, PartitionedSessions {
 
   #left(ref: SessionRef, left: LeftSession): void {
     const key = sessionKey(ref);
-    const summary = this.#runners.get(key)?.summary;
+    const runner = this.#runners.get(key);
+    const summary = runner?.summary;
     this.#runners.delete(key);
     if (left.reason === 'deleted') {
       // The session has no next runner, so its outcomes and feedback are dropped.
@@ -328,7 +336,8 @@ class Host implements SessionHost, PartitionedSessions {
     if (left.reason === 'passivated') {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
-      this.#notes.forget(ref);
+      const status = runner?.status;
+      this.#notes.forget(ref, { entry: status && left.hasWritten ? listedSessionOf(status) : null });
       return;
     }
     this.#generation++;

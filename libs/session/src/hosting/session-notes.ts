@@ -1,29 +1,43 @@
-/** This host's notes of its active sessions. A lost note delays the next claim; a slow write delays no step. */
-import type { ActiveSessions, Log } from '@coxswain/ports';
-import { type SessionRef, subjects } from '@coxswain/protocol';
+/**
+ * This host's notes of its active sessions, and the marks and entries of these sessions in the index. A lost note delays the next
+ * claim; a slow write delays no step.
+ */
+import type { ActiveSessions, Log, SessionIndex } from '@coxswain/ports';
+import { type ListedSessionDocument, type SessionRef, subjects } from '@coxswain/protocol';
 
-/** Writes, repeats and removes notes. */
+/** The revisions of a session's note and of its mark in the index; 0 without an index. */
+interface Noted {
+  readonly note: number;
+  readonly mark: number;
+}
+
+/** Writes, repeats and removes notes. An entry is stored before the note is removed: a host that crashes in between leaves a note. */
 export class SessionNotes {
   readonly #active: ActiveSessions;
+  readonly #index: SessionIndex | undefined;
   readonly #log: Log;
   readonly #self: () => string;
-  readonly #revisions = new Map<string, Promise<number>>();
+  readonly #revisions = new Map<string, Promise<Noted>>();
   /** Writes in flight. */
   readonly #underWay = new Set<Promise<void>>();
 
   /** @param self the name under which other hosts know this host now. */
-  constructor(active: ActiveSessions, log: Log, self: () => string) {
-    this.#active = active;
-    this.#log = log;
+  constructor(
+    ports: { readonly active: ActiveSessions; readonly index?: SessionIndex | undefined; readonly log: Log },
+    self: () => string,
+  ) {
+    this.#active = ports.active;
+    this.#index = ports.index;
+    this.#log = ports.log;
     this.#self = self;
   }
 
-  /** Resolves when the note is stored. Rejects where it cannot be. */
+  /** Resolves when the note and the mark are stored. Rejects where they cannot be. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     if (known) return void (await known);
-    const writing = this.#active.note(ref, this.#self());
+    const writing = this.#note(ref);
     this.#revisions.set(key, writing);
     try {
       await writing;
@@ -41,19 +55,31 @@ export class SessionNotes {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     if (!known) return;
-    const writing = known.then(() => this.#active.note(ref, this.#self()));
+    const writing = known.then(() => this.#note(ref));
     const revision = writing.catch(() => known);
     revision.catch(() => undefined);
     this.#revisions.set(key, revision);
     this.#write(ref, async () => void (await writing));
   }
 
-  /** Removes the note: the session has no work. @param revision of a note that this host has found, rather than written. */
-  forget(ref: SessionRef, revision?: number): void {
+  /**
+   * Removes the note: the session has no work.
+   * @param revision of a note that this host has found, rather than written.
+   * @param entry what lists show of the session from then on. Null: it may have no journal, and then gets no entry.
+   */
+  forget(
+    ref: SessionRef,
+    { revision, entry }: { readonly revision?: number; readonly entry?: ListedSessionDocument | null } = {},
+  ): void {
     const own = this.untrack(ref);
     this.#write(ref, async () => {
-      const noted = revision ?? (await own);
-      if (noted) await this.#active.forget(ref, noted);
+      const noted = await own;
+      if (entry === null) await this.#index?.prune(ref);
+      // Another host has marked it since, and may have stored its own entry: a mark is right in any case.
+      else if (entry && noted && this.#index && !(await this.#index.put(ref, entry, noted.mark)))
+        await this.#index.mark(ref);
+      const note = revision ?? noted?.note;
+      if (note) await this.#active.forget(ref, note);
     });
   }
 
@@ -67,8 +93,8 @@ export class SessionNotes {
     });
   }
 
-  /** The session is no longer this host's: its note is left as it is. @returns the note's revision, or null. */
-  untrack(ref: SessionRef): Promise<number | null> {
+  /** The session is no longer this host's: its note is left as it is. @returns what the host has written, or null. */
+  untrack(ref: SessionRef): Promise<Noted | null> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     this.#revisions.delete(key);
@@ -78,6 +104,11 @@ export class SessionNotes {
   /** Resolves when every write has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
+  }
+
+  async #note(ref: SessionRef): Promise<Noted> {
+    const [note, mark = 0] = await Promise.all([this.#active.note(ref, this.#self()), this.#index?.mark(ref)]);
+    return { note, mark };
   }
 
   #write(ref: SessionRef, write: () => Promise<void>): void {

@@ -33,7 +33,7 @@ export async function commit(
   ref: SessionRef,
   sealed: { readonly bytes: Uint8Array; readonly hash: string },
   fence: number,
-  isDropped: () => boolean,
+  hasLeft: () => boolean,
   bounds: CommitBounds = COMMIT_BOUNDS,
 ): Promise<CommitResult> {
   let cause = '';
@@ -46,10 +46,10 @@ export async function commit(
       if (settled) return settled;
       cause = 'the append was rejected, and the conflicting record cannot be read';
     } else cause = result.cause;
-    if (isDropped()) break;
+    if (hasLeft()) break;
     await clock.sleep(delayAfter(attempt, backOff));
     // The runner may have left the session during the pause (RUNNER-10).
-    if (isDropped()) break;
+    if (hasLeft()) break;
   }
   return { status: 'unavailable', cause };
 }

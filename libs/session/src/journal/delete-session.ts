@@ -9,9 +9,10 @@
  *           unfinished, and a repetition continues it.
  * DELETE-5  A later sweep removes blobs that the records referred to: other sessions may refer to them.
  */
-import type { ActiveSessions, Blobs, Clock, Journal, Purge, StoredRecord } from '@coxswain/ports';
+import type { ActiveSessions, Blobs, Clock, Journal, Purge, SessionIndex, StoredRecord } from '@coxswain/ports';
 import {
   type Actor,
+  deletedSessionOf,
   type ErrorCode,
   type JournalRecord,
   partitionOf,
@@ -32,6 +33,8 @@ export interface DeletePorts {
   readonly journal: Journal;
   readonly blobs: Pick<Blobs, 'get'>;
   readonly active: ActiveSessions;
+  /** Without it, lists are read from the journals. */
+  readonly index?: SessionIndex | undefined;
   readonly purge: Purge;
   readonly clock: Clock;
   /** Asks the host of a session to check its journal; resolves when a host has, or when none answers. Does not reject. */
@@ -87,8 +90,14 @@ export async function deleteSession(
   await ports.purge.timers(ref);
   await ports.purge.snapshots(ref);
   const blobs = await blobsOf(ports.journal, ref, fence);
+  await showDeleted(ports.index, ref, tombstone);
   await ports.purge.journalBefore(ref, fence);
   return { status: isNew ? 'deleted' : 'completed', tombstone, blobs };
+}
+
+/** Lists show the tombstone from the index from then on. */
+async function showDeleted(index: SessionIndex | undefined, ref: SessionRef, tombstone: Tombstone): Promise<void> {
+  await index?.put(ref, deletedSessionOf(ref.sessionId, tombstone), await index.mark(ref));
 }
 
 interface Placed {
@@ -109,6 +118,8 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
     if (options.dryRun) return { status: 'would_delete', records: looked.n };
     const at = new Date(await ports.purge.nowMs()).toISOString();
     const { sealed } = tombstoneOf(ref, { ...looked, hash: sha256Hex(last.bytes) }, { at, ...options });
+    // INDEX-2
+    await ports.index?.mark(ref);
     const result = await commit(ports.journal, ports.clock, ref, sealed, last.fence, () => false);
     if (result.status === 'unavailable') return refused('journal_unavailable', result.cause);
     if (result.status !== 'stored') continue;

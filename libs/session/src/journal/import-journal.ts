@@ -6,7 +6,7 @@
  * An import keeps its id or gets a new one. In both cases it gets its own hash chain, because the import leaves out what
  * concerns the old bus: inbox positions and addresses of receipts.
  */
-import type { Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
+import type { Blobs, Clock, Journal, SessionIndex, StoredRecord } from '@coxswain/ports';
 import {
   type CopyOrigin,
   deletionSentence,
@@ -30,6 +30,8 @@ export interface ImportPorts {
   readonly journal: Journal;
   readonly blobs: Blobs;
   readonly clock: Clock;
+  /** Without it, lists are read from the journals. */
+  readonly index?: SessionIndex | undefined;
 }
 
 /** One import. */
@@ -88,6 +90,7 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
     }
     if (appended === 0) for (const [sha256, bytes] of checked.exported.blobs) await ports.blobs.put(sha256, bytes);
     for (const { sha256, bytes } of sealed.blobs) await ports.blobs.put(sha256, bytes);
+    if (appended === 0) await ports.index?.mark(ref);
     const result = await commit(ports.journal, ports.clock, ref, sealed, fence, () => false);
     if (result.status === 'foreign') throw taken(ref);
     if (result.status === 'deleted') throw new ImportRefusedError('session_deleted', 0, result.message);

@@ -177,6 +177,8 @@ function retentionRights(inbox: string): RoleRights {
         api(`DIRECT.GET.${stream}.>`),
       ]),
       `$O.${STREAMS.blobs}.M.*`,
+      // What lists show of a deleted session.
+      subjects.sessionEntries,
       systemSubjects.command('delete'),
     ],
     subscribe: [inbox, subjects.retention],
@@ -194,16 +196,19 @@ export interface Passage {
 const one = (subject: string): Passage => ({ subject, answers: 'one' });
 const many = (subject: string): Passage => ({ subject, answers: 'many' });
 
-/** Reading journals as the tenant's: a consumer's filter stands in the subject that asks for it, and the server holds it to it. */
+/** Reading journals and the index of sessions as the tenant's: a consumer's filter stands in the subject that asks for it, and the server holds it to it. */
 function journalReads(tenant: string): Passage[] {
-  const journals = subjects.tenantJournals(tenant);
-  return JOURNAL_STREAMS.flatMap((stream) => [
+  const reads = (stream: string, filter: string) => [
     one(api(`STREAM.INFO.${stream}`)),
-    one(api(`CONSUMER.CREATE.${stream}.*.${journals}`)),
+    one(api(`CONSUMER.CREATE.${stream}.*.${filter}`)),
     many(api(`CONSUMER.MSG.NEXT.${stream}.*`)),
-    many(api(`DIRECT.GET.${stream}.${journals}`)),
+    many(api(`DIRECT.GET.${stream}.${filter}`)),
     ...ownConsumer(stream).map(one),
-  ]);
+  ];
+  return [
+    ...JOURNAL_STREAMS.flatMap((stream) => reads(stream, subjects.tenantJournals(tenant))),
+    ...reads(STREAMS.sessions, subjects.tenantEntries(tenant)),
+  ];
 }
 
 /** Large fields and files. They lie together for all tenants, by the hash of their bytes. */

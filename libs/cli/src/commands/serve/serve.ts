@@ -3,6 +3,7 @@
 import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
 import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
+import type { HostRestart } from '@coxswain/sessions/hosts';
 import { type BusAddress, findBus } from '../../instance/find-bus.ts';
 import { answersFolder } from '../../instance/folder-trust.ts';
 import { chooseManifest, manifestNotice } from '../../instance/manifest.ts';
@@ -12,6 +13,7 @@ import { permittedTo } from '../../instance/permitted-to.ts';
 import { policyOf } from '../../instance/policy.ts';
 import { logTarget, serveUntilTold } from '../../instance/serve-until-told.ts';
 import { stateDirOf, typedIn } from '../../instance/state-dir.ts';
+import { threadsOf } from '../../instance/threads.ts';
 import { thrownByOthers } from '../../instance/thrown-by-others.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
@@ -112,40 +114,68 @@ function named(personas: readonly { readonly name: string; readonly version: str
   return personas.map(({ name, version }) => `${name} ${version}`).join(', ');
 }
 
-/** Hosts sessions until it is stopped. */
+/** Hosts sessions until it is stopped: one host in this process, or several in processes of their own. */
 export const serveSessions: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
+  const threads = threadsOf(invocation);
   const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
   const nkey = flags.text('nkey');
-  const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
+  const named = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const metrics = await metricsAddressOf(invocation);
-  const { startSessionsService } = await import('@coxswain/sessions');
+  const settings = {
+    nats: address,
+    stateDir,
+    manifest: manifest?.path,
+    manifestDigest: manifest?.digest,
+    policyFile,
+    ownPaths: [answersFolder(env), ...(nkey === undefined ? [] : [resolve(typedIn(env), nkey)])],
+    log: logTarget(),
+    metrics,
+  };
+  const permitted = <S>(start: () => Promise<S>) => permittedTo('host sessions: give a key of hosts', start);
+  const served = (hosts: readonly string[], metricsUrl: string | null) => {
+    const more = metricsMember({ metricsUrl });
+    if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', hosts, ...more })}\n`);
+    else standardStreams.err(`${titleOf(hosts)} serves; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
+  };
+  if (threads === 1) {
+    const { startSessionsService } = await import('@coxswain/sessions');
+    return serveUntilTold(
+      { name: 'sessions', stateDir, title: ({ hostId }) => titleOf([hostId]) },
+      () => permitted(() => startSessionsService({ ...settings, hostName: named })),
+      ({ hostId, metricsUrl }) => served([hostId], metricsUrl),
+    );
+  }
+  if (named !== undefined) readId(HostName, 'COX_HOST_NAME', `${named}-${threads}`);
+  // This process only watches: it does not load the engine.
+  const { startSessionHosts } = await import('@coxswain/sessions/hosts');
+  const onRestart = (restart: HostRestart) => reportRestart(restart, flags.on('json'));
   return serveUntilTold(
-    { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
+    { name: 'sessions', stateDir, title: (service) => titleOf(service.hostIds()) },
     () =>
-      permittedTo('host sessions: give a key of hosts', () =>
-        startSessionsService({
-          nats: address,
-          stateDir,
-          hostName,
-          manifest: manifest?.path,
-          manifestDigest: manifest?.digest,
-          policyFile,
-          ownPaths: [answersFolder(env), ...(nkey === undefined ? [] : [resolve(typedIn(env), nkey)])],
-          log: logTarget(),
-          metrics,
-        }),
-      ),
-    ({ hostId, metricsUrl }) => {
-      const more = metricsMember({ metricsUrl });
-      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId, ...more })}\n`);
-      else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
-    },
+      permitted(() => startSessionHosts({ ...settings, hostName: named ?? 'host', hosts: threads, env, onRestart })),
+    (service) => served(service.hostIds(), service.metricsUrl),
   );
 };
+
+function titleOf(hosts: readonly string[]): string {
+  // Without a host, all of them restart.
+  return hosts.length === 1
+    ? `the session host ${hosts[0]}`
+    : `the service of the session hosts ${hosts.join(', ')}`.trimEnd();
+}
+
+function reportRestart({ host, why, restart, pauseMs }: HostRestart, json: boolean): void {
+  if (json)
+    standardStreams.out(
+      `${JSON.stringify({ type: 'session_host_restarted', host, why, restart, pause_ms: pauseMs })}\n`,
+    );
+  else
+    standardStreams.err(`the session host ${host} ended unexpectedly (${why}); it restarts in ${pauseMs / 1_000} s\n`);
+}
 
 /** Purges deleted sessions until it is stopped. */
 export const serveRetention: CommandRun = async (invocation) => {

@@ -1,5 +1,5 @@
 /** `cox session list`. */
-import { describeState, hasEnded, printable, topState, type WireSessionListing } from '@coxswain/client';
+import { describeState, hasEnded, printable, topState, type WireListedSession } from '@coxswain/client';
 import { JOURNAL_STREAMS, type SessionStatus } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../../instance/open-bus.ts';
 import { sessionStatus } from '../../instance/session-status.ts';
@@ -23,7 +23,7 @@ export const run: CommandRun = (invocation) => {
   const json = flags.on('json');
   return withBus(invocation, false, async (bus) => {
     const wanted = { limit, after: flags.text('after'), deleted: flags.on('deleted') };
-    const { items, left, unlisted, total } = await pageOfSessions(bus.client.wire, bus.client, wanted);
+    const { items, left, last, unlisted, total } = await pageOfSessions(bus.client.wire, bus.client, wanted);
     if (total === 0) await requireStreams(bus);
     const listed: Listed[] = [];
     for (let start = 0; start < items.length; start += ASKED_SIDE_BY_SIDE) {
@@ -37,10 +37,9 @@ export const run: CommandRun = (invocation) => {
     } else {
       standardStreams.out(table(listed.map(rowOf)));
     }
-    const last = listed.at(-1);
-    if (left > 0 && last) {
-      if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last.session_id })}\n`);
-      standardStreams.err(`${counted(left, 'more session')}: add --after ${last.session_id}\n`);
+    if (left > 0 && last !== undefined) {
+      if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last })}\n`);
+      standardStreams.err(`${counted(left, 'more session')}: add --after ${last}\n`);
     }
     if (unlisted > 0) standardStreams.err(`${counted(unlisted, 'deleted session')}: list with --deleted\n`);
     return EXIT.ok;
@@ -63,14 +62,15 @@ async function requireStreams({ address, client }: OpenBus): Promise<void> {
 const READ_FOR_ITS_PERSONA_MAX = 256;
 
 /** A session's listing, with what its newest record alone does not say; `persona` is null where nobody could be asked. */
-type Listed = WireSessionListing & { readonly persona: string | null } & Partial<
+type Listed = Omit<WireListedSession, 'details'> & { readonly persona: string | null } & Partial<
     Pick<SessionStatus, 'suspended' | 'wakes_at' | 'waiting_for_persona'>
   >;
 
 // Who has the session, how its run ended and what it waits for stand in records before the newest.
-async function completed(bus: OpenBus, listing: WireSessionListing): Promise<Listed> {
+async function completed(bus: OpenBus, { details, ...listing }: WireListedSession): Promise<Listed> {
   if (listing.deleted || listing.unreadable !== undefined) return { ...listing, persona: null };
   const ended = hasEnded(listing.state);
+  if (details && ended) return { ...listing, persona: details.persona };
   const isPartial = WAITS.has(topState(listing.state)) || (ended && listing.stop_reason === null);
   // Where no host can be asked the whole journal is read, which is not worth a name where it is long.
   if (!bus.hosted && !isPartial && listing.n > READ_FOR_ITS_PERSONA_MAX) return { ...listing, persona: null };

@@ -18,6 +18,15 @@ export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expi
 /** The members that a row loses at the end of this wait. */
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
+/** The members of a running call that a call in doubt does not have. An accepted or stopped call does not get into doubt. */
+const UNSENT = {
+  effect_id: undefined,
+  epoch: undefined,
+  accepted: undefined,
+  cancel: undefined,
+  preempted: undefined,
+};
+
 /**
  * A human approval was requested. For a running call this is after a crash that left its outcome unknown: its first
  * request no longer counts.
@@ -25,8 +34,7 @@ const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
   if (row.status !== 'running') return row;
-  const unsent = { effect_id: undefined, epoch: undefined, cancel: undefined, preempted: undefined };
-  return { ...row, ...wait, ...unsent, status: 'parked', in_doubt: true, decided: undefined };
+  return { ...row, ...wait, ...UNSENT, status: 'parked', in_doubt: true, decided: undefined };
 }
 
 /** An external service was notified of the approval. */

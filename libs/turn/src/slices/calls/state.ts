@@ -75,7 +75,6 @@ interface UnsentCall extends CallHead {
   readonly in_doubt?: true | undefined;
   /** Only for a call with an unknown outcome: the time of its first start, as in {@link SentCall}. */
   readonly started_at_ms?: number | undefined;
-  readonly accepted?: number | undefined;
   readonly restarts?: number | undefined;
 }
 
@@ -99,6 +98,8 @@ interface ParkedCall extends UnsentCall {
 
 interface AllowedCall extends UnsentCall {
   readonly status: 'allowed';
+  readonly requested_by: string;
+  readonly asked_at_ms: number;
   readonly decided: CallDecision;
 }
 

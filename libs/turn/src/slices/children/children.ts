@@ -203,9 +203,9 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
 }
 
 /** A call has ended: a child whose start was never stored is removed. */
-export function childAfterCall(context: SessionContext, callId: string): Partial<SessionContext> {
+export function childAfterCall(context: SessionContext, { call_id }: EventOf<'call_ended'>): Partial<SessionContext> {
   if (context.children.length === 0) return {};
-  const row = context.calls.find((candidate) => candidate.call_id === callId);
+  const row = callRow(context, call_id);
   if (row?.status !== 'running' || row.accepted !== undefined) return {};
   return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
 }

@@ -130,9 +130,12 @@ export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'
 }
 
 /** Removes a blocked message. */
-export function injectionBlocked(context: SessionContext, commandId: string): Partial<SessionContext> {
+export function injectionBlocked(
+  context: SessionContext,
+  { command_id }: EventOf<'injection_blocked'>,
+): Partial<SessionContext> {
   return {
-    pending: context.pending.filter((one) => one.command_id !== commandId),
-    followups: context.followups.filter((one) => one.command_id !== commandId),
+    pending: context.pending.filter((one) => one.command_id !== command_id),
+    followups: context.followups.filter((one) => one.command_id !== command_id),
   };
 }

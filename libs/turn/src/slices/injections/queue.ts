@@ -249,8 +249,11 @@ export function revokedOrReplaced(context: SessionContext, event: EventOf<'contr
 }
 
 /** Marks an injection that hooks blocked. */
-export function neverDelivered(context: SessionContext, commandId: string): Partial<SessionContext> {
-  return { command_ids: withFate(context, commandId, REVOKED) };
+export function neverDelivered(
+  context: SessionContext,
+  { command_id }: EventOf<'injection_blocked'>,
+): Partial<SessionContext> {
+  return { command_ids: withFate(context, command_id, REVOKED) };
 }
 
 function withFate(context: SessionContext, commandId: string, fate: string): readonly string[] {

@@ -1,0 +1,78 @@
+/** The index of sessions on a stream: the newest message of a session's subject is its entry. An empty message is a mark. */
+import type { SessionIndex } from '@coxswain/ports';
+import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { journalSubjects } from './list-sessions.ts';
+import { journalReaders } from './nats-journal.ts';
+import {
+  answerOf,
+  failureOf,
+  isWrongSequence,
+  NatsRefusedError,
+  NatsUnavailableError,
+  type PublishAck,
+} from './nats-status.ts';
+import { createStreamReader } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** A mark that removes its subject: it need only outlive a replica that lags. */
+const PRUNED_TTL = '60s';
+
+/** The index on this connection. All methods throw NatsUnavailableError, NatsRefusedError. */
+export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
+  const wire = wireOf(nc);
+  const entries = createStreamReader(wire, STREAMS.sessions);
+  const journalOf = journalReaders(nc);
+  /** @returns the entry's sequence; null where the fence was wrong. */
+  const write = async (subject: string, payload: string, head = headers()): Promise<number | null> => {
+    const { error, seq } = answerOf<PublishAck>(await wire.request(subject, new TextEncoder().encode(payload), head));
+    if (error && isWrongSequence(error)) return null;
+    if (error?.code === 503) throw new NatsUnavailableError(error.description);
+    if (error || seq === undefined)
+      throw new NatsRefusedError(
+        'writing to the index of sessions',
+        error ?? { code: 500, err_code: 0, description: 'empty' },
+      );
+    return seq;
+  };
+  return {
+    async mark(ref) {
+      return (await write(subjects.sessionEntry(ref), '')) as number;
+    },
+    async put(ref, entry, revision) {
+      const head = headers();
+      head.set('Nats-Expected-Last-Subject-Sequence', String(revision));
+      return (await write(subjects.sessionEntry(ref), JSON.stringify(entry), head)) !== null;
+    },
+    async prune(ref) {
+      const subject = subjects.sessionEntry(ref);
+      // The entry first: a session that starts meanwhile has another, and the fence refuses.
+      const entry = await entries.leaderLast(subject);
+      if (!entry || (await journalOf(ref).leaderLast(subjects.journal(ref)))) return;
+      const head = headers();
+      head.set('Nats-Expected-Last-Subject-Sequence', String(entry.seq));
+      head.set('Nats-TTL', PRUNED_TTL);
+      await write(subject, '', head);
+    },
+    async missing() {
+      // The journals first: a session that starts meanwhile has its entry before its first record.
+      const counts = await Promise.all(JOURNAL_STREAMS.map(subjectsOf));
+      if (counts.reduce((sum, count) => sum + count, 0) <= (await subjectsOf(STREAMS.sessions))) return [];
+      const found = new Map<string, SessionRef>();
+      for await (const subject of journalSubjects(nc, subjects.journals)) {
+        const ref = parseJournalSubject(subject);
+        if (ref) found.set(subjects.sessionEntry(ref), ref);
+      }
+      for await (const subject of entries.subjects(subjects.sessionEntries)) found.delete(subject);
+      return [...found.values()];
+    },
+  };
+
+  async function subjectsOf(stream: string): Promise<number> {
+    const answer = answerOf<{ readonly state?: { readonly num_subjects?: number } }>(
+      await wire.request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()),
+    );
+    if (answer.error) throw failureOf(`looking at ${stream}`, answer.error);
+    return answer.state?.num_subjects ?? 0;
+  }
+}

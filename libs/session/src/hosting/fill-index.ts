@@ -1,0 +1,117 @@
+/**
+ * Gives an entry to each session of this host that has a journal and no entry: after an upgrade, after a restore of journals alone,
+ * and if the index was lost. Until then lists show these sessions last (LIST-2).
+ *
+ * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2), whoever it is.
+ */
+import type { Clock, Log, SessionIndex } from '@coxswain/ports';
+import { deletedSessionOf, listedSessionOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
+import { statusOf } from '../runner/session-status.ts';
+
+/** Sessions that are read at a time: few, as commands come first. */
+const AT_ONCE = 4;
+/** Other hosts share the partitions first, milliseconds. */
+const FIRST_AFTER_MS = 5_000;
+/** Between two searches, milliseconds. */
+const APART_MS = 600_000;
+
+/** What it needs of its host. */
+export interface FillPorts extends LoadPorts {
+  readonly index?: SessionIndex | undefined;
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'sleep'>;
+}
+
+/** Which sessions are this host's, and which of them it has in memory: these are marked (INDEX-2). */
+export interface HostedSessions {
+  isOwn(ref: SessionRef): boolean;
+  isHere(ref: SessionRef): boolean;
+}
+
+/** Fills the index soon after the start of the host, and again from time to time, until the signal aborts. Contract: does not reject. */
+export async function keepIndexFilled(ports: FillPorts, sessions: HostedSessions, ended: AbortSignal): Promise<void> {
+  if (!ports.index) return;
+  for (let waitMs = FIRST_AFTER_MS; !ended.aborted; waitMs = APART_MS) {
+    await ports.clock.sleep(waitMs, ended);
+    if (!ended.aborted) await fillIndex(ports, ports.index, sessions, ended);
+  }
+}
+
+async function fillIndex(
+  ports: FillPorts,
+  index: SessionIndex,
+  sessions: HostedSessions,
+  ended: AbortSignal,
+): Promise<void> {
+  const { log } = ports;
+  try {
+    const missing: { readonly ref: SessionRef; at: string }[] = (await index.missing())
+      .filter((ref) => sessions.isOwn(ref))
+      .map((ref) => ({ ref, at: '' }));
+    if (missing.length > 0)
+      log.info({ sessions: missing.length }, 'sessions without an entry in the index of sessions get one');
+    await each(missing, ended, async (one) => {
+      one.at = await newestAt(ports, one.ref);
+    });
+    missing.sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
+    await each(missing, ended, async ({ ref }) => {
+      if (sessions.isHere(ref)) await index.mark(ref);
+      else await fill(ports, index, ref);
+    });
+  } catch (error) {
+    log.warn(
+      { error: (error as Error).message },
+      'the index of sessions cannot be filled now; the host tries again later',
+    );
+  }
+}
+
+/** When the newest record was written; empty if it cannot be read. */
+async function newestAt({ journal, blobs }: FillPorts, ref: SessionRef): Promise<string> {
+  try {
+    const newest = await journal.last(ref);
+    if (!newest) return '';
+    return tombstoneIn(newest.bytes)?.deleted_at ?? (await readRecord(newest.bytes, blobs)).at;
+  } catch (error) {
+    if (hasCode(error)) return '';
+    throw error;
+  }
+}
+
+async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Promise<void> {
+  const newest = await ports.journal.last(ref);
+  const tombstone = newest && tombstoneIn(newest.bytes);
+  if (tombstone) return void (await index.put(ref, deletedSessionOf(ref.sessionId, tombstone), 0));
+  try {
+    const { actor, n, at } = await loadSession(ports, ref, false);
+    if (n > 0) await index.put(ref, listedSessionOf(statusOf(actor.state, n, at)), 0);
+  } catch (error) {
+    if (!hasCode(error)) throw error;
+    // Lists read the record of a marked session, and say why they cannot.
+    await index.mark(ref);
+  }
+}
+
+function hasCode(error: unknown): boolean {
+  return UNREADABLE.has((error as { readonly code?: unknown }).code as string);
+}
+
+const UNREADABLE: ReadonlySet<string> = new Set([
+  'record_unreadable',
+  'session_deleted',
+  'blob_missing',
+  'chain_broken',
+  'replay_diverged',
+]);
+
+async function each<T>(all: readonly T[], ended: AbortSignal, one: (item: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  const worker = async () => {
+    for (const item of left) {
+      if (ended.aborted) return;
+      await one(item);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, all.length) }, worker));
+}

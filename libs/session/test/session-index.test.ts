@@ -1,0 +1,136 @@
+/** What a host writes to the index of sessions, and when. */
+import type { SessionIndex } from '@coxswain/ports';
+import { type ListedSessionDocument, type SessionRef, subjects } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { deleteSession } from '../src/mod.ts';
+import { say } from './fake-model.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+/** An index in memory. Null is a mark. */
+class RecordedIndex implements SessionIndex {
+  readonly entries = new Map<string, { entry: ListedSessionDocument | null; revision: number }>();
+  readonly #bed: TestBed;
+  #revision = 0;
+
+  constructor(bed: TestBed) {
+    this.#bed = bed;
+  }
+
+  of(session = 's1'): ListedSessionDocument | null | undefined {
+    return this.entries.get(subjects.sessionEntry(refOf(session)))?.entry;
+  }
+
+  async mark(ref: SessionRef) {
+    this.entries.set(subjects.sessionEntry(ref), { entry: null, revision: ++this.#revision });
+    return this.#revision;
+  }
+
+  async put(ref: SessionRef, entry: ListedSessionDocument, revision: number) {
+    if ((this.entries.get(subjects.sessionEntry(ref))?.revision ?? 0) !== revision) return false;
+    this.entries.set(subjects.sessionEntry(ref), { entry, revision: ++this.#revision });
+    return true;
+  }
+
+  async prune(ref: SessionRef) {
+    if (!(await this.#bed.bus.journal.last(ref))) this.entries.delete(subjects.sessionEntry(ref));
+  }
+
+  async missing() {
+    const missing: SessionRef[] = [];
+    for await (const ref of this.#bed.bus.journal.sessions('default'))
+      if (!this.entries.has(subjects.sessionEntry(ref))) missing.push(ref);
+    return missing;
+  }
+}
+
+const SOON_AWAY = { passivateAfterMs: 1_000, sweepEveryMs: 500 };
+
+async function indexed(options = SOON_AWAY) {
+  const bed = testBed();
+  const index = new RecordedIndex(bed);
+  const host = await bed.host(options, { index });
+  return { bed, index, host };
+}
+
+test('a session has a mark before its first record, and its entry when it has left memory (INDEX-1)', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done')];
+  let markedFirst: unknown;
+  const ends = bed.bus.subscribeEvents(refOf(), () => {
+    markedFirst ??= index.of();
+  });
+  await bed.start();
+  ends();
+  expect([markedFirst, index.of()]).toEqual([null, null]);
+  await bed.time.advance(3_000);
+  const [newest] = (await bed.records()).slice(-1);
+  expect(index.of()).toMatchObject({ session_id: 's1', n: newest?.n, at: newest?.at, state: 'stopped' });
+  expect(index.of()?.details).toMatchObject({ turn: 1, approvals: 0 });
+});
+
+test('a session that wakes is marked before its next record (INDEX-2)', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done'), say('again')];
+  await bed.start();
+  await bed.time.advance(3_000);
+  const marks: unknown[] = [];
+  bed.bus.subscribeEvents(refOf(), () => void marks.push(index.of()));
+  await bed.send('prompt', { text: 'go on' });
+  expect(marks.length).toBeGreaterThan(0);
+  expect(new Set(marks)).toEqual(new Set([null]));
+});
+
+test('a command for an unknown session leaves no entry', async () => {
+  const { bed, index, host } = await indexed();
+  await bed.send('steer', { text: 'hello?' });
+  await bed.time.advance(3_000);
+  expect(host.live).toBe(0);
+  expect(index.of()).toBeUndefined();
+});
+
+test('an entry of another host is not replaced: the session is marked again', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await index.mark(refOf());
+  await bed.time.advance(3_000);
+  expect(index.of()).toBeNull();
+});
+
+test('a host gives entries to sessions that have none, the longest unchanged first', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done'), say('done')];
+  const before = await bed.host(SOON_AWAY);
+  await bed.start({}, { session: 'old' });
+  await bed.time.advance(1_000);
+  await bed.start({}, { session: 'new' });
+  await bed.time.advance(3_000);
+  await before.stop();
+  const index = new RecordedIndex(bed);
+  await bed.host(SOON_AWAY, { index });
+  await bed.time.advance(6_000);
+  expect([...index.entries.values()].map(({ entry }) => entry?.session_id)).toEqual(['old', 'new']);
+  expect(index.of('new')).toMatchObject({ state: 'stopped' });
+});
+
+test('a session in memory that has lost its mark gets a mark, and no entry', async () => {
+  const { bed, index } = await indexed({ passivateAfterMs: 60_000, sweepEveryMs: 500 });
+  bed.models.answers = [say('done')];
+  await bed.start();
+  index.entries.clear();
+  await bed.time.advance(6_000);
+  expect(index.of()).toBeNull();
+});
+
+test('a deleted session has an entry that says so', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await bed.time.advance(3_000);
+  const { journal, blobs, active, purge } = bed.bus;
+  const ports = { journal, blobs, active, purge, index, clock: bed.time.clock(), tellHost: async () => undefined };
+  const deleting = deleteSession(ports, refOf(), { reason: 'done with' });
+  await bed.time.settle();
+  expect((await deleting).status).toBe('deleted');
+  expect(index.of()).toMatchObject({ state: 'deleted', deleted: { reason: 'done with' } });
+});
