@@ -3,7 +3,7 @@
 import { runHookHandler } from '@coxswain/handlers';
 import {
   type ConsultOutcome,
-  inAskingOrder,
+  inCallOrder,
   isHookFailure,
   isOpenJob,
   isWrongAnswer,
@@ -255,7 +255,7 @@ export const FAULTS_OF_HOOKS = {
   // ---- registrations and returns ----
   'libs/protocol/test/hook-registrations.test.ts': {
     'hooks are asked in the order of their registration, whatever their priority': fault(
-      inAskingOrder,
+      inCallOrder,
       () => (registrations) => [...registrations],
     ),
     'hooks of another agent are asked': fault(
@@ -296,7 +296,7 @@ export const FAULTS_OF_HOOKS = {
   },
   'libs/adapters/hooks/test/combine-hooks.test.ts': {
     'sources of hooks are asked one after another, whatever the priorities': fault(
-      inAskingOrder,
+      inCallOrder,
       () => (registrations) => [...registrations],
     ),
   },

@@ -140,7 +140,7 @@ export type { HookQuestion, HookReply } from './hooks/hook-questions.ts';
 export {
   HookRegistration,
   HookTable,
-  inAskingOrder,
+  inCallOrder,
   isOfPersona,
   registeredTwice,
   registrationMatches,

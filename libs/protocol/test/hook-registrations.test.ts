@@ -11,7 +11,7 @@ import {
   HookRegistration,
   HookTable,
   hookPointName,
-  inAskingOrder,
+  inCallOrder,
   readRegistration,
   registrationMatches,
   SEAM_KINDS,
@@ -258,7 +258,7 @@ describe('a table', () => {
       entry('manifest-2', { source: 'manifest' }),
     ];
     const asked = ['early', 'manifest-1', 'manifest-2', 'code-1', 'code-2', 'late'];
-    expect(inAskingOrder(table).map(({ id }) => id)).toEqual(asked);
+    expect(inCallOrder(table).map(({ id }) => id)).toEqual(asked);
   });
 
   test('has an id at most once per point, and may have it at several points', () => {

@@ -6,7 +6,7 @@ import {
   HookAnnouncement,
   HookRegistration,
   HookTable,
-  inAskingOrder,
+  inCallOrder,
   Persona,
   pathText,
   readPersona,
@@ -106,7 +106,7 @@ describe('the registrations of sessions', () => {
   test('on_finish is the first hook of post_finish, whatever the priority of others', () => {
     const more = { hooks: [{ event: 'post_finish', handler: './a.ts#b', priority: -1_000 }] };
     const table = (on_finish: unknown) =>
-      inAskingOrder(hooksOf({ ...more, on_finish }).map(({ registration }) => registration)).map(({ id }) => id);
+      inCallOrder(hooksOf({ ...more, on_finish }).map(({ registration }) => registration)).map(({ id }) => id);
     const order = ['reviewer:on_finish', 'reviewer:post_finish-1'];
     expect(table('./a.ts#done')).toEqual(order);
     expect(hooksOf({ on_finish: './a.ts#done' })[0]?.handlerPath).toEqual(['on_finish']);
@@ -120,7 +120,7 @@ describe('the registrations of sessions', () => {
       HookRegistration.parse({ id: 'late', point: 'PreToolUse' }),
     ];
     const own = hooksOf(hook({ event: 'PreToolUse', handler: './a.ts', priority: 1_000 }));
-    const table = inAskingOrder([...others, ...own.map(({ registration }) => registration)]);
+    const table = inCallOrder([...others, ...own.map(({ registration }) => registration)]);
     expect(table.map(({ id }) => id)).toEqual(['reviewer:PreToolUse-1', 'early', 'late']);
     expect(HookTable.parse(table)).toEqual(table);
   });

@@ -158,7 +158,7 @@ test('a cancelled run keeps the text so far; a model that does not stop is aband
   expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
 });
 
-test('RUNNER-8: a model call that crashes begin again too often ends the run', async () => {
+test('RUNNER-8: a model call that crashes restart too often ends the run', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000 })];
   let host = await bed.host();
@@ -172,7 +172,7 @@ test('RUNNER-8: a model call that crashes begin again too often ends the run', a
   expect((await bed.lines()).at(-1)).toBe('agent_end error');
 });
 
-test('RUNNER-8: a model call that is begun again for the third time waits first', async () => {
+test('RUNNER-8: the third restart of a model call is delayed', async () => {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 600_000 })];
   let host = await bed.host();

@@ -165,7 +165,7 @@ test('a rejected command has its id from the body or from the header', async () 
 });
 
 test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ünïcode', '../x'])(
-  'a hostile command id is refused, and what it was sent with is known by its position: %j',
+  'an invalid command id is rejected, and its command is identified by its position: %j',
   async (id) => {
     const bed = testBed();
     await bed.host();
@@ -225,7 +225,7 @@ test('an actor in the header has the bounds of one in the body, and is ignored i
 });
 
 test.each(['*', '>', 'a b', '', 'x'.repeat(10_000), 'ü'])(
-  'a hostile session id reaches no session: it is answered and let go: %j',
+  'an invalid session id reaches no session: it is answered and acknowledged: %j',
   async (sessionId) => {
     const bed = testBed();
     await bed.host();

@@ -72,7 +72,7 @@ describe('one append', () => {
     expect(stored).toEqual(['{"attempt":"other"}']);
   });
 
-  test('RUNNER-8: an append that nobody answers ends as unavailable, after a stated number of tries', async () => {
+  test('RUNNER-8: an append without an answer ends as unavailable, after a bounded number of attempts', async () => {
     const { result, tried } = await settle(Array(9).fill('lost'));
     expect(result).toEqual({ status: 'unavailable', cause: 'no answer' });
     expect(tried).toHaveLength(BOUNDS.attemptsMax);
@@ -116,7 +116,7 @@ describe('a running session', () => {
     expect(log).toMatchObject([{ fields: { reason: 'foreign_writer' } }]);
   });
 
-  test('RUNNER-9, RUNNER-10: an append that cannot be settled drops the session; taken up again, it has a new epoch and runs no settled call again', async () => {
+  test('RUNNER-9, RUNNER-10: an append that cannot be settled drops the session; after another claim it has a new epoch and runs no settled call again', async () => {
     const bed = testBed();
     bed.tools = { count: { run: taking(100, 'counted') } };
     bed.models.answers = [ask(call('c1', 'count')), say('done')];
@@ -139,7 +139,7 @@ describe('a running session', () => {
     expect(outcome?.epoch).toBe(2);
   });
 
-  test('RUNNER-10: its own append that lands after it was given up is not another host: the session goes on', async () => {
+  test('RUNNER-10: its own append that arrives late is not another host: the session continues', async () => {
     const bed = testBed();
     bed.tools = { count: { run: taking(100, 'counted') } };
     bed.models.answers = [ask(call('c1', 'count')), say('done')];

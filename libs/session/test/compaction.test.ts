@@ -72,7 +72,7 @@ describe('a summary', () => {
     ]);
   });
 
-  test('is asked for with the messages as JSON, without tools, and under a key of its own', async () => {
+  test('is requested with the messages as JSON, without tools, and with its own key', async () => {
     const bed = await played([reads('c1', 900, { path: 'a.txt' }), done], persona({ keep_turns: 0 }));
     const [asked] = summariesAsked(bed);
     expect(asked?.tools).toEqual([]);
@@ -225,7 +225,7 @@ describe('a prompt that the provider refuses as too long', () => {
     );
   });
 
-  test('is summarised from the amount that the provider has accepted before, whatever the declared window', async () => {
+  test('is summarized from the amount that the provider has accepted before, for any declared window', async () => {
     const settings = persona({ keep_turns: 0 }, { model: { name: 'fake/model', context_window: 1_000_000 } });
     const long = (id: string) => reads(id, 0, { id });
     const bed = await played([long('c1'), long('c2'), done], settings, (its) => {

@@ -200,7 +200,7 @@ describe('a handler that', () => {
     expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'denied', denial: { by: 'hook', hook: 'bad' } }]);
   });
 
-  test.each(wrongAnswers)('%s refuses the call also where it fails open', async (_what, handler, code) => {
+  test.each(wrongAnswers)('%s refuses the call even if it fails open', async (_what, handler, code) => {
     const bed = await run([pre('bad', { on_error: 'fail_open' }), pre('next')], { bad: handler });
     expect(await answers(bed)).toMatchObject([{ failure: { code } }, { hook: 'next', not_run: true }]);
     expect(bed.toolSource.runs).toEqual([]);
@@ -290,7 +290,7 @@ describe('a run that is cancelled while a hook is asked', () => {
 });
 
 describe('after a crash', () => {
-  test('an open consult is asked again, and the batch goes on', async () => {
+  test('an open consult is repeated, and the batch continues', async () => {
     const bed = testBed();
     bed.hooks.registrations = [pre('slow', { timeout_ms: 600_000 })];
     bed.hooks.handlers = { slow: silent };

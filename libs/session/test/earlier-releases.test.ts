@@ -181,7 +181,7 @@ describe('a journal of another machine version', () => {
     ['lead elsewhere', () => ({ state: 'failed' })],
     // A second end of the run: this machine has no transition for it.
     ['cannot be applied', ({ events }) => ({ events: [...events, ...events.slice(-1)] })],
-  ])('is rejected by its version where its events %s', async (_what, change) => {
+  ])('is rejected by its version if its events %s', async (_what, change) => {
     const from = await ended();
     const records = await from.bytes();
     const astray = (raw: Raw) => madeByOther(raw.n === records.length ? { ...raw, ...change(raw) } : raw);

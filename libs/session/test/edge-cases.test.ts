@@ -39,7 +39,7 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
     expect(bed.models.requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
   });
 
-  test('at the moment of approval, where it is first', async () => {
+  test('at the moment of approval, if it is first', async () => {
     const bed = await parked();
     await atOnce(bed, ['steer', INTERRUPT], ['approve', { call_id: 'a', decision: 'allow' }]);
     expect(bed.toolSource.runs).toEqual([]);

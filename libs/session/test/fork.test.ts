@@ -265,7 +265,7 @@ describe('with changes', () => {
     expect((await bed.eventsOf('steering_received', 'f1'))[0]?.body).toBe('do not think');
   });
 
-  test('a next prompt, where the session has ended: in the record of its takeover', async () => {
+  test('a next prompt, if the session has ended: in the record of its claim', async () => {
     const bed = testBed();
     await ended(bed);
     const n = (await bed.records()).length;
@@ -526,7 +526,7 @@ describe('is refused', () => {
 });
 
 describe('a crash', () => {
-  test.each([0, 1, 3, 6, 7])('after %i records of the copy: the next host goes on with it', async (after) => {
+  test.each([0, 1, 3, 6, 7])('after %i records of the copy: the next host continues it', async (after) => {
     const bed = testBed();
     const { origin, id } = await DIES(bed, after);
     await bed.host();

@@ -41,7 +41,7 @@ test('a steer that hooks allow is accepted, then delivered, and the model sees i
 });
 
 test.each(['steer', 'followup'])(
-  'a %s that is blocked is told so with the reason, and no model sees it',
+  'a %s that is blocked is reported with the reason, and no model sees it',
   async (verb) => {
     const bed = await guarded();
     const id = await bed.send(verb, { body: 'the secret is 1234' });

@@ -29,7 +29,7 @@ function pair(more: Readonly<Record<'desk' | 'clerk', Partial<Persona>>> = { des
   return bed;
 }
 
-describe('the persona that has taken over', () => {
+describe('the new persona', () => {
   test('answers with its own prompt, model and tools, and sees the whole conversation', async () => {
     const bed = pair({
       desk: { tools: { allow: ['read'], deny: [] } },

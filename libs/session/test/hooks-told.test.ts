@@ -173,7 +173,7 @@ describe('a job of a hook', () => {
   });
 });
 
-describe('what is announced', () => {
+describe('an announcement', () => {
   test('delays no call and no answer; the next turn waits for it', async () => {
     const bed = await bedWith([hook('loop_checkpoint', 'h', { timeout_ms: 600_000 })]);
     bed.tools = { read: { run: taking(10) } };
@@ -297,7 +297,7 @@ describe('a registration', () => {
   test.each([
     ['fail_closed', []],
     ['fail_open', ['c1']],
-  ] as const)('that is not heard of is not asked; its on_error %s decides', async (on_error, ran) => {
+  ] as const)('without heartbeats is not called; its on_error %s decides', async (on_error, ran) => {
     const bed = await bedWith([hook('PreToolUse', 'h', { unavailable: true, on_error })]);
     await bed.start();
     expect(asked(bed)).toEqual([]);
@@ -333,7 +333,7 @@ describe('a registration', () => {
     expect(cut?.result.content).toEqual([{ type: 'text', text: 'x'.repeat(10) }]);
   });
 
-  test('sees calls that threw, and the flag follows what stands after the last rewrite', async () => {
+  test('sees calls that threw, and the flag follows the last rewrite', async () => {
     const bed = await bedWith([hook('PostToolUse', 'one'), hook('PostToolUse', 'two')]);
     bed.tools = { read: { run: async () => answer('broken', 'error') } };
     bed.hooks.handlers = { one: returns({ is_error: false }), two: returns('mended') };

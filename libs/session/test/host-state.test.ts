@@ -52,7 +52,7 @@ describe('a host', () => {
     expect(hostAfter('lease_expired', 'heard', 'retired', 'renamed').isLeaving).toBe(true);
   });
 
-  test('that is told twice to stop retires once', () => {
+  test('with two stop requests retires once', () => {
     const host = new HostState();
     expect([host.apply('retired'), host.apply('retired')]).toEqual([true, false]);
     expect(host.ended.aborted).toBe(false);
@@ -73,7 +73,7 @@ describe('a lease', () => {
     expect([...reachable(LEASE_TRANSITIONS, 'held')].sort()).toEqual(names.sort());
   });
 
-  test('expires at once if the host is declared dead, and after a doubt if no heartbeat comes back', () => {
+  test('expires immediately if the host is declared dead, and after a doubt if no heartbeat returns', () => {
     const dead = new Lease();
     expect(dead.apply('unanswered')).toBe(false);
     dead.apply('declared_dead');

@@ -207,7 +207,7 @@ test('a stop waits for a call in its own process, and for a remote call that was
   expect(await bed.lines()).toEqual(expect.arrayContaining(['call_ended c1 cancelled timed_out', 'call_ended c2 ok']));
 });
 
-test('RUNNER-10: a host that has left everything appends nothing more, whatever comes back', async () => {
+test('RUNNER-10: a host that has left everything appends nothing more, whatever outcomes arrive', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: deaf(1_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -220,7 +220,7 @@ test('RUNNER-10: a host that has left everything appends nothing more, whatever 
   expect(bed.log.map(({ message }) => message)).toContain('late outcome dropped');
 });
 
-test('RUNNER-3: a host that has left everything tells nobody of what was on its way', async () => {
+test('RUNNER-3: a host that has left everything publishes nothing of its appends in flight', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 600_000 })];
   const host = await bed.host();
@@ -343,7 +343,7 @@ test('a session never continues from a record whose events lead to another state
   await expect(second.status(refOf())).rejects.toMatchObject({ code: 'replay_diverged' });
 });
 
-test('RUNNER-9: a host that lost a session keeps what its calls had answered, and does not keep the session in memory for it', async () => {
+test('RUNNER-9: a host that lost a session keeps the outcomes of its calls, without the session in memory', async () => {
   const bed = testBed();
   bed.tools = { count: { run: taking(1_000, 'counted') }, slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'count'), call('c2', 'slow')), say('done')];
@@ -397,7 +397,7 @@ test('a host reports another host’s session as the journal says, and unloads i
   expect(first.live).toBe(0);
 });
 
-test('RUNNER-8: trouble that comes back waits longer each time, and is forgotten once the journal is there', async () => {
+test('RUNNER-8: repeated failures increase the delay, which is reset once the journal is readable', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(1_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];

@@ -86,7 +86,7 @@ test('under another id it is another session: its first owner takes it like a fo
   expect(events.at(-1)).toBe('agent_end end_turn');
 });
 
-test('one of an open run rests, also where its host compares journals with notes', async () => {
+test('a session with an open run rests, also when its host compares journals with notes', async () => {
   const { lines, bed } = await exported();
   const open = lines.findIndex((line) => (JSON.parse(line) as { effects_open: unknown[] }).effects_open.length > 0);
   await importing(bed, lines.slice(0, open + 1));
@@ -166,7 +166,7 @@ describe('is refused, naming the line, and nothing is written', () => {
   });
 });
 
-test('an id whose session is deleted is refused as deleted, also while records stand before the tombstone', async () => {
+test('an id of a deleted session is rejected as deleted, also while records precede the tombstone', async () => {
   const { lines, bed } = await exported();
   await importing(bed, lines);
   const end = { n: lines.length, hash: sha256Hex((await bed.bytes()).at(-1) as Uint8Array) };
@@ -200,7 +200,7 @@ describe('one that is broken off', () => {
     expect(await bed.bytes()).toHaveLength(2);
   });
 
-  test('goes on where it stands when it is imported again', async () => {
+  test('continues where it stopped when it is imported again', async () => {
     const { bed, lines } = await brokenOff();
     await importing(bed, lines);
     await bed.host();
@@ -222,7 +222,7 @@ test('an import while a host looks on disturbs neither', async () => {
   expect((await bed.records()).map(({ n }) => n)).toEqual(lines.map((_, index) => index + 1));
 });
 
-test('under an id that a host has just said is nobody’s, it is taken over before the next command all the same', async () => {
+test('under an id that a host has just reported as unknown, it is claimed before the next command', async () => {
   const { lines, bed } = await exported();
   const host = await bed.host({ passivateAfterMs: 60_000 });
   const early = await bed.send('prompt', 'too early', { session: 'mine' });

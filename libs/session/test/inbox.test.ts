@@ -26,7 +26,7 @@ function watched(bed: TestBed): { inbox: CommandInbox; acks: { seq: number; reco
   return { acks, inbox: { ...inner, open: (handlers, partitions) => inner.open(watch(handlers), partitions) } };
 }
 
-test('RUNNER-7: the position of a command stands in its record, and its delivery is acknowledged after that', async () => {
+test('RUNNER-7: the record of a command contains its position, and its delivery is acknowledged after it', async () => {
   const bed = testBed();
   const { inbox, acks } = watched(bed);
   await bed.host({}, { inbox });
@@ -70,7 +70,7 @@ test('RUNNER-7: what was not acknowledged before a crash is acknowledged by the 
   expect(lines.filter((line) => line.startsWith('prompt_received'))).toHaveLength(1);
 });
 
-test('RUNNER-7: what was delivered to a host that stands still is read by the next host, which is not rung for it', async () => {
+test('RUNNER-7: deliveries to a frozen host are read by the next host without a notification', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let standsStill = false;
@@ -123,7 +123,7 @@ test('RUNNER-7: commands are handled in stream order, however their deliveries c
   expect(received).toEqual(['a', 'b', 'c'].map((id) => `steering_received ${id} finish_step`));
 });
 
-test('RUNNER-7: a delivery of a command that stands in the journal is acknowledged without reading the inbox again', async () => {
+test('RUNNER-7: a delivery of a recorded command is acknowledged without reading the inbox again', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   let reads = 0;
@@ -155,7 +155,7 @@ test('RUNNER-7: a delivery of a command that stands in the journal is acknowledg
   expect(before[0]).toBe(1);
 });
 
-test('RUNNER-7: a repeated command changes nothing the second time, and its sender hears what the first was told', async () => {
+test('RUNNER-7: a repeated command changes nothing, and its sender gets the first answer', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
@@ -169,7 +169,7 @@ test('RUNNER-7: a repeated command changes nothing the second time, and its send
   expect((await bed.bytes()).length).toBe(before.length + 1);
 });
 
-test('RUNNER-7: repetitions that arrive at once are answered once each, also where reading one finds those behind it', async () => {
+test('RUNNER-7: simultaneous repetitions are answered once each, even if reading one finds the next ones', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
   await bed.host({}, { inbox: { ...inner, read: (ref, after) => inner.read(ref, after, Number.MAX_SAFE_INTEGER) } });
@@ -189,7 +189,7 @@ test('RUNNER-7: a repetition is known also after a restart', async () => {
   expect(bed.told('start-1').at(-1)).toBe('accepted');
 });
 
-test('RUNNER-7: a command stream of another incarnation begins at its own beginning; ids prevent doubles', async () => {
+test('RUNNER-7: another incarnation of a command stream starts at its own first position; ids prevent duplicates', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({}, { id: 'start-1' });
@@ -216,7 +216,7 @@ test('RUNNER-7: a command stream of another incarnation begins at its own beginn
   expect(prompts.map((record) => record.cursor)).toMatchObject([{ seq: 1 }, { seq: 2 }, { created: '1', seq: 2 }]);
 });
 
-test('a command without an id is identified by its position in the stream, as its sender was told', async () => {
+test('a command without an id is identified by its position in the stream, as in its receipt', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start({}, { id: '' });
@@ -242,7 +242,7 @@ test('a command for an unknown session gets its receipt and its ack, and leaves 
   expect((await bed.lines('nobody'))[0]).toBe('prompt_received run 1');
 });
 
-test('RUNNER-7: a host that once found a session unknown looks again before it says so: another may have begun it since', async () => {
+test('RUNNER-7: a host that once found a session unknown reads again before it says so: another host may have started it since', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 1_000 })];
   const inbox = bed.bus.createInbox();
@@ -317,7 +317,7 @@ test('an unavailable inbox is read at the next delivery', async () => {
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
-test('RUNNER-8: the deliveries that the inbox lets be under way are all that a runner holds: 1,000 commands at once', async () => {
+test('RUNNER-8: a runner holds only the deliveries that the inbox allows in flight: 1,000 commands at once', async () => {
   const bed = testBed();
   bed.models.answers = [say('done', { delayMs: 600_000 })];
   await bed.host();

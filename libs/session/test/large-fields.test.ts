@@ -51,7 +51,7 @@ test('restored fields equal the original bytes, at every position', async () => 
   for (const { sha256, bytes } of sealed.blobs) expect(sha256Hex(bytes)).toBe(sha256);
 });
 
-test('half a surrogate pair stays inline, where JSON can escape it', async () => {
+test('half a surrogate pair stays inline, because JSON can escape it', async () => {
   const body = { body: `${'x'.repeat(BOUNDS.fieldInlineMaxBytes)}\ud83d` };
   const sealed = seal(body);
   expect(sealed.blobs).toEqual([]);

@@ -298,7 +298,7 @@ test('a host that was frozen past its lease aborts its effects, starts nothing, 
   expect(now).not.toBe(before);
 });
 
-test('a host that comes back takes no session from the host that continued it', async () => {
+test('a host that returns takes no session from the host that continued it', async () => {
   const { bed, first, join } = await crew();
   const second = await join();
   await bed.time.advance(1_000);
@@ -381,7 +381,7 @@ test('a host without contact that cannot check its lease leaves all sessions', a
   expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
 });
 
-test('a host that missed its own expiry learns of it later, and comes back under another name', async () => {
+test('a host that missed its own expiry learns of it later, and returns under another name', async () => {
   let isDeaf = true;
   const { bed, first, join, staying } = await crew((line) => ({
     ...line,

@@ -162,7 +162,7 @@ test('RUNNER-4: a tool does not run for a record that was refused', async () => 
   expect(bed.toolSource.runs).toEqual([]);
 });
 
-test('RUNNER-5: outcomes of calls that run at once come back one after another, each in its own record', async () => {
+test('RUNNER-5: outcomes of concurrent calls are recorded one after another, each in its own record', async () => {
   const bed = testBed();
   bed.tools = { a: { run: taking(10) }, b: { run: taking(10) } };
   bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b')), say('done')];

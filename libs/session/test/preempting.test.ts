@@ -10,7 +10,7 @@ import { ASKING, testBed } from './test-bed.ts';
 const CUT_OFF = '\n[This response was cut off here. It is incomplete.]';
 const now = { body: 'the other file', mode: 'interrupt_immediate', preempt: true };
 
-test('a model that streams is stopped at once; what it had said stands in the journal and in the next prompt', async () => {
+test('a streaming model is stopped immediately; its partial text is in the journal and in the next prompt', async () => {
   const bed = testBed();
   bed.models.answers = [say('As I was saying', { delayMs: 60_000 }), say('Turning.')];
   await bed.host();
@@ -35,7 +35,7 @@ test('a model that streams is stopped at once; what it had said stands in the jo
   ]);
 });
 
-test('a model that does not stop is given up after its grace, and what it says later changes nothing', async () => {
+test('a model that does not stop is abandoned after its grace period, and its later text changes nothing', async () => {
   const bed = testBed();
   bed.models.answers = [say('I will not', { delayMs: 20_000, deaf: true })];
   await bed.host();
@@ -53,7 +53,7 @@ test('a model that does not stop is given up after its grace, and what it says l
   expect(await bed.records()).toHaveLength(records);
 });
 
-test('tools that run are told to stop, and the message is delivered when they have', async () => {
+test('running tools are asked to stop, and the message is delivered after they have', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(60_000) }, slower: { run: taking(90_000) } };
   bed.models.answers = [ask(call('a', 'slow'), call('b', 'slower')), say('Turning.')];

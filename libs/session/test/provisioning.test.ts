@@ -140,7 +140,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     expect(bed.toolSource.openNow).toBe(0);
   });
 
-  describe('but not because the bus is away: it waits, and goes on when the bus is back', () => {
+  describe('but not because the bus is away: it waits, and continues when the bus is back', () => {
     const away = () =>
       Promise.reject(Object.assign(new Error('the connection was lost'), { code: 'nats_unreachable' }));
     /** Each call of these ports fails until the bus is back. */
@@ -183,7 +183,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     );
   });
 
-  test('and the session goes on with the next prompt, once the world is mended', async () => {
+  test('and the session continues with the next prompt, once the cause is fixed', async () => {
     const bed = testBed();
     bed.toolSource.failure = { code: 'mcp_server_failed', message: 'exit 1' };
     await started(bed, model);
@@ -245,7 +245,7 @@ describe('a prompt may say of its run, and of those after it', () => {
     expect((await bed.eventsOf('prompt_received')).length).toBe(5);
   });
 
-  test('no mode that its persona does not have: nothing is begun', async () => {
+  test('a mode that its persona does not have is rejected: nothing starts', async () => {
     const bed = testBed();
     await started(bed, { persona: 'coder' });
     const id = await bed.send('prompt', { body: 'go on', mode: 'careless' });
@@ -270,7 +270,7 @@ describe('a prompt may say of its run, and of those after it', () => {
     expect((await models(bed)).at(-1)).toEqual({ model: 'fake/other', mode: null });
   });
 
-  test('messages with files, in the place of a text', async () => {
+  test('messages with files, instead of a text', async () => {
     const bed = testBed();
     await started(bed, { persona: 'coder' });
     const message = {
@@ -309,7 +309,7 @@ describe('a persona with skills', () => {
     expect((await bed.eventsOf('persona_changed'))[0]?.provision.mode).toBe('strict');
   });
 
-  test('may load them whatever tools it allows, but for a word against it', async () => {
+  test('may load them with any allowed tools, unless they are denied', async () => {
     expect((await prompts({ tools: ['read'] })).tools).toEqual(['read', 'load_skill']);
     const denied = await prompts({ tools: { allow: ['*'], deny: ['load_*'] } });
     expect(denied).toMatchObject({ tools: ['read', 'write'], system: 'You review.' });

@@ -78,7 +78,7 @@ test('siblings of a call whose worker throws are stopped, with one result each',
   expect(bed.toolSource.runs[0]).toMatchObject({ callId: 'c1', aborted: true });
 });
 
-test('RUNNER-9: an outcome that breaks the machine once is not run again: a plain stop stands for it', async () => {
+test('RUNNER-9: an outcome that breaks the machine once is not used again: a plain stop replaces it', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read')), say('done')];
   await bed.host();

@@ -87,7 +87,7 @@ describe('the replay stops with replay_diverged', () => {
     expect((await stops(changed(records, 3, (raw) => ({ ...raw, epoch: 7 })))).n).toBe(3);
   });
 
-  test('at a record whose input was changed, where the events follow from it', async () => {
+  test('at a record with a changed input, if its events follow from it', async () => {
     const { records } = await journal();
     const n = records.findIndex((bytes) => parse(bytes).input.verb === 'steer') + 1;
     const body = { body: 'something else', mode: 'finish_step' };
@@ -109,7 +109,7 @@ describe('the replay stops with replay_diverged', () => {
     expect(await stops(attempt)).toMatchObject({ n: 4, path: '/prev_hash' });
   });
 
-  test('where a record was removed', async () => {
+  test('at a removed record', async () => {
     const { records } = await journal();
     for (let n = 1; n < records.length; n++) {
       const tampered = records.filter((_bytes, index) => index !== n - 1);
@@ -117,7 +117,7 @@ describe('the replay stops with replay_diverged', () => {
     }
   });
 
-  test('where a record was repeated, and where two were swapped', async () => {
+  test('at a repeated record, and at two swapped records', async () => {
     const { records } = await journal();
     const repeated = [...records.slice(0, 3), records[2] as Uint8Array, ...records.slice(3)];
     expect((await stops(repeated)).n).toBe(4);
@@ -126,7 +126,7 @@ describe('the replay stops with replay_diverged', () => {
     expect((await stops(swapped)).n).toBe(3);
   });
 
-  test('where the chain was broken, and where it was forged from then on', async () => {
+  test('at a broken chain, and at a chain forged from there on', async () => {
     const { records } = await journal();
     const broken = changed(records, 3, (raw) => ({ ...raw, prev_hash: 'f'.repeat(64) }));
     expect(await stops(broken)).toMatchObject({ n: 3, path: '/prev_hash' });
@@ -164,7 +164,7 @@ describe('the replay stops with replay_diverged', () => {
     for (const spell of spellings) expect((await stops(spelled(3, spell))).n, spell.toString()).toBe(3);
   });
 
-  test('at a record that cannot be read any more', async () => {
+  test('at an unreadable record', async () => {
     const { records } = await journal();
     const garbage = (bytes: Uint8Array) => [...records.slice(0, 2), bytes, ...records.slice(3)];
     expect((await stops(garbage(Buffer.from('')))).n).toBe(3);

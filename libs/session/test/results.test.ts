@@ -87,7 +87,7 @@ describe('a result over its bound', () => {
     }
   });
 
-  test('can be read on after another host has taken over', async () => {
+  test('can be read on after a claim by another host', async () => {
     const bed = testBed();
     bed.tools = { long: giving({ content: [text(long)] }), read_result: reading(bed) };
     const args = { ref: sha256Hex(long), offset: 0, limit: 8 };

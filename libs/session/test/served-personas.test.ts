@@ -34,7 +34,7 @@ const answersIn = async (bed: ReturnType<typeof testBed>) =>
     message.content.map((part) => 'text' in part && part.text),
   );
 
-test('a persona that is served is found by its name, pinned with its version, and answers where it is served', async () => {
+test('a served persona is found by its name, pinned with its version, and answers in its service', async () => {
   const { bed, there, host, serve } = served();
   serve();
   await host();
@@ -50,7 +50,7 @@ test('a persona that is served is found by its name, pinned with its version, an
   expect(bed.models.requests).toEqual([]);
 });
 
-test('a whole definition is served by the host itself, and by an instance of exactly its version where there is one', async () => {
+test('a whole definition is served by the host itself, or by an instance of exactly its version if there is one', async () => {
   const { bed, there, host, serve } = served();
   await host();
   await bed.start({ persona: WHOLE });
@@ -206,7 +206,7 @@ test('a session delegates to a served persona by name, also from a served person
   expect(tools?.tools.find(({ name }) => name === 'delegate')?.description).toContain('reviewer');
 });
 
-test('the host opens no MCP server that the announcement of a persona names: those run where it is served', async () => {
+test('the host opens no MCP server of an announced persona: those run in its service', async () => {
   const { bed, personas, there, host } = served();
   const announced = { ...REVIEWER, mcp_servers: { sh: { command: 'sh', args: [] } } };
   personas.serve(DEFAULT, announced, there);

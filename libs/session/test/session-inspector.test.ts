@@ -147,7 +147,7 @@ describe('the output', () => {
     ).toEqual(types);
   });
 
-  test('leaves out the ids of commands, and the context where it is not asked for', () => {
+  test('omits the ids of commands, and the context unless it is requested', () => {
     const records = journal('follow-up');
     const [last] = told(records).filter(isSnapshot).slice(-1);
     expect(last?.snapshot.context).toHaveProperty('turn');

@@ -48,7 +48,7 @@ function folded(records: readonly JournalRecord[], sink?: typeof WITH_CONTENT) {
 
 test('there are golden journals to fold', () => expect(GOLDEN.length).toBeGreaterThan(100));
 
-describe('the spans of a journal stand in order:', () => {
+describe('the spans of a journal are in order:', () => {
   test.each(GOLDEN)('$name', ({ records }) => {
     const { fold, spans } = folded(records);
     const all = [...spans, ...fold.open(Date.parse(records.at(-1)?.at ?? ''))];
@@ -161,7 +161,7 @@ describe('content, if requested:', () => {
   });
 });
 
-test.each(GOLDEN)('$name: whatever has failed says why', ({ records }) => {
+test.each(GOLDEN)('$name: each failure has a reason', ({ records }) => {
   for (const sink of [undefined, WITH_CONTENT])
     for (const { name, error } of folded(records, sink).spans)
       if (error) expect(error.message, `${name}: ${error.type}`).toMatch(/\S/);

@@ -50,7 +50,7 @@ test('a timer that fires before its host expects it is recorded at its own time'
   expect(resumed).toMatchObject({ cause: 'timeout', slept_ms: 1_000 });
 });
 
-test('parked for 30 days, its host restarted five times, a session goes on with nothing lost', async () => {
+test('suspended for 30 days, with five restarts of its host, a session continues without a loss', async () => {
   const bed = testBed();
   bed.models.answers = [PARK({ for_ms: 30 * DAY, reason: 'the tide' }), say('awake'), say('and that')];
   const options = { sweepEveryMs: HOUR };

@@ -328,7 +328,7 @@ test('a session that gets work while its snapshot is written stays', async () =>
   ]);
 });
 
-test('RUNNER-8: whoever has been told of a delivery is remembered no longer', async () => {
+test('RUNNER-8: a receipt subject is forgotten after the delivery was reported', async () => {
   const bed = testBed();
   bed.models.answers = [say('one', { delayMs: 100 }), say('two')];
   await bed.host();

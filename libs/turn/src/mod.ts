@@ -41,7 +41,7 @@ export { countDownAtCompaction, inheritedReminders } from './slices/reminders/re
 export type { LiveReminder } from './slices/reminders/state.ts';
 export { anythingInFlight } from './slices/runs/continuation.ts';
 export type { Repins } from './slices/runs/state.ts';
-export { lostTries, personaWait } from './slices/steps/persona-waits.ts';
+export { lostAttempts, personaWait } from './slices/steps/persona-waits.ts';
 export { openStep } from './slices/steps/progress.ts';
 export type { PersonaWait } from './slices/steps/state.ts';
 export { timerOf, timersOf } from './slices/suspension/timers.ts';

@@ -82,7 +82,7 @@ describe('a final answer with a schema', () => {
     expect(endOf(outcome)).not.toHaveProperty('output');
   });
 
-  test('fails the run at once where no repair is allowed', () => {
+  test('fails the run immediately if no repair is allowed', () => {
     given(running({ outputRepairs: 0 }))
       .when(misfit, toolsClosed)
       .thenIncludes('run_failed output output_invalid', 'agent_end error');

@@ -1,6 +1,6 @@
 /** Several sources of hooks as one. */
 import type { Hooks, Log } from '@coxswain/ports';
-import { BOUNDS, type HookRegistration, type HookTable, inAskingOrder, type TenantId } from '@coxswain/protocol';
+import { BOUNDS, type HookRegistration, type HookTable, inCallOrder, type TenantId } from '@coxswain/protocol';
 
 interface Combined {
   readonly table: HookTable;
@@ -61,7 +61,7 @@ function merge(sources: readonly Hooks[], tenant: TenantId, log: Log): Combined 
       all.push(registration);
     }
   }
-  const table = inAskingOrder(all);
+  const table = inCallOrder(all);
   for (const { id: hook, point } of table.splice(BOUNDS.hooksMax)) {
     log.error({ hook, point, tenant }, `more than ${BOUNDS.hooksMax} hooks are registered: this one is ignored`);
   }

@@ -123,7 +123,7 @@ export function registeredTwice(
  * Sorts registrations from the order of registration into the order of calls. A persona's own hooks are called first,
  * with any priority: hooks of the host's operator have the last word.
  */
-export function inAskingOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
+export function inCallOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
   const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);
   const rank = ({ source }: HookRegistration) => (source === 'manifest' ? 0 : 1);
   // Array.prototype.sort is stable: equal registrations keep their order.

@@ -319,7 +319,7 @@ function messageId({ sessionId }: SessionRef, effectId: string): string {
   return `msg-${sha256Hex(`${sessionId}/${effectId}`).slice(0, 32)}`;
 }
 
-/** What watchers of the parent's call are told of how far the child is: one small message for each step. */
+/** The progress of a child for watchers of the parent's call: one small message for each step. */
 export function tellParent(
   publisher: Publisher,
   ref: SessionRef,

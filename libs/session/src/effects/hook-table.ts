@@ -5,7 +5,7 @@ import {
   type Failure,
   type HookRegistration,
   HookTable,
-  inAskingOrder,
+  inCallOrder,
   isOfPersona,
   type Persona,
   problemSentences,
@@ -32,7 +32,7 @@ export function seenTable(
   ofPersonas: readonly HookRegistration[],
 ): SeenTable | Failure {
   const registered = [...ofPersonas, ...hooks.table(tenant).filter((registration) => !isOfPersona(registration))];
-  const parsed = readStrictly(HookTable, inAskingOrder(registered));
+  const parsed = readStrictly(HookTable, inCallOrder(registered));
   // A shortened table would let through what the missing hooks guard against.
   if (!parsed.ok) {
     const told = problemSentences(parsed.problems).join('; ');

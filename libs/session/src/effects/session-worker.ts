@@ -27,7 +27,7 @@ import {
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { lostAttempts, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import { rulesOfSession } from '../runner/check-policy.ts';
 import { measure } from '../trace/measure-work.ts';
@@ -518,7 +518,7 @@ export class SessionWorker implements EffectWorker {
       version: persona.persona.version,
       servedOnly: persona.served === true,
       waitMs: waitForPersonaMs(state.context.settings ?? {}, persona.definition),
-      lost: lostTries(state.context, effectId),
+      lost: lostAttempts(state.context, effectId),
       isWaiting: () => personaWait(this.#view().state.context)?.effect_id === effectId,
       tell: this.#tell,
     });

@@ -11,7 +11,7 @@ import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/pr
 import { isEnded, type MachineState, topStateOf } from '../machine/state.ts';
 import { decideNotice } from '../slices/approvals/approvals.ts';
 import { decideApproval } from '../slices/approvals/edited-calls.ts';
-import { decideForget } from '../slices/approvals/remembered.ts';
+import { decideRevokeRule } from '../slices/approvals/remembered.ts';
 import { decideCancelCall } from '../slices/calls/cancel.ts';
 import {
   decideCall,
@@ -36,7 +36,7 @@ import { decideInjection, decideReplace, decideRevoke } from '../slices/injectio
 import { decideModel } from '../slices/runs/answers.ts';
 import { decideCancel, decideSessionFailed } from '../slices/runs/ending.ts';
 import { decideOwned } from '../slices/runs/owners.ts';
-import { decidePrompt, decideSay, decideStart } from '../slices/runs/prompts.ts';
+import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/prompts.ts';
 import { decideProvision } from '../slices/runs/provision.ts';
 import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
@@ -117,7 +117,9 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
     case 'start':
       return decideStart(state, command);
     case 'prompt':
-      return command.body.if_running === 'steer' ? decideSay(state, command, atMs) : decidePrompt(state, command);
+      return command.body.if_running === 'steer'
+        ? decidePromptOrSteer(state, command, atMs)
+        : decidePrompt(state, command);
     case 'steer':
     case 'remind':
     case 'followup':
@@ -145,7 +147,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
     case 'resume':
       return decideResume(state, command);
     case 'revoke':
-      return decideForget(context, command, atMs) ?? decideRevoke(context, command);
+      return decideRevokeRule(context, command, atMs) ?? decideRevoke(context, command);
     case 'replace':
       return decideReplace(context, command);
     case 'signal':

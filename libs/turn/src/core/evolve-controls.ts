@@ -5,9 +5,9 @@
 import type { ControlVerb } from '@coxswain/protocol';
 import { editAnswered } from '../slices/approvals/edited-calls.ts';
 import { unsentCallCancelled } from '../slices/calls/transitions.ts';
-import { takenBack } from '../slices/injections/queue.ts';
+import { revokedOrReplaced } from '../slices/injections/queue.ts';
 import { runCancelled } from '../slices/runs/ending.ts';
-import { resumeTaken, suspendLapsed } from '../slices/suspension/requests.ts';
+import { resumeTaken, suspendExpired } from '../slices/suspension/requests.ts';
 import { remember } from './command-memory.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
@@ -26,8 +26,8 @@ const CONTROLS: {
   approve: editAnswered,
   cancel: runCancelled,
   cancel_call: unsentCallCancelled,
-  suspend: suspendLapsed,
+  suspend: suspendExpired,
   resume: resumeTaken,
-  revoke: takenBack,
-  replace: takenBack,
+  revoke: revokedOrReplaced,
+  replace: revokedOrReplaced,
 };

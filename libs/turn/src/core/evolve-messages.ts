@@ -8,15 +8,15 @@ import { batchSkipped } from '../slices/calls/transitions.ts';
 import { passDue } from '../slices/compaction/compaction.ts';
 import { HANDOFF_SEAM } from '../slices/handoff/handoff.ts';
 import { isHooked } from '../slices/hooks/registrations.ts';
-import { feedbackSaid, feedbackTaken } from '../slices/injections/feedback.ts';
-import { followupSaid, steeringSaid } from '../slices/injections/seams.ts';
+import { feedbackDelivered, feedbackTaken } from '../slices/injections/feedback.ts';
+import { followupDelivered, steeringDelivered } from '../slices/injections/seams.ts';
 import { showReminders } from '../slices/reminders/reminders.ts';
 import { modelAsked } from '../slices/runs/answers.ts';
 import { closingAsked } from '../slices/runs/ending.ts';
 import { OUTPUT_SEAM } from '../slices/runs/output.ts';
 import { STEP_SEAM } from '../slices/steps/progress.ts';
-import { stepTold } from '../slices/steps/steps.ts';
-import { jobEnded, wakingTold } from '../slices/suspension/suspension.ts';
+import { stepTaskDelivered } from '../slices/steps/steps.ts';
+import { jobEnded, wakingMessageDelivered } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
 
@@ -48,17 +48,17 @@ const PASSED_SEAMS: {
 
 /** Applies a message in the transcript, by its seam, then by its origin. */
 export function messageInjected(context: SessionContext, event: Placed<'message_injected'>): Change {
-  if (event.seam === STEP_SEAM) return stepTold(context);
+  if (event.seam === STEP_SEAM) return stepTaskDelivered(context);
   if (event.seam === OUTPUT_SEAM) return {};
   if (event.seam === HANDOFF_SEAM) return { relay: { ...context.relay, owes: null } };
   switch (event.origin) {
     case 'direct':
-      return wakingTold(context, event);
+      return wakingMessageDelivered(context, event);
     case 'feedback':
-      return feedbackSaid(context, event.command_id);
+      return feedbackDelivered(context, event.command_id);
     case 'followup':
-      return { ...followupSaid(context, event), step: null, relay: { ...context.relay, count: 0 } };
+      return { ...followupDelivered(context, event), step: null, relay: { ...context.relay, count: 0 } };
     default:
-      return steeringSaid(context, event);
+      return steeringDelivered(context, event);
   }
 }

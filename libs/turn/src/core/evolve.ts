@@ -9,7 +9,7 @@ import type { EventType } from '@coxswain/protocol';
 import { approvalDecided, approvalRequested } from '../slices/approvals/approvals.ts';
 import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts';
 import { rulesAfter } from '../slices/approvals/remembered.ts';
-import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from '../slices/budgets/spending.ts';
+import { clockStarted, clockStopped, spent, summaryPaid, thresholdReported } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
 import { accepted, notified } from '../slices/calls/rungs.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
@@ -118,7 +118,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   stop_predicates_answered: [{ stop_check: null, stop_checked: true }],
   // A repair precedes a stop condition.
   output_rejected: [{ stop_held: false }],
-  budget_threshold: [thresholdTold],
+  budget_threshold: [thresholdReported],
 
   // ---- messages ----
   loop_checkpoint: [deliveredAt, seamPassed],

@@ -10,7 +10,7 @@
 import type { SessionEvent } from '@coxswain/protocol';
 import { leafOf, type MachineState } from '../machine/state.ts';
 import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
-import { budgetTold } from '../slices/budgets/budgets.ts';
+import { nextReportedThreshold } from '../slices/budgets/budgets.ts';
 import { nextToAsk, nextToVet } from '../slices/calls/gate.ts';
 import {
   abortUnsent,
@@ -21,15 +21,15 @@ import {
   runCalls,
   skippedResult,
 } from '../slices/calls/run.ts';
-import { childOwed } from '../slices/children/delegation.ts';
+import { nextChild } from '../slices/children/delegation.ts';
 import { nextOfPass, passPayload } from '../slices/compaction/compaction.ts';
 import { messagesOf } from '../slices/compaction/view-account.ts';
-import { owedBrief } from '../slices/handoff/handoff.ts';
+import { nextBriefing } from '../slices/handoff/handoff.ts';
 import { announce } from '../slices/hooks/announcements.ts';
 import { consult } from '../slices/hooks/consult.ts';
-import { owedFeedback } from '../slices/injections/feedback.ts';
+import { nextFeedback } from '../slices/injections/feedback.ts';
 import { guardConsult } from '../slices/injections/guard.ts';
-import { checkpoint, dispatchCheckpoint, owedDelivery, takeFollowup } from '../slices/injections/seams.ts';
+import { checkpoint, dispatchCheckpoint, nextDelivery, takeFollowup } from '../slices/injections/seams.ts';
 import { nextExpiry } from '../slices/reminders/reminders.ts';
 import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
 import { awaitedRun } from '../slices/runs/prompts.ts';
@@ -39,10 +39,10 @@ import { beginsTurn, closeTurn, turnEnd } from '../slices/runs/turns.ts';
 import { abandonsStep, consultStep, leavesStep } from '../slices/steps/steps.ts';
 import {
   endsSuspension,
-  lapsedSuspension,
+  expiredSuspension,
+  nextWakingMessage,
   parkingPayload,
-  takesHold,
-  tellsWaking,
+  suspensionStart,
 } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
 import { effectId } from './place.ts';
@@ -55,9 +55,9 @@ export function next(state: MachineState): SessionEvent | null {
     overruledEdit(context) ??
     owed(context) ??
     abandonsStep(context) ??
-    childOwed(context, effectId(context)) ??
-    (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
-    budgetTold(context, leaf) ??
+    nextChild(context, effectId(context)) ??
+    (leaf.startsWith('tearing_down') ? expiredSuspension(context) : null) ??
+    nextReportedThreshold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
     announce(context, leaf, effectId(context)) ??
     derive[leaf]?.(context) ??
@@ -107,7 +107,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
   'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
-  'suspended.entering': (context) => takesHold(context, effectId(context)),
+  'suspended.entering': (context) => suspensionStart(context, effectId(context)),
   'suspended.parked': endsSuspension,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': abortUnsent,
@@ -127,10 +127,10 @@ const derive: { readonly [leaf: string]: Derivation } = {
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??
-    tellsWaking(context) ??
-    owedBrief(context) ??
-    owedDelivery(context) ??
-    owedFeedback(context) ??
+    nextWakingMessage(context) ??
+    nextBriefing(context) ??
+    nextDelivery(context) ??
+    nextFeedback(context) ??
     nextExpiry(context)
   );
 }

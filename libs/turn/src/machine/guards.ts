@@ -13,7 +13,7 @@ import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '
 import { passDue } from '../slices/compaction/compaction.ts';
 import { isConsulted } from '../slices/hooks/consult.ts';
 import { hooksFor, isHooked } from '../slices/hooks/registrations.ts';
-import { isGuarded, nextFollowup, steeringAwaitsVerdict, steeringIsLetIn } from '../slices/injections/waiting.ts';
+import { isGuarded, nextFollowup, steeringAwaitsVerdict, steeringIsDeliverable } from '../slices/injections/waiting.ts';
 import { anythingInFlight, anythingWaits, isCapped, turnGoesOn } from '../slices/runs/continuation.ts';
 import { type EndingPoint, passes } from '../slices/runs/ending.ts';
 import { isStopped } from '../slices/runs/stop-conditions.ts';
@@ -82,7 +82,7 @@ const hasWork = (args: Args) =>
   stepsAreLeft(args.context) ||
   args.context.delivering.length > 0 ||
   args.context.waking?.takes_turn === true ||
-  steeringIsLetIn(args.context);
+  steeringIsDeliverable(args.context);
 
 const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !steeringAwaitsVerdict(context);
 

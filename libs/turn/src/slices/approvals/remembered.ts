@@ -116,7 +116,7 @@ export function rememberedBy(
 }
 
 /** Decides a `revoke` of a remembered rule; null if its target is not a remembered rule. */
-export function decideForget(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
+export function decideRevokeRule(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
   const target = input.body.command_id;
   const rule = context.remembered.find(({ id }) => id === target);
   if (!rule) return null;

@@ -112,7 +112,7 @@ const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time
 const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
 
 /** The reported thresholds of budgets whose limit is unchanged after a hand-off; none for the others. */
-export function toldAfter(before: SessionContext, after: SessionContext): BudgetCount['told'] {
+export function reportedAfterHandoff(before: SessionContext, after: SessionContext): BudgetCount['told'] {
   const kept = (budget: Budget) => {
     const used = usedOf(before.count, budget, before.at_ms);
     const [old, now] = [boundOf(before, budget, used), boundOf(after, budget, used)];
@@ -204,7 +204,7 @@ export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshol
 }
 
 /** A run that is ending reports no thresholds: its end contains the usage. */
-export function budgetTold(context: SessionContext, leaf: string): SessionEvent | null {
+export function nextReportedThreshold(context: SessionContext, leaf: string): SessionEvent | null {
   if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
   return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }

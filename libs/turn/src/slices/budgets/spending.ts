@@ -59,7 +59,10 @@ export function watchClock(context: SessionContext, event: PlacedEvent, count: B
 }
 
 /** A threshold was reported; at the last one the run ends. */
-export function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
+export function thresholdReported(
+  context: SessionContext,
+  event: EventOf<'budget_threshold'>,
+): Partial<SessionContext> {
   const { count } = context;
   const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
   return event.percent < 100

@@ -70,7 +70,7 @@ export function shareOf(
   row: CallRow,
 ): { readonly tokens?: number; readonly nano_usd?: number } | null {
   const { limits: asked = {} } = (row.args ?? {}) as Partial<DelegateArgs>;
-  const held = heldBack(context);
+  const held = reservedBudget(context);
   const parts = waiting(context, row) + 1;
   const part = (budget: Budget, held: number, most: number | undefined) => {
     const left = leftOf(context, budget);
@@ -102,7 +102,7 @@ function waiting(context: SessionContext, { call_id }: CallRow): number {
  * The child that a running call needs and does not have, or null.
  * @param nextEffect the id of the record's next effect: a restart uses it.
  */
-export function childOwed(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
+export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
   if (context.tools.delegate?.by_session !== true) return null;
   const row = context.calls.find(
     (candidate) =>
@@ -147,7 +147,7 @@ export function handedOn(context: SessionContext): {
 }
 
 /** The reserved budget of all open children. */
-function heldBack(context: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
+function reservedBudget(context: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
   let tokens = 0;
   let nano_usd = 0;
   for (const child of context.children) {

@@ -132,7 +132,7 @@ export function decideHandoff(
 }
 
 /** The briefing for the new persona, once all results are recorded; or null. */
-export function owedBrief({ relay, calls, turn }: SessionContext): SessionEvent | null {
+export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEvent | null {
   const row = relay.owes === null ? undefined : calls.find(({ call_id }) => call_id === relay.owes);
   if (!row || calls.some(({ status }) => status !== 'ended')) return null;
   const { brief } = handoffArgs(row);

@@ -30,7 +30,7 @@ import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 const WAITING_MAX = 32;
 
 /** Whether a seam must wait for announcements (ANNOUNCE-3). */
-export function tooMuchToTell(context: SessionContext): boolean {
+export function announcementsAreFull(context: SessionContext): boolean {
   return context.announcements.length >= WAITING_MAX;
 }
 

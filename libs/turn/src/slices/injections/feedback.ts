@@ -15,7 +15,7 @@ import {
 import { rememberSource } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
-import { watchTold } from '../stalls/stalls.ts';
+import { noticeQueued } from '../stalls/stalls.ts';
 import type { PendingFeedback } from './state.ts';
 
 /** Decides feedback of hosts: pieces are queued in order, up to the bound. Pure. */
@@ -54,7 +54,7 @@ function notKept(source: string, count: number): EventOf<'feedback_dropped'> {
 }
 
 /** The next piece of feedback that the last checkpoint still has to deliver, in the form for the model. */
-export function owedFeedback(context: SessionContext): SessionEvent | null {
+export function nextFeedback(context: SessionContext): SessionEvent | null {
   const [feedback, ...more] = context.delivering_feedback;
   if (!feedback) return null;
   return {
@@ -103,7 +103,7 @@ export function feedbackTaken(
 }
 
 /** One piece was delivered. The last one contains the number of dropped pieces. */
-export function feedbackSaid(context: SessionContext, feedbackId: string): Partial<SessionContext> {
+export function feedbackDelivered(context: SessionContext, feedbackId: string): Partial<SessionContext> {
   const delivering = context.delivering_feedback.filter((feedback) => feedback.feedback_id !== feedbackId);
   return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
 }
@@ -115,7 +115,7 @@ export function feedbackNoted(
 ): Partial<SessionContext> {
   return {
     ...feedbackEvolved(context, event),
-    stall: watchTold(context.stall, event.source),
+    stall: noticeQueued(context.stall, event.source),
     ...rememberSource(context, event),
   };
 }

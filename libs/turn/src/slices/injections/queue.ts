@@ -172,7 +172,7 @@ export function injectionEntry(commandId: string): string {
 }
 
 /** Whether a preempting message must wait for its verdict before it ends running work. */
-export function isHeldBack(
+export function preemptsAfterVerdict(
   context: SessionContext,
   event: { readonly type: string; readonly preempt?: true | undefined },
 ): boolean {
@@ -180,7 +180,7 @@ export function isHeldBack(
 }
 
 /** Queues an injection. */
-export function waitsFrom(
+export function queueInjection(
   context: SessionContext,
   event: EventOf<'steering_received'> | EventOf<'reminder_injected'> | EventOf<'followup_received'>,
 ): Partial<SessionContext> {
@@ -193,7 +193,7 @@ export function waitsFrom(
   }
   const { mode } = event;
   if (event.type === 'steering_received') {
-    const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};
+    const preempt = preemptsAfterVerdict(context, event) ? { preempt: true as const } : {};
     // A steer that waits for hooks interrupts after they accept it.
     const interrupts = isGuarded(context) ? {} : interruption(context, event);
     return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };
@@ -231,7 +231,7 @@ function inPlaceOf<T extends { readonly command_id: string }>(
 }
 
 /** A control has revoked an injection, or replaced its text. */
-export function takenBack(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+export function revokedOrReplaced(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   const { target, command_id, body } = event;
   if (event.status === 'revoked') {
     const others = (one: { readonly command_id: string }) => one.command_id !== target;
@@ -281,8 +281,8 @@ export function injectionReceived(
   event: Placed<'steering_received' | 'reminder_injected' | 'followup_received'>,
 ): Partial<SessionContext> {
   return {
-    ...waitsFrom(context, event),
-    ...('preempt' in event && event.preempt && !isHeldBack(context, event)
+    ...queueInjection(context, event),
+    ...('preempt' in event && event.preempt && !preemptsAfterVerdict(context, event)
       ? preempt(context, event.command_id, event.actor)
       : {}),
     ...('hook' in event ? {} : remember(context, event.command_id, injectionEntry(event.command_id))),

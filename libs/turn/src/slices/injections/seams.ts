@@ -14,7 +14,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { tooMuchToTell } from '../hooks/announcements.ts';
+import { announcementsAreFull } from '../hooks/announcements.ts';
 import { reminderMessage } from '../reminders/hook-reminders.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { isCapped } from '../runs/continuation.ts';
@@ -28,7 +28,7 @@ export function checkpoint(
   kind: SeamKind,
   skipped: readonly string[] = [],
 ): SessionEvent | null {
-  if (waitsForVerdict(context, kind) || (kind !== 'loop_exit' && tooMuchToTell(context))) return null;
+  if (waitsForVerdict(context, kind) || (kind !== 'loop_exit' && announcementsAreFull(context))) return null;
   const delivered = deliverable(context, kind);
   const skips = delivered.length > 0 && skipped.length > 0;
   return {
@@ -132,7 +132,7 @@ export function takeFollowup(context: SessionContext): SessionEvent | null {
 }
 
 /** The length of the message chain after a delivery. */
-export function hopsHeard(
+export function hopsAfterDelivery(
   { hops }: SessionContext,
   queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
   commandId: string,
@@ -157,29 +157,29 @@ export function deliveredAt(
 }
 
 /** A follow-up was delivered. */
-export function followupSaid(
+export function followupDelivered(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
 ): Partial<SessionContext> {
   return {
     followups: context.followups.filter((followup) => followup.command_id !== command_id),
-    ...hopsHeard(context, context.followups, command_id),
+    ...hopsAfterDelivery(context, context.followups, command_id),
   };
 }
 
 /** A steer was delivered. */
-export function steeringSaid(
+export function steeringDelivered(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
 ): Partial<SessionContext> {
   return {
     delivering: context.delivering.filter((injection) => injection.command_id !== command_id),
-    ...hopsHeard(context, context.delivering, command_id),
+    ...hopsAfterDelivery(context, context.delivering, command_id),
   };
 }
 
 /** The next delivered message that is not yet in the transcript, or null. */
-export function owedDelivery(context: SessionContext): SessionEvent | null {
+export function nextDelivery(context: SessionContext): SessionEvent | null {
   const injection = context.delivering[0];
   return injection ? delivery(context, injection) : null;
 }

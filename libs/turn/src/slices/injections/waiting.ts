@@ -23,7 +23,7 @@ export function steeringWaits(context: SessionContext): boolean {
 }
 
 /** Whether a message is queued that a turn can deliver now. */
-export function steeringIsLetIn(context: SessionContext): boolean {
+export function steeringIsDeliverable(context: SessionContext): boolean {
   return context.pending.some((injection) => isSteering(injection) && !awaitsVerdict(context, injection));
 }
 

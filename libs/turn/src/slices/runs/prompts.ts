@@ -76,7 +76,7 @@ function promptOf(
  * Decides a prompt that becomes a steer during a run. In the teardown a run delivers nothing more: then the text is the
  * prompt of the next run, which starts automatically.
  */
-export function decideSay(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
+export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state) && !context.notice) return decidePrompt(state, input);
   const { body = '' } = input.body;

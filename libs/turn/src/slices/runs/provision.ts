@@ -16,7 +16,7 @@ import type { AbortOrder, Effect } from '../../core/effect.ts';
 import type { Placed, PlacedEvent } from '../../core/place.ts';
 import { MACHINE_VERSION } from '../../machine/version.ts';
 import { personaRulesChanged } from '../approvals/remembered.ts';
-import { elapsedMs, toldAfter } from '../budgets/budgets.ts';
+import { elapsedMs, reportedAfterHandoff } from '../budgets/budgets.ts';
 import { watchClock } from '../budgets/spending.ts';
 import type { KnownTool } from '../calls/state.ts';
 import { decideReprovision, isReprovisioning } from '../copies/copies.ts';
@@ -94,7 +94,7 @@ export function personaChanged(context: SessionContext, event: PersonaChanged): 
   const change = { pinned, relay, step: null, stop_held: false, stall: NO_STALL };
   const after = { ...context, ...change };
   // The next prompt differs from the last one, so its size is unknown.
-  const count = { ...context.count, prompt_tokens: 0, told: toldAfter(context, after) };
+  const count = { ...context.count, prompt_tokens: 0, told: reportedAfterHandoff(context, after) };
   return { ...change, ...watchClock(after, event, count) };
 }
 

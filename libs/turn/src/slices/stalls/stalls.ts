@@ -78,7 +78,7 @@ export function watchTurn(stall: StallWatch): StallWatch {
 }
 
 /** A notice was queued or dropped: it is not repeated. */
-export function watchTold(stall: StallWatch, source: string): StallWatch {
+export function noticeQueued(stall: StallWatch, source: string): StallWatch {
   const isOwn = source === IDENTICAL_CALLS || source === NO_NEW_RESULT || source.startsWith(policyOf(''));
   if (!isOwn || stall.told.includes(source)) return stall;
   return {

@@ -46,14 +46,14 @@ export function decidePersonaStep(context: SessionContext, input: PersonaStepInp
       return wait ? events(...ended) : { kind: 'ignored', reason: 'no wait is recorded' };
     case 'lost': {
       const { persona, version, instance, cause } = input;
-      const lost = lostTries(context, effect_id) + 1;
+      const lost = lostAttempts(context, effect_id) + 1;
       return events({ type: 'persona_step_lost', effect_id, persona, version, instance, cause, lost });
     }
   }
 }
 
 /** The number of lost attempts of a step. */
-export function lostTries({ lost_steps }: SessionContext, effectId: string): number {
+export function lostAttempts({ lost_steps }: SessionContext, effectId: string): number {
   return lost_steps?.effect_id === effectId ? lost_steps.lost : 0;
 }
 

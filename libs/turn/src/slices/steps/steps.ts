@@ -226,7 +226,7 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
 }
 
 /** The task of the open step was delivered. */
-export function stepTold({ step }: SessionContext): Partial<SessionContext> {
+export function stepTaskDelivered({ step }: SessionContext): Partial<SessionContext> {
   return step ? { step: { ...step, told: true, note: undefined } } : {};
 }
 

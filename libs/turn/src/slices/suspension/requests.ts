@@ -181,7 +181,7 @@ export function suspendRequested(context: SessionContext, event: Placed<'suspend
 }
 
 /** The run ended before the suspension started. */
-export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+export function suspendExpired(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   return event.status === 'lapsed' ? { suspend: null } : {};
 }
 

@@ -23,7 +23,7 @@ import { anythingWaits } from '../runs/continuation.ts';
 import type { AskedSuspension, Suspension, Waking } from './state.ts';
 
 /** The event that starts the requested suspension, or null without a request. */
-export function takesHold(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
+export function suspensionStart(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
   const { suspend, at_ms } = context;
   if (!suspend) return null;
   const { command_id, call_id, reason, until_ms, for_ms, signal, on_timeout } = suspend;
@@ -40,7 +40,7 @@ export function takesHold(context: SessionContext, effectId: string): EventOf<'s
 }
 
 /** The outcome of a requested suspension if the run ends first; null without a request. */
-export function lapsedSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
+export function expiredSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
   if (suspend?.command_id === undefined) return null;
   const { command_id, actor } = suspend;
   return {
@@ -249,7 +249,10 @@ export function idling(context: SessionContext, event: PlacedEvent): Partial<Ses
 }
 
 /** A direct message was recorded: the next one of the wait follows. */
-export function wakingTold(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
+export function wakingMessageDelivered(
+  context: SessionContext,
+  event: EventOf<'message_injected'>,
+): Partial<SessionContext> {
   const { waking } = context;
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
@@ -267,7 +270,7 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
 }
 
 /** The next message to the model about an ended wait, or null. */
-export function tellsWaking({ waking, turn }: SessionContext): SessionEvent | null {
+export function nextWakingMessage({ waking, turn }: SessionContext): SessionEvent | null {
   const message = waking?.messages[0];
   if (!waking || !message) return null;
   return { type: 'message_injected', command_id: waking.id, origin: 'direct', seam: waking.seam, turn, message };
