@@ -7,14 +7,14 @@ import { REPOSITORY } from '../e2e/kit/child.ts';
 
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), 'utf8');
 
-/** Whether a source exports a name, or has the method `Class.method`. */
+/** Whether a source declares a name, or has the method `Class.method`. */
 function declares(source: string, name: string): boolean {
-  const [exported, method] = name.split('.');
-  const isExported = new RegExp(`^export (abstract |async )?(function\\*?|const|class) ${exported}\\b`, 'm').test(
+  const [declared, method] = name.split('.');
+  const isDeclared = new RegExp(`^(export )?(abstract |async )*(function\\*?|const|class) ${declared}\\b`, 'm').test(
     source,
   );
   return (
-    isExported && (method === undefined || new RegExp(`^ +(async |get )?${method}(<[^>]*>)?\\(`, 'm').test(source))
+    isDeclared && (method === undefined || new RegExp(`^ +(async |get )?${method}(<[^>]*>)?\\(`, 'm').test(source))
   );
 }
 
@@ -41,6 +41,20 @@ describe.each(['steer', 'tool-call'])('the walk %s', (walk) => {
     const files = new Set(hops.map(({ file }) => file)).size;
     expect(page).toContain(`The walk has ${files} files and ${hops.length} hops.`);
   });
+});
+
+test('the table of rules names files and functions that exist', () => {
+  const rules = [...read('docs/walks/README.md').matchAll(/^\| ([^|]+) \| (.*`.*) \|$/gm)];
+  expect(rules.length).toBeGreaterThan(80);
+  const missing = rules.flatMap(([, rule, cell]) =>
+    (cell as string).split('; ').flatMap((part) => {
+      const [path, ...names] = [...part.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
+      if (path === undefined) return [];
+      if (!path.includes('/') || !existsSync(join(REPOSITORY, path))) return [`${rule}: ${path}`];
+      return names.filter((name) => !declares(read(path), name)).map((name) => `${rule}: ${path} ${name}`);
+    }),
+  );
+  expect(missing).toEqual([]);
 });
 
 /** The rows of a table with the columns: room, contents, may import, start reading in. */

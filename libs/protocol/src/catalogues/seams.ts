@@ -1,5 +1,6 @@
 /**
- * The closed catalogue of seams: the only points of a running turn where queued messages are delivered.
+ * The closed catalogue of seams: the only points where injections and inbox feedback are delivered. Most are in a turn;
+ * the idle seams and `loop_exit` are outside. Follow-ups need no seam: the state `steering_check` delivers them.
  */
 import * as z from 'zod';
 
@@ -12,7 +13,10 @@ export const ModeInput = z
   .enum(['interrupt_immediate', 'finish_step', 'audit_only', 'interrupt', 'steer'])
   .transform((mode): Mode => (mode === 'interrupt' ? 'interrupt_immediate' : mode === 'steer' ? 'finish_step' : mode));
 
-/** The seams in the order of a turn. A turn passes either `iteration_end` or `post_tool_dispatch`. */
+/**
+ * The seams in the order of a turn. A turn passes `iteration_end` or `post_tool_dispatch`, and neither if an interrupt
+ * skips its whole batch.
+ */
 export const SEAM_KINDS = [
   'iteration_start',
   'pre_compact',

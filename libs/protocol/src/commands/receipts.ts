@@ -17,13 +17,16 @@ export const DetailNames = z.looseObject({
   remembered: RememberedRule,
 });
 
-/** One receipt. It is sent only after its record is durable. */
+/** One receipt. If the command gets a record, the receipt is sent only after the record is durable. */
 export const Receipt = z.strictObject({
   type: z.literal('receipt'),
   session_id: z.string(),
   command_id: z.string(),
   stage: z.enum(['accepted', 'rejected', 'delivered', 'blocked', 'revoked']),
-  /** The number of the record; absent if nothing was recorded (unknown session). */
+  /**
+   * The number of the record. Absent if nothing was recorded: an unknown session, a used-up quota or share of rejections,
+   * or a repeated command.
+   */
   n: z.number().int().positive().optional(),
   code: z.string().optional(),
   message: z.string().optional(),

@@ -104,7 +104,7 @@ export const HookAnswer = z.strictObject({
   verdict: Verdict.optional(),
   reminders: z.array(HookReminder).min(1).max(BOUNDS.remindersPerReturnMax).optional(),
   failure: HookFailure.optional(),
-  /** An earlier veto ended the chain before this registration. */
+  /** Not called: an earlier answer ended the chain, the run was aborted, or the hook's condition does not match. */
   not_run: z.literal(true).optional(),
   /** The payload for this handler, if an earlier handler changed it. */
   payload: Json.optional(),

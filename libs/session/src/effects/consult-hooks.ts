@@ -51,8 +51,10 @@ export interface Consult {
 }
 
 /**
- * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones; the first veto ends the
- * chain. Never rejects. Settles within the sum of the registrations' timeouts, or when the signal aborts.
+ * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. The chain ends at a
+ * verdict that blocks, denies or decides (also `allow` and `ask`), and at a failure that counts as a refusal: see
+ * {@link endsChain} and {@link failsClosed}. Never rejects. Settles within the sum of the registrations' timeouts, or when
+ * the signal aborts.
  */
 export async function consultHooks(
   hooks: Pick<Hooks, 'ask'>,
@@ -66,7 +68,7 @@ export async function consultHooks(
   let rewrittenArgs: JsonObject | undefined;
   let { messages } = consult;
   for (const registration of consult.registrations) {
-    if (ended || signal.aborted || isBesideIt(registration, [consult.payload, payload])) {
+    if (ended || signal.aborted || doesNotApply(registration, [consult.payload, payload])) {
       answers.push({ hook: registration.id, not_run: true });
       continue;
     }
@@ -94,7 +96,7 @@ export async function consultHooks(
  * Whether a host's hook does not apply after all: where the persona's own hooks may have rewritten the payload, the hook's
  * condition must match the payload before or after.
  */
-export function isBesideIt({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
+export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
   if (parsed === null || typeof parsed === 'string' || parsed.kind !== 'condition') return false;
   return !payloads.some((payload) => conditionHolds(parsed.condition, payload));

@@ -27,8 +27,9 @@ export interface Dispatch {
 }
 
 /**
- * Runs one call, or finds out its outcome where an earlier owner may have sent it.
- * Contract: never rejects, because every end of a call is an outcome. The function has no time limit of its own: where a
+ * Runs one call, or finds out its outcome where an earlier owner may have sent it. An idempotent call may be sent again.
+ * Contract: never rejects, because every end of a call is an outcome. Bounds: one hour of probes, 15 s of attempts while
+ * no instance accepts a call that may have run, and three sendings. The answer of a tool has no time limit here: where a
  * tool ignores `signal`, the effect table ends the call after its grace period.
  */
 export async function runToolCall(
@@ -42,7 +43,7 @@ export async function runToolCall(
   const startedMs = clock.monotonicMs();
   const ran = await run(toolset, clock, dispatch, signal);
   if (ran.status === 'accepted') {
-    // The worker may have accepted the call from an earlier owner. It will report the outcome with that owner's epoch.
+    // The worker may have started for an earlier owner, and reports the outcome with that epoch: record the older one.
     const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
     return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch };
   }
@@ -72,9 +73,10 @@ function editedPaths(said: readonly string[] = []): string[] {
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
 
-/** The time between two probes of a call that a worker may still run, and their number. */
+/** The time between two probes of a call that a worker may still run, and the time of all of them: one hour. */
 const PROBE_EVERY_MS = 250;
-const PROBES_MAX = 4 * 60 * 60;
+const PROBED_FOR_MS = 60 * 60 * 1_000;
+const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /** How often a call is sent if its workers die one after another. A move by its toolset counts as well. */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
@@ -126,7 +128,8 @@ function isUnserved({ status, result }: ToolOutcome): boolean {
 
 /**
  * Finds the outcome of a call that an instance may have run.
- * @returns the outcome, `lost` only if the call has moved. Null if it is unknown, or if the call may run again at once.
+ * @returns the known outcome; `lost` only if the toolset has already moved the call. Null if the outcome is unknown, or if
+ *   the call is idempotent and need not wait.
  */
 async function whatBecameOf(
   toolset: Toolset,
@@ -134,7 +137,7 @@ async function whatBecameOf(
   { call, tool }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
-  // Also once after an abort: the worker learns it by `attach`, and returns the outcome. After leaving, the host asks nothing.
+  // One probe also follows an abort: `attach` tells the worker, which returns the outcome. A runner that left does not probe.
   for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
     if (signal.reason === SESSION_LEFT) return null;
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);

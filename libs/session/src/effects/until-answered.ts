@@ -1,4 +1,4 @@
-/** Repeats reads during an outage: an unavailable bus is never a final outcome. */
+/** Repeats reads and puts during an outage: an unavailable bus is never a final outcome. */
 import type { Blobs, Clock } from '@coxswain/ports';
 import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 

@@ -55,7 +55,8 @@ export class HostPeers {
   readonly #sentMs = new Map<number, number>();
   readonly #ended = new AbortController();
   #self: string;
-  #state: HostBeat['state'] = 'serving';
+  /** The state in this host's heartbeats. */
+  #ownState: HostBeat['state'] = 'serving';
   #no = 0;
   #heardOwnMs: number;
   readonly #lease = new Lease();
@@ -84,7 +85,7 @@ export class HostPeers {
   /** The hosts that have partitions. */
   get serving(): readonly string[] {
     const others = [...this.#peers].filter(([, { state }]) => state === 'serving').map(([host]) => host);
-    return (this.#state === 'serving' ? [this.#self, ...others] : others).sort();
+    return (this.#ownState === 'serving' ? [this.#self, ...others] : others).sort();
   }
 
   /** Whether another host is alive. */
@@ -127,14 +128,14 @@ export class HostPeers {
 
   /** Announces that this host accepts no more partitions. */
   retire(): void {
-    this.#state = 'leaving';
+    this.#ownState = 'leaving';
     this.#beat();
   }
 
   /** Ends, with a last heartbeat. */
   leave(): void {
     if (this.#ended.signal.aborted) return;
-    this.#state = 'left';
+    this.#ownState = 'left';
     this.#beat();
     this.vanish();
   }
@@ -254,7 +255,7 @@ export class HostPeers {
 
   #declaredDead(): void {
     // Other hosts own what they have claimed, even if this host has never seen its lease expire.
-    if (this.#state !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
+    if (this.#ownState !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
   }
 
   #regain(): void {
@@ -301,7 +302,7 @@ export class HostPeers {
   }
 
   #beat(): void {
-    const beat = this.#beatOf(this.#state);
+    const beat = this.#beatOf(this.#ownState);
     this.#sentMs.set(beat.no, this.#clock.monotonicMs());
     // A heartbeat that never comes back is forgotten.
     if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);

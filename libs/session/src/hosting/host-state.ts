@@ -6,10 +6,11 @@
 /**
  * The state of a host.
  * - `serving`: it has its share of the partitions.
- * - `cut_off`: its lease has expired while other hosts were alive. It has left all sessions and has no partitions.
+ * - `cut_off`: its lease has expired while other hosts were alive, or another host has declared it dead. It has left all
+ *   sessions and has no partitions.
  * - `rejoining`: it is heard again, and takes a new name: the other hosts declared the old one dead, or may have.
  * - `leaving`: it accepts no more commands, and lets its sessions end their calls. It can be cut off meanwhile, too.
- * - `gone`: it sends no more heartbeats.
+ * - `gone`: it does no more work. After an orderly stop one last heartbeat follows.
  */
 export type HostStateName =
   | 'serving'

@@ -1,6 +1,6 @@
 /**
  * The session host: the sessions in this process. It notifies their runners of commands, claims sessions after a restart,
- * passivates idle ones, and stops in order.
+ * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
  */
 import { setMaxListeners } from 'node:events';
 import type { ActiveSession, Doorbell, SessionSummary } from '@coxswain/ports';
@@ -124,7 +124,7 @@ class Host implements SessionHost, PartitionedSessions {
         for (const runner of this.#runners.values()) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
     const found = await this.#partitions.start();
-    void this.#sweep();
+    void this.#passivateIdle();
     void this.#passivated?.run(this.#state.ended);
     const sessions = {
       isOwn: (ref: SessionRef) => this.#partitions.isOwn(ref),
@@ -376,7 +376,8 @@ class Host implements SessionHost, PartitionedSessions {
 
   // ---- idle sessions ----
 
-  async #sweep(): Promise<void> {
+  /** Passivates sessions that have been idle for `passivateAfterMs`, and frees memory of the other idle ones. */
+  async #passivateIdle(): Promise<void> {
     const { clock } = this.#ports;
     const everyMs = this.#options.sweepEveryMs ?? 5_000;
     const afterMs = this.#options.passivateAfterMs ?? 30_000;

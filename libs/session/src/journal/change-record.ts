@@ -19,7 +19,7 @@ import {
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionState } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
-import { answerTo, endsChain, failsClosed, isBesideIt, payloadAfter } from '../effects/consult-hooks.ts';
+import { answerTo, doesNotApply, endsChain, failsClosed, payloadAfter } from '../effects/consult-hooks.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { describeRecord } from './describe-record.ts';
 
@@ -101,7 +101,11 @@ function changeVerdicts(
       const said = verdicts[key] as Json;
       answer = answerTo(registration, point, said, Buffer.byteLength(JSON.stringify(said), 'utf8'), payload, view);
       if (answer.failure) return misfit(record, `verdicts.${hook}`, answer.failure.message);
-    } else if (answer.not_run && !hasEnded && !(registration && isBesideIt(registration, [consult.payload, payload]))) {
+    } else if (
+      answer.not_run &&
+      !hasEnded &&
+      !(registration && doesNotApply(registration, [consult.payload, payload]))
+    ) {
       const message = `${hook} was not asked because an earlier hook denied; give its return, too`;
       return misfit(record, `verdicts.${hook}`, message);
     }

@@ -23,10 +23,13 @@ export interface CommitBounds {
   readonly maxDelayMs: number;
 }
 
-/** About one minute: longer than a leader election of a stream, short enough for a person who waits. */
+/** About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a person who waits. */
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
-/** Appends sealed bytes at a fence. Never rejects because of the journal; each failure is a result. */
+/**
+ * Appends sealed bytes at a fence. A failure of the journal is a result, not an exception.
+ * @throws RecordTooLargeError if the journal does not take a record of this size.
+ */
 export async function commit(
   journal: Journal,
   clock: Clock,

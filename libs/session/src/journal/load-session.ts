@@ -1,4 +1,7 @@
-/** Loads a session from a snapshot and the journal after it. */
+/**
+ * Loads a session from a snapshot and the journal after it. A journal of another machine version loads as long as its events
+ * lead to the recorded states (machine-version.ts).
+ */
 import type { Blobs, Journal, Publisher, Snapshots, StoredRecord } from '@coxswain/ports';
 import {
   blobRefsOf,

@@ -26,7 +26,7 @@ export function machineOf({ events }: JournalRecord): number | undefined {
  * Rejects a record that starts a run which this release cannot recompute.
  * @throws MachineVersionUnknownError
  */
-export function checkReplayed(record: JournalRecord, replayed: ReadonlySet<number> = REPLAYED_VERSIONS): void {
+export function rejectUnreplayable(record: JournalRecord, replayed: ReadonlySet<number> = REPLAYED_VERSIONS): void {
   const version = machineOf(record);
   if (version === undefined || replayed.has(version)) return;
   const own = [...replayed].join(', ');
@@ -34,7 +34,11 @@ export function checkReplayed(record: JournalRecord, replayed: ReadonlySet<numbe
   throw new MachineVersionUnknownError(record.n, version, message);
 }
 
-/** The error where a record's events do not reach the recorded state because of another version; null for this version. */
+/**
+ * The error where a record's events do not reach the recorded state because of another version.
+ * @param made the version that made the record; undefined where no record with it was read, as after a snapshot.
+ * @returns null for this version, and for an unknown one.
+ */
 export function otherMachine(n: number, made: number | undefined, diverged: string): Error | null {
   if (made === undefined || made === MACHINE_VERSION) return null;
   const message = `${diverged}: machine version ${made} wrote it; this release has version ${MACHINE_VERSION}`;

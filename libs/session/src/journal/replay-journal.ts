@@ -22,7 +22,7 @@ import {
 import { emptyState, MACHINE_VERSION, SessionActor, type SessionState } from '@coxswain/turn';
 import { firstDifference } from './first-difference.ts';
 import { readRecord } from './load-session.ts';
-import { checkReplayed, machineOf } from './machine-version.ts';
+import { machineOf, rejectUnreplayable } from './machine-version.ts';
 import { buildRecord, sealRecord, sha256Hex } from './seal-record.ts';
 
 /** The recomputed record differs from the recorded one. */
@@ -123,7 +123,7 @@ export class JournalReplay {
     }
     const astray = outOfPlace(recorded, this.#n, this.#sessionId);
     if (astray !== null) throw astray;
-    checkReplayed(recorded, this.#earlier.machines);
+    rejectUnreplayable(recorded, this.#earlier.machines);
     this.#hash = recompute(this.#actor, recorded, bytes, this.#n, this.#hash, this.#sessionId);
     return recorded;
   }

@@ -138,8 +138,8 @@ export class SessionLifecycle {
   // ---- own ----
 
   /**
-   * Owns the session: the first record here names this host (RUNNER-10). Nothing to do for an unknown session, and for one
-   * whose newest record is this runner's.
+   * Owns the session: the first record here names this host (RUNNER-10). It does nothing for an unknown session. If the
+   * newest record is this runner's, it only records a changed table of hooks.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {

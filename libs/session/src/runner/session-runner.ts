@@ -181,7 +181,7 @@ export class SessionRunner {
 
   /**
    * Milliseconds without any job or effect; 0 while there are some. A timer that its store has acknowledged wakes the
-   * session on any host. A timer that it has not keeps the session here, and so does work that may not start now.
+   * session on any host. A timer that is not stored yet keeps the session here, and so does work that may not start now.
    */
   idleMs(): number {
     const isIdle = this.#mailbox.isEmpty && this.#work.isIdle && !this.#hasOwnWork;

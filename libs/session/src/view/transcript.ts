@@ -67,7 +67,7 @@ const toolsets = new Interned<readonly ToolDefinition[]>();
 export class Transcript {
   /** Append-only between two replacements, so a length is enough to remember an earlier view. */
   #messages: Message[] = [];
-  /** Positions at which turns end, in messages. The first is the end of what the last compaction kept. */
+  /** Positions at which turns end, in messages. The first is the end of what replaced the older turns; 0 at first. */
   #turnEnds: number[] = [0];
   /** The summary or notes at the start of the messages. */
   #summary: string | null = null;

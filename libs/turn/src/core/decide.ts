@@ -1,6 +1,7 @@
 /**
  * `decide` handles every input: it returns the events that the input causes directly, rejects a command with a
- * catalogued code, or ignores a late or repeated input. `next` derives what follows from those events.
+ * catalogued code, or ignores a late or repeated input. `next` derives what follows from those events. Whether a
+ * rejection gets a record is decided by `SessionIntake` in libs/session.
  *
  * DECIDE-1  The first decision on anything wins; a repetition changes nothing.
  * DECIDE-2  An outcome counts only for the open effect with its id.

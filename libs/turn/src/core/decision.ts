@@ -55,7 +55,10 @@ export interface RejectionDetail {
   readonly detail?: JsonObject | undefined;
 }
 
-/** Rejects a command: the rejection is recorded and sent to the sender, and nothing else changes. */
+/**
+ * Rejects a command. The sender gets the rejection, and nothing else changes. The runner decides whether it also gets a
+ * record: not for an unknown session, and not beyond the share of rejections (`SessionIntake` in libs/session).
+ */
 export function reject(
   input: CommandHead,
   code: ErrorCode,

@@ -68,6 +68,7 @@ type Part<T extends EventType> = Change | Evolver<T>;
  */
 export function evolve(context: SessionContext, event: PlacedEvent): SessionContext {
   const after = copyContext(context);
+  // The first event of a record: set its number and time, and count its effects from 0.
   if (event.n !== context.n) {
     after.n = event.n;
     after.at_ms = event.at_ms;

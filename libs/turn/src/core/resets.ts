@@ -1,5 +1,6 @@
 /**
- * The resets of each slice at the start of a run, at the start of a turn and at the end of a run.
+ * The resets of the context: `prompt_received` starts a run, `turn_start` a turn, and `agent_end` ends a run. The slices'
+ * state.ts files list the members. `evolve` applies a reset before the other changes of its event.
  */
 
 import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';
@@ -7,7 +8,7 @@ import { CALLS_AT_RUN_START, CALLS_AT_TURN_START } from '../slices/calls/state.t
 import { COMPACTION_AT_RUN_END, COMPACTION_AT_TURN_START } from '../slices/compaction/state.ts';
 import { HANDOFF_AT_RUN_START } from '../slices/handoff/state.ts';
 import { HOOKS_AT_RUN_END, HOOKS_AT_RUN_START } from '../slices/hooks/state.ts';
-import { INJECTIONS_AT_TURN_START } from '../slices/injections/state.ts';
+import { INJECTIONS_AT_RUN_OR_TURN_START } from '../slices/injections/state.ts';
 import { RUNS_AT_RUN_END, RUNS_AT_RUN_START, RUNS_AT_TURN_START } from '../slices/runs/state.ts';
 import { STALLS_AT_RUN_START } from '../slices/stalls/state.ts';
 import { STEPS_AT_RUN_START } from '../slices/steps/state.ts';
@@ -25,7 +26,7 @@ export const AT_RUN_START: readonly Reset[] = [
   RUNS_AT_RUN_START,
   CALLS_AT_RUN_START,
   HOOKS_AT_RUN_START,
-  INJECTIONS_AT_TURN_START,
+  INJECTIONS_AT_RUN_OR_TURN_START,
   BUDGETS_AT_RUN_START,
   STEPS_AT_RUN_START,
   HANDOFF_AT_RUN_START,
@@ -37,7 +38,7 @@ export const AT_RUN_START: readonly Reset[] = [
 export const AT_TURN_START: readonly Reset[] = [
   RUNS_AT_TURN_START,
   CALLS_AT_TURN_START,
-  INJECTIONS_AT_TURN_START,
+  INJECTIONS_AT_RUN_OR_TURN_START,
   COMPACTION_AT_TURN_START,
   BUDGETS_AT_TURN_START,
   SUSPENSION_AT_TURN_START,

@@ -5,8 +5,9 @@
  * TURN-1  Its events are the journal's events. The machine raises none itself: `next` derives the following event.
  * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
  * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
- * TURN-4  The call table holds the states of calls that run in parallel. The root handles their events, and a top-level
- *         state changes only by a named guard over the table.
+ * TURN-4  The call table holds the states of calls that run in parallel. The root accepts their events in every state.
+ *         `running` and `parked` have transitions of their own for them, selected by named guards over the table. Only an
+ *         approval request while calls run needs no guard: it always leads to `function_awaiting_approval`.
  * TURN-5  Guards read the context before the event. If that matters, they ask about all calls except the one of the event.
  * TURN-6  Eventless transitions occur only where a run wakes or ends. A plain turn passes none.
  */
@@ -146,7 +147,7 @@ export const turnMachine = turnSetup.createMachine({
         opening: {
           on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
         },
-        /** A step that hooks deny can have been the last one; the turn then ends with it. */
+        /** A step that hooks deny can have been the last one: then no turn starts. */
         pre_step: {
           tags: ['wait'],
           on: {
@@ -365,7 +366,10 @@ export const turnMachine = turnSetup.createMachine({
             guard_ended: to('resuming'),
           },
         },
-        /** No turn is open: the session woke from a daemon's idling or from a suspension. */
+        /**
+         * No turn is open: the session woke from a daemon's idling or from a suspension, hooks denied a step or a
+         * suspension, or a follow-up got its verdict.
+         */
         resuming: {
           tags: ['wait'],
           always: [

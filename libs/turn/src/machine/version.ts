@@ -5,8 +5,9 @@
  *            machine has recorded, or would fold its events to another state.
  * VERSION-2  REPLAYED_VERSIONS keeps an earlier version only if every journal of it is computed to the same bytes. The
  *            golden traces of its releases test that.
- * VERSION-3  Replay and fork reject a journal of any other version with `machine_version_unknown`. Its sessions continue
- *            as long as their events fold to the states that their records name; otherwise a host rejects them.
+ * VERSION-3  Replay and fork reject a journal of any other version with `machine_version_unknown` (`rejectUnreplayable` in
+ *            libs/session). A host loads its sessions as long as their events fold to the states that their records name
+ *            (`loadSession` in libs/session).
  */
 
 /** The version of this release's machine. */

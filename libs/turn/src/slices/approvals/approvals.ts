@@ -3,7 +3,9 @@
  *
  * APPROVAL-1  A wait uses no resources of a host: its expiry is a timer, and its notification an effect until it is
  *     sent.
- * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry.
+ * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call status
+ *     `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as `denied`, or as
+ *     `interrupted` if its outcome is unknown.
  * APPROVAL-3  A wait is notified once, and nothing waits for the notification.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';

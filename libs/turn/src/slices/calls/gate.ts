@@ -10,7 +10,10 @@ import { hooksFor } from '../hooks/registrations.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential } from './table.ts';
 
-/** The combined decision about a call: a person's decision, the rules, remembered rules, and a hook's permission. */
+/**
+ * The combined decision about a call: an approval, the rules and the tool's `needs_approval`, remembered rules, and a
+ * hook's permission. A denied or expired approval is not part of it: {@link nextToRefuse} reads it from the row.
+ */
 export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };
   const permissions = context.pinned?.permissions;
@@ -38,7 +41,7 @@ function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
   return ruling;
 }
 
-/** The next call, in call order, that PreToolUse hooks must check, without `except`. */
+/** The next call, in call order, that PreToolUse hooks must check. It skips the call `except`. */
 export function nextToVet(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
@@ -50,7 +53,7 @@ export function nextToVet(context: SessionContext, except?: string): CallRow | u
   );
 }
 
-/** The next call, in call order, with the ruling `ask` that permission_asked hooks must check, without `except`. */
+/** The next call, in call order, with the ruling `ask` that permission_asked hooks must check. It skips the call `except`. */
 export function nextToAsk(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
@@ -101,7 +104,7 @@ export function goesOnWithout(context: SessionContext, callId: string): boolean 
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }
 
-/** The next call that rules or a person denied, without a result so far. */
+/** The next call that rules, a person, a hook or an expired approval denied, without a result so far. */
 export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
     (row): row is CallAt<'proposed'> =>

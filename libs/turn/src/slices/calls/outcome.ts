@@ -88,7 +88,7 @@ export function decideCallAccepted(context: SessionContext, input: CallAccepted)
 
 /**
  * Decides an outcome in a command. It is accepted only for the open call and its newest request. Any other outcome is
- * rejected with a code, which records it.
+ * rejected with a code.
  */
 export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
   const { context } = state;

@@ -12,7 +12,7 @@
  * | asked | `consult_ended` of permission_asked | `consult_outcome` | `asked`, `granted_by` |
  * | ruled | none: `rulingOn` in gate.ts; a denial is the end | | |
  * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
- * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed`, `decided` |
+ * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
  * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
  * | accepted | `call_accepted`, only for `long_running` tools | `call_accepted` | `accepted` |
  * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` | `returned` |
@@ -160,9 +160,13 @@ type Closed<Row> = Row extends unknown
   : never;
 
 /**
- * One row of the call table. The table contains the newest batch, until the next one replaces it. `proposed` →
- * (`parked` →) `allowed` → `running` → (`returned` →) `ended`; every status can change to `ended`. rungs.ts has a
- * function for each step.
+ * One row of the call table. The table contains the newest batch, until the next one replaces it. rungs.ts has a
+ * function for each step:
+ * - allowed by rules or hooks: `proposed` → `running` → (`returned` →) `ended`
+ * - allowed by an approval: `proposed` → `parked` → `allowed` → `running`
+ * - denied, expired, or the wait was dropped: `parked` → `proposed`; a denied or expired call then ends
+ * - an unknown outcome that a person must decide: `running` → `parked`
+ * - every status can change to `ended`
  */
 export type CallRow = Closed<Rung>;
 

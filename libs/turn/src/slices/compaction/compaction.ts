@@ -3,8 +3,9 @@
  *
  * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact, and once more after the
  *     provider refused the turn's prompt as too long.
- * COMPACTION-2  It replaces whole turns, oldest first, and only turns before the kept ones. Only after a refused prompt
- *     it keeps fewer turns than configured, and only as many fewer as needed.
+ * COMPACTION-2  It replaces the messages of whole turns, oldest first, and only of turns before the kept ones. Pinned
+ *     messages stay, and the strategy `clear_tool_results` replaces only results. Only after a refused prompt it keeps
+ *     fewer turns than configured, and only as many fewer as needed.
  * COMPACTION-3  After a refused prompt the session uses the smaller window.
  * COMPACTION-4  A failed model step does not fail the run: old results are cleared instead, or the view is unchanged.
  */

@@ -1,7 +1,7 @@
 /**
  * Preempting interrupts (`preempt`): they end the streaming model answer, or the calls in flight, and are delivered at
  * the next seam. They do not abort hooks, gates and approvals: those are about work that has not started, which the
- * stop seam skips.
+ * seam `pre_tool_dispatch` skips.
  *
  * PREEMPT-1  It ends running work once, on arrival. Work after its delivery is not affected.
  * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.

@@ -44,7 +44,7 @@ export function checkpoint(
   };
 }
 
-/** The pass of the stop seam. If it delivers a message, every call that has not started is skipped. */
+/** The pass of `pre_tool_dispatch`. If it delivers a message, every call that has not started is skipped. */
 export function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
@@ -57,9 +57,9 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
 }
 
 /**
- * The messages that a pass of a seam delivers, by mode, drain policy and the maximum of turns. `one_at_a_time` means
- * one for each model request, in any mode. Only an interrupt that prevents the request does not wait for one. A message
- * that waits for hooks is not delivered, and neither are those after it.
+ * The messages that a pass of a seam delivers, by mode, drain policy and the maximum of turns. With `one_at_a_time` a
+ * seam delivers one message, and the next one follows only after a model request. A preempting interrupt does not wait
+ * for that request. A message that waits for hooks is not delivered, and neither are those after it.
  */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);

@@ -87,4 +87,4 @@ export const EMPTY_INJECTIONS: InjectionsState = {
 };
 
 /** Queued messages outlive the run; interrupts of a turn do not outlive the turn. */
-export const INJECTIONS_AT_TURN_START: Pick<InjectionsState, 'preempting'> = { preempting: [] };
+export const INJECTIONS_AT_RUN_OR_TURN_START: Pick<InjectionsState, 'preempting'> = { preempting: [] };

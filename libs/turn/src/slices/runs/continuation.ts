@@ -28,7 +28,10 @@ export function isCapped(context: SessionContext): boolean {
   return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
 }
 
-/** Whether the open turn itself continues the run, without a limit of turns. */
+/**
+ * Whether the open turn itself continues the run, without a limit of turns. It does not count `pending`: a steer after the
+ * last seam stays there for the next turn, or for the next run if the turn is the last one.
+ */
 export function turnGoesOn(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;
   if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context) || needsRepair(context);

@@ -1,5 +1,5 @@
 /**
- * Claims of a session by another host.
+ * Claims of a session by its next runner, on another host or on the same one.
  */
 
 import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
@@ -34,7 +34,7 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   });
 }
 
-/** Another host owns the session. */
+/** The next runner owns the session, on another host or on the same one. */
 export function sessionOwned(context: SessionContext, event: Placed<'owned'>): Partial<SessionContext> {
   if (event.after_copy) return ownedAfterCopy(context, event, (count) => watchClock(context, event, count));
   const { model, compacting } = context;
