@@ -600,7 +600,7 @@ describe('hooks around a suspension', () => {
 describe('a daemon with a wake interval', () => {
   const idle: Move = idled({ wakeIntervalMs: HOUR });
 
-  test('has a timer while it idles, and is told why it wakes', () => {
+  test('has a timer while it idles, and receives the reason when it wakes', () => {
     const outcome = given(idle)
       .when()
       .thenState('daemon_idle.waiting')

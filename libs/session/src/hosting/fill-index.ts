@@ -2,7 +2,7 @@
  * Gives an entry to each session of this host that has a journal and no entry: after an upgrade, after a restore of journals alone,
  * and if the index was lost. Until then lists show these sessions last (LIST-2).
  *
- * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2), whoever it is.
+ * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2).
  */
 import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, listedSessionOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';

@@ -27,7 +27,7 @@ function bodies(...said: readonly (readonly [verb: Verb, value: JsonObjectValue]
 const fits = (parsed: { readonly success: boolean }): string => (parsed.success ? 'ok' : 'refused');
 const persona = (more: object) => fits(Persona.safeParse({ name: 'mate', ...more }));
 
-/** See the top of the file. */
+/** The rows for bounds of commands, and of the personas and tables in them. */
 export const OF_COMMANDS: BoundRows = {
   commandBodyMaxBytes: most('body_too_large', (size) => {
     const parsed = parseCommand('steer', Buffer.alloc(size, 'x'));

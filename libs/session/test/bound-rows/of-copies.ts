@@ -8,7 +8,7 @@ import { type BoundRows, from, most } from './row.ts';
 const CHUNK = Buffer.alloc(1024 * 1024, 'x');
 const BLOB_BYTES = 16 * 1024 * 1024;
 
-/** See the top of the file. */
+/** The rows for bounds of forks, exported journals and retention. */
 export const OF_COPIES: BoundRows = {
   // How long the origin is, is looked at afterwards.
   forkRecordsMax: {
@@ -25,7 +25,7 @@ export const OF_COPIES: BoundRows = {
     const bed = testBed();
     await bed.host();
     await bed.start({}, { session: 'g0' });
-    // Beside its own origin.
+    // In addition to its own origin.
     for (let i = 1; i <= ancestors + 1; i++)
       await bed.send('start', { fork: { session: `g${i - 1}`, n: 1 } }, { session: `g${i}` });
     const [copied] = await bed.eventsOf('session_copied', `g${ancestors + 1}`);

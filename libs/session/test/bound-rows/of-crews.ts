@@ -53,7 +53,7 @@ async function sentAgain(failures: number, waitedMs: number): Promise<string> {
   return sent > failures ? 'sent again' : 'waits';
 }
 
-/** See the top of the file. */
+/** The rows for bounds of crews: children, messages and handoffs. */
 export const OF_CREWS: BoundRows = {
   childrenDefault: most('1 too_many_children', async (size) => {
     const bed = crewBed();
@@ -65,7 +65,7 @@ export const OF_CREWS: BoundRows = {
   }),
   depthDefault: most('1 too_deep', async (size) => {
     const bed = crewBed();
-    // Each is told how many there are to be below it.
+    // Each session receives the number of levels that it must create below it.
     bed.parts = {
       lead: (below) => (below === '0' ? [say('done')] : [delegate(['lead', `${Number(below) - 1}`]), say('ok')]),
     };
@@ -125,7 +125,7 @@ export const OF_CREWS: BoundRows = {
     const bed = crewBed();
     const to = (name: string) => (i: number) => ask(call(`h${i}`, 'handoff', { to: name, brief: 'go on' }));
     bed.personas = { lead: { handoffs: ['mate'] }, mate: { handoffs: ['lead'] } };
-    // In turn: whoever has the session when there have been enough says so.
+    // The two personas hand off in turn; the persona that has the session after the last handoff answers.
     bed.parts = {
       lead: [...list(Math.ceil(size / 2), to('mate')), say('ok')],
       mate: [...list(Math.floor(size / 2), to('lead')), say('ok')],

@@ -11,7 +11,7 @@ const returned = (raw: unknown): string => {
 };
 const job = (more: object) => returned({ job: { status: 'queued', job_id: 'j', ...more } });
 
-/** See the top of the file. */
+/** The rows for bounds of hooks. */
 export const OF_HOOKS: BoundRows = {
   hookTimeoutMaxMs: most('invalid_field', (ms) => {
     const read = readRegistration({ id: 'h', point: 'post_turn', timeout_ms: ms });

@@ -45,7 +45,7 @@ const notices = ({ session }: Outcome) =>
 /** Whether one more rejection gets a record behind these commands. */
 const recorded = (command_ids: readonly string[]) => (recordsRejection({ command_ids }) ? 'ok' : 'unrecorded');
 
-/** See the top of the file. */
+/** The rows for bounds of what a session holds in memory: queues, ids and watches. */
 export const OF_MEMORY: BoundRows = {
   pendingInjectionsMax: most('too_many_pending', (size) => {
     // Reminders have a bound of their own, below this one.

@@ -26,7 +26,7 @@ async function served() {
   return { bed, serve, instance, comesTo };
 }
 
-/** See the top of the file. */
+/** The rows for bounds of personas. */
 export const OF_PERSONAS: BoundRows = {
   skillsMax: most('refused', (size) => persona({ skills: list(size, (i) => skill(`skill-${i}`)) })),
   skillFilesMax: most('refused', (size) =>

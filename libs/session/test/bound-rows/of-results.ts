@@ -28,7 +28,7 @@ async function bounded(result: Partial<ToolResult>): Promise<ToolResult> {
 }
 const ofText = (size: number) => bounded({ content: [{ type: 'text', text: 'x'.repeat(size) }] });
 
-/** See the top of the file. */
+/** The rows for bounds of tool results. */
 export const OF_RESULTS: BoundRows = {
   toolResultInlineMaxBytes: most('cut, the whole is kept', async (size) => {
     const { content, detail } = await ofText(size);

@@ -41,7 +41,7 @@ async function consulted(
   return answers[0]?.failure?.code ?? 'ok';
 }
 
-/** A model call that is begun for so many times more than once has waited so long: whether it is asked. */
+/** Starts a model call `restarts` times, waits `waitedMs`, and returns whether the model is asked again. */
 async function begunAgain(restarts: number, waitedMs: number): Promise<string> {
   const bed = testBed();
   bed.models.answers = [say('never', { delayMs: 1e9 })];
@@ -58,7 +58,7 @@ async function begunAgain(restarts: number, waitedMs: number): Promise<string> {
   return bed.models.requests.length > before ? 'asked' : 'waits';
 }
 
-/** See the top of the file. */
+/** The rows for bounds of runs: records, batches, hooks and waits. */
 export const OF_RUNS: BoundRows = {
   callsPerBatchMax: most('1 too_many_calls', async (size) => {
     const bed = testBed();

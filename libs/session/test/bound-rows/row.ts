@@ -1,7 +1,7 @@
 /** A row of the table of bounds: what comes of something of a size, one below a bound, at it and one above it. */
 import type { BOUNDS } from '@coxswain/protocol';
 
-/** See the top of the file. */
+/** One bound and the outcomes just below, at and just above it. */
 export interface BoundRow {
   /** What comes of something of a size: `ok`, a code, or what is done instead. */
   readonly of: (size: number) => string | Promise<string>;
