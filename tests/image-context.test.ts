@@ -143,6 +143,7 @@ describe('docker-compose.yml', () => {
     COX_OTEL_RESOURCE_ATTRIBUTES: 'read by the file itself',
     COX_PERSONAS: 'read by the file itself',
     COX_SESSION: 'of an example of a client',
+    COX_SESSIONS: 'a stream',
     COX_SNAPSHOTS: 'a stream',
     COX_STATE_DIR: 'set in the image',
     COX_TIMERS: 'a stream',

@@ -84,6 +84,11 @@ describe('plain English in', () => {
       /^libs\/((client|testing|cli\/src\/embed)\/(src\/)?|protocol\/src\/([^/]+\/)?)[^/]+\.ts$/.test(file);
     expect(findingsOf(isPublic, textsOfDocstrings)).toEqual([]);
   });
+
+  test('docstrings of turn, session, handlers and ports', () => {
+    const isChecked = (file: string) => /^libs\/(turn|session|handlers|ports)\/src\/.*\.ts$/.test(file);
+    expect(findingsOf(isChecked, textsOfDocstrings)).toEqual([]);
+  });
 });
 
 describe('a finding is', () => {

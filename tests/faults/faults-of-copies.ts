@@ -4,7 +4,7 @@ import { upcastToNewest } from '../../libs/protocol/src/journal/record-upcasts.t
 import { endsChain } from '../../libs/session/src/effects/consult-hooks.ts';
 import { copiedInputs, ofItself } from '../../libs/session/src/journal/copy-journal.ts';
 import { isUnfinishedImport } from '../../libs/session/src/journal/copy-state.ts';
-import { checkReplayed, machineOf } from '../../libs/session/src/journal/machine-version.ts';
+import { machineOf, rejectUnreplayable } from '../../libs/session/src/journal/machine-version.ts';
 import { planFork } from '../../libs/session/src/journal/plan-fork.ts';
 import {
   changedSettings,
@@ -65,7 +65,7 @@ export const FAULTS_OF_COPIES = {
     'a changed veto does not end the chain': fault(endsChain, () => () => false),
   },
   'libs/session/test/import.test.ts': {
-    'a replay accepts the journal of an unknown machine version': fault(checkReplayed, () => () => undefined),
+    'a replay accepts the journal of an unknown machine version': fault(rejectUnreplayable, () => () => undefined),
     'a copy answers to the receipt address of its origin': fault(
       ofItself,
       () => (input, copy) => (copy && input.type === 'command' ? { ...input, copied_from: copy } : input),

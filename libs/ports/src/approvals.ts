@@ -1,4 +1,6 @@
-/** Ports of approvals: rules that a persona remembers, and notices to whoever is outside. */
+/**
+ * Ports of approvals: rules that a persona remembers, and notifications of external services.
+ */
 import type {
   ApprovalNotice,
   NoticeOutcome,
@@ -19,7 +21,7 @@ export interface RememberedRules {
   keep(tenant: TenantId, stored: StoredRule): Promise<void>;
 }
 
-/** Tells somebody outside that a call waits. */
+/** Notifies an external service of a pending approval. */
 export interface ApprovalNotices {
   /**
    * Contract: never rejects; ends within minutes, whatever is at the other end, and soon after `signal` is aborted.

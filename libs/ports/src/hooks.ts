@@ -9,7 +9,7 @@ export interface HookRequest extends Omit<HookQuestion, 'transcript' | 'messages
   readonly transcript: () => readonly Message[];
   /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
   readonly messages?: readonly Message[];
-  /** Under which span the handler stands, where somebody traces. */
+  /** Trace context for the handler; undefined without tracing. */
   readonly traceparent?: string | undefined;
 }
 

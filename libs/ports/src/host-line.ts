@@ -33,18 +33,18 @@ export interface HostLine {
   close(): void;
 }
 
-/** A session that somebody works on, or should. */
+/** A session that a host owns, or should own. */
 export interface ActiveSession {
   readonly ref: SessionRef;
-  /** Who works on it; null where it was let go of with work left. */
+  /** Its owner; null for a released session with work. */
   readonly host: string | null;
   /** The note's place, which a later note of the same session changes. */
   readonly revision: number;
 }
 
 /**
- * Which sessions have work under way: more than have it indeed, never fewer, so that a host that takes a partition over
- * need not look at every session that ever was.
+ * The sessions with unfinished work. Notes may name more sessions than have work, never fewer, so that a host that
+ * claims a partition need not read every session.
  */
 export interface ActiveSessions {
   /** Notes who works on a session, before its first record of that work. @returns the note's revision; durable then. */

@@ -66,7 +66,7 @@ export interface CommandInbox {
    * others' deliveries are still to come.
    */
   read(ref: SessionRef, afterSeq: number, untilSeq: number | null): Promise<readonly StoredCommand[]>;
-  /** Stops deliveries. What was not acknowledged is delivered again to whoever opens next. */
+  /** Stops deliveries. Unacknowledged commands are delivered again to the next open inbox. */
   close(): Promise<void>;
 }
 

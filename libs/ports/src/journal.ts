@@ -29,10 +29,10 @@ export interface Journal {
   /** The first record after `fence`, read where writes are decided (the stream's leader), or null. */
   firstAfter(ref: SessionRef, fence: number): Promise<StoredRecord | null>;
   /**
-   * All records after `fence`, in order, up to the newest at the time of the call. Empty for an unknown session. A damaged
-   * replica may leave out records in between, which the hash chain shows; the newest is never left out.
-   * @param upTo the place of a record, for whoever knows one: reading ends with it, or with the next where it is there no more,
-   *   and nobody is asked which is the newest.
+   * All records after `fence`, in order, up to the newest at the time of the call. Empty for an unknown session. A
+   * damaged replica may omit records in between, which the hash chain shows; the newest is never omitted.
+   * @param upTo the place of a known record: reading ends with it, or with the next one if it is gone, without a
+   *   request for the newest.
    */
   read(ref: SessionRef, fence?: number, upTo?: number): AsyncIterable<StoredRecord>;
   /**

@@ -36,7 +36,7 @@ export interface ModelRequest {
   readonly answered?: { readonly count: number; readonly last: AssistantMessage | null };
   /** Set where a compaction asks: which of the session's it is, from 1. */
   readonly compaction?: number;
-  /** Under which span the answer stands, where somebody traces. */
+  /** Trace context for the answer; undefined without tracing. */
   readonly traceparent?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export type ModelPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
-  /** What was handed on so far is void: somebody else answers anew, from the beginning. No provider's model says so. */
+  /** All earlier parts are void: another process starts the answer again. Models of providers never send it. */
   | { readonly type: 'again' };
 
 /** How one model call ended. `message` holds what was streamed by then, in every status. Call parts hold parsed `args`; arguments that do not parse give `problem {code: 'invalid_call_arguments'}` and `args: null`. */

@@ -3,7 +3,7 @@ import type { Persona, SessionRef, TenantId } from '@coxswain/protocol';
 import type { HookReply, HookRequest } from './hooks.ts';
 import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
 
-/** A persona as it is announced: sessions that begin now pin this version. */
+/** An announced persona: sessions that start now pin this version. */
 export interface ServedPersona {
   readonly definition: Persona;
   readonly version: string;
@@ -13,7 +13,10 @@ export interface ServedPersona {
 export interface PersonaStep {
   readonly ref: SessionRef;
   readonly epoch: number;
-  /** The epoch in which the step was asked for. Older than its own: an earlier owner of the session may have begun it. */
+  /**
+   * The epoch of the first request for the step. If it is older than the session's, an earlier owner may have started
+   * it.
+   */
   readonly askedIn: number;
   /** Which try of the step this is, from 0. With the epoch it tells the tries of a step apart. */
   readonly tries: number;
@@ -25,8 +28,8 @@ export interface PersonaStep {
 }
 
 /**
- * How a try has ended. `unserved`: nobody has taken it, and nothing ran. `lost`: whoever ran it has gone, or has handed it
- * back because it ends; a step may be begun again elsewhere, as what it has said so far is void.
+ * The end of an attempt. `unserved`: no instance took it, and nothing ran. `lost`: its instance has died, or returned
+ * it because the instance ends. Then the step may start on another instance, and the streamed text so far is void.
  */
 export type StepEnd =
   | { readonly status: 'ended'; readonly result: ModelResult }
@@ -35,19 +38,20 @@ export type StepEnd =
 
 /** Personas that are served elsewhere. What it says of who is there is hearsay: it may be late. */
 export interface ServedPersonas {
-  /** The version that was announced last, whether or not anybody serves it now; null where there is none of the name. */
+  /** The version that was announced last, with or without instances; null for an unknown name. */
   find(tenant: TenantId, name: string): ServedPersona | null;
   /** All announced names, in order. */
   names(tenant: TenantId): readonly string[];
-  /** Whether somebody takes steps of this version. */
+  /** Whether an instance takes steps of this version. */
   isServed(tenant: TenantId, name: string, version: string): boolean;
-  /** Set while it is paused: no new step of it begins, whoever runs it. */
+  /** Set while it is paused: no new step of it starts on any instance. */
   pause(tenant: TenantId, name: string): { readonly reason?: string | undefined } | null;
-  /** Calls back whenever one of the answers above may have become another one. @returns ends that. */
+  /** Calls back whenever one of the answers above may have changed. @returns ends that. */
   onChange(changed: () => void): () => void;
   /**
-   * Runs one try. Contract: never rejects; `onPart` is called in order, never after it has settled, and never again once a
-   * piece was missed. When `signal` aborts, whoever runs it is told, and it settles within a bounded time.
+   * Runs one attempt. Contract: never rejects; `onPart` is called in order, never after it has settled, and never again
+   * after a missed piece. When `signal` aborts, the instance is notified, and the attempt settles within a bounded
+   * time.
    */
   step(step: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd>;
   /**

@@ -1,4 +1,6 @@
-/** The purge port: what only whoever looks after a bus may do, and no host. It takes away what nobody needs any more. */
+/**
+ * The purge port, for administrators of a bus only. It removes data that is no longer needed.
+ */
 import type { SessionRef } from '@coxswain/protocol';
 
 /** Bytes in the store of blobs. */
@@ -34,9 +36,9 @@ export interface Retention {
   purgesWithin(): Promise<PurgesWithin | null>;
 }
 
-/** Takes away what sessions have left. Whatever is away already is no error. */
+/** Removes the data of deleted sessions. Removing missing data is not an error. */
 export interface Purge {
-  /** Changes nothing. Rejects where whoever asks may not purge: so that nothing is begun that cannot be ended. */
+  /** Changes nothing. Rejects if the caller has no right to purge, so that no purge starts that cannot finish. */
   check(): Promise<void>;
   /** Deletes the records of a session that stand before `fence`; the one at it stays. */
   journalBefore(ref: SessionRef, fence: number): Promise<void>;

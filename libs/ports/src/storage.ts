@@ -33,8 +33,8 @@ export interface SummarizedSession {
 /** Bytes by their SHA-256, hex. */
 export interface Blobs {
   /**
-   * Stores bytes under their hash; storing the same again is nothing, but that they count as new again once they are older
-   * than half of what blobs are kept for without a record that refers to them.
+   * Stores bytes under their hash. Storing the same bytes again writes nothing while they are young.
+   * Once they are older than half the time that unreferenced blobs are kept, they count as new again.
    */
   put(sha256: string, bytes: Uint8Array): Promise<void>;
   /** The bytes, or null where there are none. */

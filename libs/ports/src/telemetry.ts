@@ -1,4 +1,6 @@
-/** Telemetry as ports: meters, and whoever takes spans. Neither may hold anything up, or throw. */
+/**
+ * Ports of telemetry: meters, and receivers of spans. They neither block nor throw.
+ */
 import type { EndedSpan, MetricLabel, MetricName, TraceContext } from '@coxswain/protocol';
 
 /** The labels of a meter. */
@@ -26,7 +28,7 @@ export interface Meters {
   ): boolean;
 }
 
-/** Whoever takes spans. */
+/** Receives spans. */
 export interface SpanSink {
   /** Takes a span that has ended. Contract: returns at once and does not throw. */
   take(span: EndedSpan): void;
@@ -35,7 +37,10 @@ export interface SpanSink {
    * @param above what stands above in another process, with what was decided there; null where the trace begins here.
    */
   keeps(traceId: string, above: TraceContext | null): boolean;
-  /** Takes the secrets of the process out of a text: before it is cut, as what is left of one would not be known any more. */
+  /**
+   * Removes the secrets of the process from a text. Call it before the text is cut: the rest of a secret would not be
+   * recognized.
+   */
   masked(text: string): string;
   /** Whether what was said and done may stand in spans, too: bounded, and without what looks like a secret. */
   readonly capturesContent: boolean;
@@ -44,6 +49,6 @@ export interface SpanSink {
 /** What a host is given to be looked at with. */
 export interface Telemetry {
   readonly meters: Meters;
-  /** Null where nobody traces. */
+  /** Null without tracing. */
   readonly spans: SpanSink | null;
 }

@@ -30,11 +30,11 @@ export interface ToolCall {
   /** Inbox feedback for the model, durable: what the call's own result is not the place for. At most 2 KiB; the rest is cut. */
   readonly onFeedback: (text: string) => void;
   /**
-   * Called once somebody outside this process has the call: from then on it goes on without this owner, and the session's
-   * next one learns by `probe` what becomes of it. Never called by tools that run in this process, or that it would end.
+   * Called once a process outside of this one has the call: from then on it continues without this owner, and the
+   * session's next owner can `probe` its outcome. Never called by tools that run in this process, or that end with it.
    */
   readonly onTaken?: ((instance?: string) => void) | undefined;
-  /** The call's place in a trace, where somebody traces. */
+  /** The call's position in a trace; undefined without tracing. */
   readonly traceparent?: string | undefined;
 }
 
@@ -42,10 +42,10 @@ export interface ToolCall {
 export type ApprovalQuestion = Pick<ToolCall, 'ref' | 'callId' | 'tool' | 'args'>;
 
 /**
- * How a call ended. `cancelled`: it stopped because of the signal, and for no other reason. `unavailable`: no instance took it;
- * nothing ran. `lost`: its outcome is unknown, and the result says why: the process that ran it died, fell silent or stopped it.
- * `accepted`: it has not ended; whoever took it up will bring its outcome as the command `call_outcome`. Only for tools
- * that are `long_running`; the result is not looked at. A call of such a tool is one like any other until somebody says so.
+ * The end of a call. `cancelled`: it stopped because of the signal. `unavailable`: no instance took it; nothing ran.
+ * `lost`: its outcome is unknown, and the result has the reason: its process died, fell silent or stopped it.
+ * `accepted`: it has not ended; its worker sends the outcome as the command `call_outcome`. Only for tools that are
+ * `long_running`; the result is not used.
  */
 export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable' | 'accepted' | 'lost';
@@ -54,11 +54,11 @@ export interface ToolOutcome {
   readonly epoch?: number | undefined;
   /** Of a `lost` call: how often it moved. The caller counts these as sendings. */
   readonly moves?: number | undefined;
-  /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
+  /** The whole text, if the tool itself truncated its result. It is stored separately, for reading on. */
   readonly whole?: string | undefined;
   /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
   readonly park?: ParkRequest | undefined;
-  /** Files that it has edited, relative to the root, whatever became of the call: file_edited hooks are told. */
+  /** Edited files, relative to the root, for any status: file_edited hooks are called. */
   readonly edited?: readonly string[];
 }
 
@@ -79,10 +79,9 @@ export interface Toolset {
   /** Names of tools among them that go before those of other sources, as of now: they stand in for those. */
   readonly standsIn?: readonly string[];
   /**
-   * Runs one call.
-   * Contract: never rejects; a tool that throws is an `error` outcome. When `signal` aborts, the tool is told; a call
-   * that does not stop settles whenever it does, and the caller does not wait for it. With the reason `SESSION_LEFT`
-   * only what runs in this process is told: the session's next owner will ask after the call.
+   * Runs one call. Contract: never rejects; a tool that throws is an `error` outcome. When `signal` aborts, the tool is
+   * notified. A call that does not stop settles at any time, and the caller does not wait for it. With the reason
+   * `SESSION_LEFT` only work in this process is notified: the session's next owner will probe the call.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
   /**
@@ -91,13 +90,13 @@ export interface Toolset {
    */
   needsApproval?(question: ApprovalQuestion, signal: AbortSignal): Promise<boolean>;
   /**
-   * Asks what became of a call that an earlier owner may have sent. In-process and MCP tools cannot know. Whoever runs
-   * the tool takes nothing from owners of an older epoch any more. Never rejects.
+   * Asks for the outcome of a call that an earlier owner may have sent. In-process and MCP tools cannot know it. From
+   * then on the tool's instances refuse owners of an older epoch. Never rejects.
    */
   probe(idempotencyKey: string, tool: string, epoch: number): Promise<ToolProbe>;
   /**
-   * Tells whoever has accepted a call to stop; its outcome still comes as a command. Never rejects.
-   * @returns whether somebody could be told.
+   * Tells the worker that accepted a call to stop. Its outcome still arrives as a command. Never rejects.
+   * @returns whether a worker was notified.
    */
   stop?(idempotencyKey: string, tool: string, reason: string, epoch: number): Promise<boolean>;
   /** Closes connections. Never rejects; returns what could not be closed, in words. */
@@ -121,7 +120,7 @@ export interface ToolsetSpec {
   readonly served?:
     | { readonly name: string; readonly version: string; readonly tools?: readonly ToolDefinition[] | undefined }
     | undefined;
-  /** Takes inbox feedback that belongs to no call: what a server notifies. Left out where nobody listens. */
+  /** Takes inbox feedback without a call, such as a server's notifications. Absent without a receiver. */
   readonly onFeedback?: ((source: string, text: string) => void) | undefined;
   /** Where results that were cut are read on; without it the tools offer no reading on. */
   readonly results?: WholeResults | undefined;
@@ -143,7 +142,7 @@ export interface ResultPiece {
 export interface WholeResults {
   /**
    * Reads a piece of at most `limit` bytes. `unknown`: no result of this session has this reference; `gone`: its bytes
-   * are not in the object store any more. Rejects where the object store cannot be reached.
+   * are no longer in the object store. Rejects if the object store cannot be reached.
    */
   read(ref: string, offset: number, limit: number): Promise<ResultPiece | 'unknown' | 'gone'>;
 }

@@ -27,7 +27,7 @@ export class HookModuleError extends Error {
   readonly code = 'hook_module_invalid';
 }
 
-/** What the bundle would be called, if it were written beside its module. */
+/** The name of the bundle in messages, next to its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
 
 /** The size of one file of a module. Files are read before a person has said whether their folder is trusted. */
@@ -37,7 +37,7 @@ const MODULE_MAX_BYTES = 16 * 1024 * 1024;
 const LOADED_WITHIN_MS = 30_000;
 
 /**
- * Loads a module of handlers, in TypeScript or JavaScript, with what it imports from beside it.
+ * Loads a module of handlers, in TypeScript or JavaScript, with its local imports.
  * @throws HookModuleError
  */
 export async function loadModule(path: string): Promise<LoadedModule> {

@@ -38,8 +38,9 @@ export type FoundBus =
   | { readonly address: null; readonly stateDir: string };
 
 /**
- * Finds the bus. The choice comes before the environment, and that before the context in use: `nats`; the instance of `stateDir`;
- * the context of a name; `NATS_URL`; the instance of `COX_STATE_DIR`; the context in use; the instance of the default state folder.
+ * Finds the bus. The choice comes first: `nats`, the instance of `stateDir`, the context of a name.
+ * Then the environment: `NATS_URL`, the instance of `COX_STATE_DIR`.
+ * Last come the context in use and the instance of the default state folder.
  * @throws SeedFileError; CoxswainError `contexts_invalid`, `context_not_found`; what {@link readConnection} throws.
  */
 export async function findBus(choice: BusChoice, env: NodeJS.ProcessEnv): Promise<FoundBus> {

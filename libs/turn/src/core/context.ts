@@ -50,9 +50,9 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
 /**
  * A copy of a context that its creator may change.
  *
- * Every member is spelled out because of how V8 (as of Node 20) copies. A spread, `Object.assign` and a loop over the members
- * of the slices take forty times as long, which is half of what an event costs, and each copy of a copy gets a hidden class
- * of its own. The return type demands every member.
+ * Every member is spelled out because of how V8 (as of Node 20) copies. A spread, `Object.assign` and a loop over the
+ * members of the slices take forty times as long: half of the cost of an event. Each copy of a copy also gets a hidden
+ * class of its own. The return type demands every member.
  */
 export function copyContext(context: SessionContext): { -readonly [M in keyof SessionContext]: SessionContext[M] } {
   return {

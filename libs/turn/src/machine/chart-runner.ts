@@ -121,17 +121,17 @@ export const compiledChart: CompiledChart = compileChart(turnMachine, evolve);
 /** The actor logic of a live session. */
 export type ChartLogic = ActorLogic<SessionState, PlacedEvent, { readonly sessionId: string }>;
 
-const runners = {
+/** The name of a runner: `compiled`, the default, or `xstate`. */
+export type ChartRunner = 'compiled' | 'xstate';
+
+const runners: Readonly<Record<ChartRunner, ChartLogic>> = {
   compiled: {
     transition: (state, event) => compiledChart.apply(state, event),
     getInitialSnapshot: (scope, input) => turnMachine.getInitialSnapshot(scope, input),
     getPersistedSnapshot: (state, options) => turnMachine.getPersistedSnapshot(state, options),
   },
   xstate: turnMachine,
-} as const satisfies Readonly<Record<string, ChartLogic>>;
-
-/** The name of a runner: `compiled`, the default, or `xstate`. */
-export type ChartRunner = keyof typeof runners;
+};
 
 let selected: ChartRunner = 'compiled';
 
