@@ -111,7 +111,8 @@ function lossIn({ history, hostLog, journals }: ChaosEvidence) {
   const isIts = (attempt: string | undefined) => attempt?.split('.')[0] === host;
   for (const { session, records, storedAtMs } of journals) {
     const at = records.findIndex(({ attempt }, i) => !isIts(attempt) && isIts(records[i - 1]?.attempt));
-    if (at > 0) return { pid, session, atMs: storedAtMs[at] as number };
+    const [effect] = records[at - 1]?.effects_open ?? [];
+    if (at > 0 && effect !== undefined) return { pid, session, effect, atMs: storedAtMs[at] as number };
   }
   throw new Error('nothing was taken over');
 }
@@ -258,9 +259,12 @@ const PLANTED: readonly (readonly [checker: string, what: string, change: Change
     'lost sessions are let go',
     'a host that lives says nothing of what it had under way',
     (evidence) => {
-      const { pid } = lossIn(evidence);
+      const { pid, session, effect, atMs } = lossIn(evidence);
       const isItsEnd = (one: HistoryEntry) => one.what === 'process' && one.pid === pid && one.did !== 'started';
-      return withHistory(evidence, (all) => all.filter((one) => !isItsEnd(one)));
+      // The kill may have come before the host had started the effect.
+      const began = { what: 'began', atMs: atMs - 1, pid, session, effect } as const;
+      const alive = withHistory(evidence, (all) => all.filter((one) => !isItsEnd(one)));
+      return { ...alive, hostLog: [...evidence.hostLog, began] };
     },
   ],
   [

@@ -8,6 +8,7 @@ import {
   JOURNAL_STREAMS,
   journalStreamOf,
   type SessionRef,
+  STREAMS,
   sessionRef,
   subjects,
   TENANT_KEYS,
@@ -85,6 +86,7 @@ function keptOf(tenant: string): string[] {
     subjects.timerSchedule(ref, 't'),
     subjects.snapshot(ref),
     subjects.activeSession(ref),
+    subjects.sessionEntry(ref),
     subjects.hookService(tenant, 's'),
     subjects.toolAnnouncement(tenant, 't'),
     subjects.personaAnnouncement(tenant, 'p'),
@@ -227,10 +229,12 @@ function heardOf(tenant: string): string[] {
 }
 
 /**
- * Reads that show something of another tenant, and are accepted: the index of a journal stream lists the ids of all sessions, and
- * only the body of the request narrows it. docs/guides/security.md says so.
+ * Reads that show something of another tenant, and are accepted: the subjects of a journal stream, and of the index of sessions,
+ * contain the ids of all sessions, and only the body of the request narrows them. docs/guides/security.md says so.
  */
-const ACCEPTED: ReadonlySet<string> = new Set(JOURNAL_STREAMS.map((stream) => `$JS.API.STREAM.INFO.${stream}`));
+const ACCEPTED: ReadonlySet<string> = new Set(
+  [...JOURNAL_STREAMS, STREAMS.sessions].map((stream) => `$JS.API.STREAM.INFO.${stream}`),
+);
 
 test('every stream holds messages of both tenants', () => {
   const without = [...stored].filter(([, { red, blue }]) => red.length === 0 || blue.length === 0);

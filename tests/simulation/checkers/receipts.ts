@@ -1,4 +1,4 @@
-/** RUNNER-3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
+/** RUNNER-3: a receipt states only what the journal holds, and each sender who asked gets the receipt of its record. */
 import { isDelivery, rejectionIn } from '@coxswain/protocol';
 import type { Checker, Journal } from './check.ts';
 import { tombstoneOf } from './deletion.ts';

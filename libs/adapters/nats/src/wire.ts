@@ -183,7 +183,7 @@ export function isTenantsKey(nc: NatsConnection): boolean {
   return isTenantsInbox(inboxPrefixOf(nc));
 }
 
-/** Options of a publish; none where nobody traces. */
+/** Options of a publish; none without a trace. */
 export function tracedBy(traceparent: string | undefined): { readonly headers?: MsgHdrs } {
   if (traceparent === undefined) return {};
   const head = headers();

@@ -10,7 +10,7 @@ import {
 import { SessionId } from '@coxswain/protocol';
 import { matchPrefix } from '../instance/resolve-session.ts';
 
-/** Of so many all are read: their order is that of their newest records. Of more it is that of the index, page by page. */
+/** Up to this number of sessions, all are read and ordered by their newest records. With more, the index gives the order, page by page. */
 const ALL_READ_MAX = 1_000;
 
 /** Which part of a list is wanted. */

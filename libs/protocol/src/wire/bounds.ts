@@ -218,7 +218,7 @@ export interface BackOff {
   readonly maxMs: number;
 }
 
-/** The delay after so many failed attempts, in milliseconds. @param failures is at least 1. */
+/** The delay after a number of failed attempts, in milliseconds. @param failures at least 1. */
 export function delayAfter(failures: number, { firstMs, maxMs }: BackOff): number {
   return Math.min(firstMs * 2 ** (failures - 1), maxMs);
 }

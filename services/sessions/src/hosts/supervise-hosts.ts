@@ -75,7 +75,7 @@ export interface Supervision {
   onRestart(restart: HostRestart): void;
   /** Milliseconds of a monotonic clock. */
   readonly nowMs?: () => number;
-  /** Waits so many milliseconds; rejects when the signal aborts. */
+  /** Waits the given time in milliseconds; rejects when the signal aborts. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 

@@ -196,7 +196,7 @@ export interface Passage {
 const one = (subject: string): Passage => ({ subject, answers: 'one' });
 const many = (subject: string): Passage => ({ subject, answers: 'many' });
 
-/** Reading journals and the index of sessions as the tenant's: a consumer's filter stands in the subject that asks for it, and the server holds it to it. */
+/** Reads of journals and of the index of sessions. The subject of a request contains the consumer's filter, so the server can enforce it. */
 function journalReads(tenant: string): Passage[] {
   const reads = (stream: string, filter: string) => [
     one(api(`STREAM.INFO.${stream}`)),
