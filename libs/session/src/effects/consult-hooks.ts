@@ -1,4 +1,4 @@
-/** The only caller of hooks: it records answers, parses verdicts and bounds their time. */
+/** The only caller of hooks: it collects answers, parses verdicts and bounds their time. */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -54,7 +54,7 @@ export interface Consult {
  * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. The chain ends at a
  * verdict that blocks, denies or decides (also `allow` and `ask`), and at a failure that counts as a refusal: see
  * {@link endsChain} and {@link failsClosed}. Never rejects. Settles within the sum of the registrations' timeouts, or when
- * the signal aborts.
+ * the signal aborts. Rewritten arguments add `APPROVAL_CHECK_MS` at most.
  */
 export async function consultHooks(
   hooks: Pick<Hooks, 'ask'>,
@@ -93,8 +93,8 @@ export async function consultHooks(
 }
 
 /**
- * Whether a host's hook does not apply after all: where the persona's own hooks may have rewritten the payload, the hook's
- * condition must match the payload before or after.
+ * Whether to skip a hook of the host: its condition matches neither the original payload nor the payload that earlier
+ * hooks have rewritten.
  */
 export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
@@ -164,7 +164,7 @@ async function boundedBy(
 /** Shared, because an abort without a reason captures a stack trace for each request. */
 const NOBODY_WAITS = new DOMException('this answer is no longer awaited', 'AbortError');
 
-/** The meaning of a handler's return value, and its form on the hook tape. */
+/** Parses a handler's return value into the answer for the hook tape: the hook answers in the journal. */
 export function answerTo(
   registration: HookRegistration,
   point: HookPoint,

@@ -104,8 +104,8 @@ export class EffectTable {
   }
 
   /**
-   * Offers settled outcomes again after a rebuild (RUNNER-9). A plain stop replaces an outcome that broke the machine, so that
-   * the run can end.
+   * Offers settled outcomes again after a rebuild (RUNNER-9). An outcome that broke the machine is replaced by one that says
+   * that the effect was stopped, so that the run can end.
    * @param poisoned effects whose outcomes broke the machine.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {

@@ -77,7 +77,7 @@ type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['statu
 const PROBE_EVERY_MS = 250;
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
-/** How often a call is sent if its workers die one after another. A move by its toolset counts as well. */
+/** How often a call is sent if its workers die one after another. A resend by its toolset to another instance counts as well. */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
 const REDIALED_FOR_MS = 15_000;
@@ -128,8 +128,8 @@ function isUnserved({ status, result }: ToolOutcome): boolean {
 
 /**
  * Finds the outcome of a call that an instance may have run.
- * @returns the known outcome; `lost` only if the toolset has already moved the call. Null if the outcome is unknown, or if
- *   the call is idempotent and need not wait.
+ * @returns the known outcome; `lost` only if the toolset has already resent the call to another instance. Null if the
+ *   outcome is unknown, or if the call is idempotent and need not wait.
  */
 async function whatBecameOf(
   toolset: Toolset,

@@ -1,10 +1,10 @@
 /**
  * The partitions of this host, and the transfer of sessions when they change.
  *
- * The commands of a partition go to its new host at once. A session stays on its old host until its calls have ended: its
- * note names that host. Meanwhile the new host notifies the old one of commands, and claims the session once the old host
- * has left it. Each part may fail. Then the store repeats a delivery, or a host claims a session that another one owns, and
- * the fence decides (RUNNER-10).
+ * The commands of a partition go to its new host at once. A session stays on its old host until its calls have ended, 10 s
+ * at most (`TRANSFER_GRACE_MS`): its note names that host. Meanwhile the new host notifies the old one of commands, and
+ * claims the session once the old host has left it. Each part may fail. Then the store repeats a delivery, or a host claims
+ * a session that another one owns, and the fence decides (RUNNER-10).
  */
 import type { ActiveSession, CommandInbox, Doorbell, HostLine, StrayCommand } from '@coxswain/ports';
 import {
@@ -42,7 +42,8 @@ interface Held {
 const LOOK_AGAIN_MS = 1_000;
 /**
  * The time between two reads of all notes in this host's partitions. A host announces once that a session waits for its next
- * host, and the message may be lost. A host that noted a session too late may have lost it without a message.
+ * host, and the message may be lost. Another host can also note a session after this host has read the notes, and then
+ * lose it without a message.
  */
 const LOOK_AT_ALL_MS = 15_000;
 /** The place of no command. A notification with it asks a host whether it has the session. */
@@ -156,7 +157,8 @@ export class HostPartitions {
 
   /**
    * Finds the owner of a session that another host has appended to, and claims the session if there is none.
-   * @param isOld the append was long ago: a host that was noted but never heard is no longer waited for.
+   * @param isOld the retries have reached their longest delay: the session is claimed even if its note names a host that
+   *   is not alive. Until then that host may be alive and not heard yet.
    * @returns whether the owner is known. Rejects where the notes cannot be read.
    */
   async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
@@ -263,6 +265,7 @@ export class HostPartitions {
     });
   }
 
+  /** Queues the claim of a session that was found. */
   #find(session: ActiveSession): void {
     this.#found++;
     void this.#claims.add(session);

@@ -21,7 +21,7 @@ export interface PartitionedSessions {
   dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;
   /** The host has exactly these partitions from now on. */
   assigned(partitions: ReadonlySet<number>): void;
-  /** Continues all sessions: the host may start effects again. */
+  /** Wakes all sessions: the host may start effects again. */
   resumeAll(): void;
   /** Leaves all sessions at once. */
   leaveAll(): void;

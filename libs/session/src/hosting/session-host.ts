@@ -41,9 +41,9 @@ import { SessionNotes } from './session-notes.ts';
 const TRANSFER_GRACE_MS = 10_000;
 /** Recovery validates and folds the records behind a snapshot, a tenth of a millisecond each: there should be few. */
 const SNAPSHOT_EVERY = 16;
-/** Journals that are read at a time only for spans that another host has opened. */
+/** Limit of journals that are read at the same time for the spans that another host has opened. */
 const TRACES_AT_ONCE = 2;
-/** Long journals that are read whole at a time: few, because sessions that are not owned yet come first. */
+/** Limit of long journals that are read whole at the same time: low, because sessions that are not owned yet come first. */
 const TRANSCRIPTS_AT_ONCE = 8;
 /** How long other claims wait for one that does not end, milliseconds. */
 const CLAIM_MAX_MS = 2_000;
@@ -393,7 +393,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 }
 
-/** After these another host owns the session, or may own it. */
+/** After a runner leaves for one of these reasons, another host owns the session, or may own it. */
 const OWNERSHIP_LOST: ReadonlySet<string> = new Set<LeaveReason>(['foreign_writer', 'handed_over', 'abandoned']);
 
 /** A name for the host channel, which takes fewer characters than the id of a host. */

@@ -1,6 +1,6 @@
 /**
- * Changes one record's input for a fork: the only record in which the fork differs from its origin. A change that does not
- * match the kind of record is rejected with the reason.
+ * Changes one record's input for a fork. No other input changes, except for the parts that `ofItself` removes or sets. A
+ * change that does not match the kind of record is rejected with the reason.
  */
 import type { Blobs } from '@coxswain/ports';
 import {

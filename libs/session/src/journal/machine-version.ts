@@ -37,7 +37,7 @@ export function rejectUnreplayable(record: JournalRecord, replayed: ReadonlySet<
 /**
  * The error where a record's events do not reach the recorded state because of another version.
  * @param made the version that made the record; undefined where no record with it was read, as after a snapshot.
- * @returns null for this version, and for an unknown one.
+ * @returns null where this version made the record, and where `made` is undefined.
  */
 export function otherMachine(n: number, made: number | undefined, diverged: string): Error | null {
   if (made === undefined || made === MACHINE_VERSION) return null;

@@ -104,7 +104,10 @@ function askedBy({
   };
 }
 
-/** The rejection of the changes, from the record that they change; also where the changed record itself causes it. */
+/**
+ * Checks changes by computing the changed record.
+ * @returns the rejection; or as `unsent` the calls that only the changed record starts, or starts with other arguments.
+ */
 async function tryChanges(
   record: JournalRecord,
   changes: ForkChanges,

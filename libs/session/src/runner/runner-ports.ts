@@ -20,9 +20,12 @@ export interface RunnerPorts extends WorkerPorts {
 
 /** The options of a runner. */
 export interface RunnerOptions {
-  /** This host's incarnation, and which of its turns at the session. Each record holds it as `attempt`. */
+  /**
+   * The id of this host and its generation. Each record holds both as `attempt`. The generation grows when the host leaves
+   * a session that is neither idle nor deleted, so the next runner owns the session anew.
+   */
   readonly host: string;
-  /** Whether a record's `attempt` is of this host's incarnation, in any turn. */
+  /** Whether a record's `attempt` names this host, with any generation. */
   readonly isOwn: (attempt: string) => boolean;
   /** The number of records between two snapshots. */
   readonly snapshotEvery: number;

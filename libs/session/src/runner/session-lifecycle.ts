@@ -228,8 +228,8 @@ export class SessionLifecycle {
   }
 
   /**
-   * Recovers from an outcome that breaks the machine: a plain stop replaces the outcome, once. If the stop breaks the
-   * machine as well, the run cannot end here.
+   * Recovers from an outcome that breaks the machine: ends the run as failed. A new outcome, which says that the effect was
+   * stopped, replaces it once. If this one breaks the machine as well, the run cannot end here.
    * @throws {SessionLeft} also if that is the error.
    */
   async recoverFrom(outcome: Outcome, error: Error): Promise<void> {

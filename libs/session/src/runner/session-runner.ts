@@ -69,7 +69,7 @@ export interface Wake {
   readonly newest?: number | undefined;
 }
 
-/** After these the session's next runner is another host's, or there is none: the feedback of this one is lost. */
+/** After these leave reasons the next runner is another host's, or there is none: the feedback of this one is lost. */
 const LOSES_FEEDBACK: ReadonlySet<LeaveReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
 
 /** A session that lives on this host. */
@@ -77,7 +77,7 @@ export class SessionRunner {
   /** The session this runner works for. */
   readonly ref: SessionRef;
   readonly #ports: RunnerPorts;
-  /** This host's incarnation, and which of its turns at the session. */
+  /** The id of this host and its generation: see {@link RunnerOptions.host}. */
   readonly #host: string;
   readonly #onLeft: (left: LeftSession) => void;
   readonly #exit: SessionExit;
@@ -210,7 +210,10 @@ export class SessionRunner {
       this.#mailbox.post({ kind: 'hooks' });
   }
 
-  /** Claims the session after a restart: owns it and continues its open work. Resolves when that is done, or it was left. */
+  /**
+   * Wakes the session after a restart, a retry, or a regained lease. If it has open effects other than timers, the runner
+   * owns it and continues them. Resolves when the session is owned, needs no owner, or was left.
+   */
   wake({ isNews = false, newest }: Wake = {}): Promise<void> {
     if (this.#exit.hasLeft) return Promise.resolve();
     return new Promise((resolve) => {

@@ -6,10 +6,10 @@
  * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
  * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
  * TURN-4  The call table holds the states of calls that run in parallel. The root accepts their events in every state.
- *         `running` and `parked` have transitions of their own for them, selected by named guards over the table. Only an
- *         approval request while calls run needs no guard: it always leads to `function_awaiting_approval`.
+ *         `running` and `parked` have transitions of their own for them, selected by named guards over the table. An
+ *         approval request in `running` always leads to `function_awaiting_approval`. A guard selects its child state.
  * TURN-5  Guards read the context before the event. If that matters, they ask about all calls except the one of the event.
- * TURN-6  Eventless transitions occur only where a run wakes or ends. A plain turn passes none.
+ * TURN-6  Eventless transitions occur only in `steering_check.resuming`, where no turn is open, and in `tearing_down`.
  */
 
 import type { SnapshotFrom } from 'xstate';
@@ -43,7 +43,7 @@ const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing
 
 const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
 
-/** The calls of a batch that hooks have not denied go to the seam, after a wait if there was one. */
+/** After the gate hooks: permission_asked hooks check the calls with the ruling `ask`; then the seam follows. */
 const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
 
 const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
@@ -54,7 +54,8 @@ export const turnMachine = turnSetup.createMachine({
   initial: 'stopped',
   context: ({ input }) => emptyContext(input.sessionId),
   on: {
-    // Events that are accepted at any time. A state that one of them leaves declares its own transition for it.
+    // Events that are accepted in every state. Here they change the context only, except those that end the run: a cancel,
+    // a failure, and a used-up budget. A state overrides an event that has another effect there.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],

@@ -169,7 +169,7 @@ export const turnSetup = setup({
     step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
     step_fails_and_hooked: ({ context, event }: Args) =>
       (event as On<'step_finished'>).status === 'failed' && isHooked(context, 'post_turn'),
-    // A fork with another persona has started no step.
+    // In a fork with another persona, `step` can be null: no step was denied, so the turn may begin.
     turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
     completes_step_and_hooked: ({ context, event }: Args) =>
       isComplete(context, checkpoint(event).delivered) &&

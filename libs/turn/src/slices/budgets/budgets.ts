@@ -141,7 +141,7 @@ export function reachedThreshold(context: SessionContext): SessionEvent | null {
   return null;
 }
 
-/** The end of a run whose budget cannot cover the minimum of another answer, or null. */
+/** The 100 percent event that ends a run early, if a budget cannot cover the minimum of another answer; or null. */
 export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
   for (const state of budgetsOf(context)) {
     const needed = neededNext(context, state.budget);
@@ -203,7 +203,7 @@ export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshol
     : `the ${name} cannot cover another model response: ${figures}, at least ${needed} more needed`;
 }
 
-/** A run that is ending reports no thresholds: its end contains the usage. */
+/** The next threshold event to record, or null. A run that is ending records none: its end contains the usage. */
 export function nextReportedThreshold(context: SessionContext, leaf: string): SessionEvent | null {
   if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
   return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);

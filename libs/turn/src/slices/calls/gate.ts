@@ -99,7 +99,10 @@ export function makesRoom(context: SessionContext, callId: string): boolean {
   return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
 }
 
-/** Whether a check of a call's result lets a deferred call start. In a sequential batch it delays the others. */
+/**
+ * Whether the question to a person about the unknown outcome of a call lets a deferred call start. In a sequential batch
+ * the question delays the other calls.
+ */
 export function goesOnWithout(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }

@@ -173,7 +173,7 @@ export function knownWindow(
   return { window: refused_at, reserve: Math.ceil((reserve / window) * refused_at) };
 }
 
-/** The growth of a prompt after an insufficient compaction before another one is tried. */
+/** How many tokens a prompt must grow after an insufficient or skipped compaction before the next one is tried. */
 export function patience(window: number): number {
   return Math.ceil(window / 20);
 }

@@ -15,6 +15,7 @@ export function awaitsVerdict(context: SessionContext, injection: PendingInjecti
   return !injection.allowed && !('kind' in injection && injection.kind === 'remind') && isGuarded(context);
 }
 
+// Steers and reminders.
 const isSteering = (injection: PendingInjection) => injection.mode !== 'audit_only';
 
 /** Whether a message is queued that a turn would deliver, with or without its verdict. */

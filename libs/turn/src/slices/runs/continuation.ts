@@ -6,7 +6,10 @@ import { steeringWaits } from '../injections/waiting.ts';
 import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
-/** Whether a queued message would continue the run, without a limit of turns. */
+/**
+ * Whether queued messages, the message about an ended wait, or steps that are left would continue the run. It does not
+ * check max_turns.
+ */
 export function anythingWaits(context: SessionContext): boolean {
   return (
     context.followups.length > 0 ||
@@ -29,8 +32,8 @@ export function isCapped(context: SessionContext): boolean {
 }
 
 /**
- * Whether the open turn itself continues the run, without a limit of turns. It does not count `pending`: a steer after the
- * last seam stays there for the next turn, or for the next run if the turn is the last one.
+ * Whether the open turn itself continues the run. It does not check max_turns, and does not count `pending`: a steer after
+ * the last seam stays there for the next turn, or for the next run if the turn is the last one.
  */
 export function turnGoesOn(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;
@@ -38,7 +41,7 @@ export function turnGoesOn(context: SessionContext): boolean {
   return batch_open || cut_short || delivered_at_end > 0 || needsRepair(context);
 }
 
-/** Whether the run would continue after its open turn, without a limit of turns. */
+/** Whether the run would continue after its open turn, within max_turns. It does not check budgets. */
 export function wouldGoOn(context: SessionContext): boolean {
   return !isAtLastTurn(context) && (turnGoesOn(context) || anythingWaits(context));
 }

@@ -55,8 +55,8 @@ export function expiredSuspension({ session_id, suspend }: SessionContext): Even
 }
 
 /**
- * The mark of an interrupt that arrives, or that hooks accept, after a suspension was requested. It is newer than the
- * request, so its delivery ends the suspension.
+ * Marks an interrupt that arrives, or that hooks accept, between the request of a suspension and its start. If a seam
+ * delivers the interrupt before the start, the suspension ends as soon as it starts.
  */
 export function interruption(
   { suspend }: SessionContext,
@@ -96,7 +96,10 @@ export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
   };
 }
 
-/** The event that ends the suspension now, or null: first a command, then the awaited signal, then its time limit. */
+/**
+ * The event that ends the suspension now, or null. The order: a resume command, an interrupt, the awaited signal, the time
+ * limit. With `on_timeout: fail` the time limit ends the run.
+ */
 export function endsSuspension(context: SessionContext): SessionEvent | null {
   const { suspension } = context;
   if (!suspension) return null;
@@ -248,7 +251,7 @@ export function idling(context: SessionContext, event: PlacedEvent): Partial<Ses
   };
 }
 
-/** A direct message was recorded: the next one of the wait follows. */
+/** Removes a recorded message from the queue of messages about an ended wait. */
 export function wakingMessageDelivered(
   context: SessionContext,
   event: EventOf<'message_injected'>,
