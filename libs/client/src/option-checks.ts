@@ -1,10 +1,10 @@
 /** Checks of options that a program in JavaScript, or one with wrong types, can get wrong. Each names the option and what is right. */
-import { nearestWord, type Verb } from '@coxswain/protocol';
+import { INJECTION_VERBS, nearestWord, type Verb } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
 
 const STAGES = ['stored', 'accepted', 'delivered', 'outcome'] as const;
 /** Verbs whose message is delivered to a model. */
-const DELIVERED: ReadonlySet<Verb> = new Set(['steer', 'remind', 'followup']);
+const DELIVERED: ReadonlySet<Verb> = new Set(INJECTION_VERBS);
 /** The longest delay of a timer. */
 const WAIT_MAX_MS = 2 ** 31 - 1;
 

@@ -9,6 +9,7 @@ import {
 import {
   cutText,
   httpFieldOf,
+  INJECTION_VERBS,
   type JsonObject,
   natsBodyOf,
   nearestWord,
@@ -28,7 +29,7 @@ import { traceparentOf } from './trace-requests.ts';
 import { whenStopping } from './when-stopping.ts';
 
 /** What is delivered to the model later than it is accepted. */
-const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(['steer', 'remind', 'followup']);
+const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(INJECTION_VERBS);
 
 /** A request's body as an object. @throws Problem. */
 export function objectBody(request: FastifyRequest, verb: Verb | null): Record<string, unknown> {

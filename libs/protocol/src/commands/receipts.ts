@@ -2,6 +2,7 @@
  * Receipts: the progress of a command, sent to the inbox that its sender chose.
  */
 import * as z from 'zod';
+import { INJECTION_VERBS } from '../catalogues/seams.ts';
 import { type EventOf, isDelivery, type SessionEvent } from '../journal/events.ts';
 import type { CommandInput } from '../journal/inputs.ts';
 import { withNames } from '../wire/casing.ts';
@@ -47,7 +48,7 @@ export const Receipt = z.strictObject({
 });
 export type Receipt = z.infer<typeof Receipt>;
 
-const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
+const INJECTIONS: ReadonlySet<string> = new Set(INJECTION_VERBS);
 
 /** The `became` member for a prompt with `if_running`, by the record that accepted it; empty for any other command. */
 export function becameIn(

@@ -2,6 +2,7 @@
  * The payloads of hook points: one strict schema for each.
  */
 import * as z from 'zod';
+import { INJECTION_VERBS } from '../catalogues/seams.ts';
 import { OnTimeout } from '../commands/parking.ts';
 import { EVENT_SCHEMAS, StopReason } from '../journal/events.ts';
 import { EditedPath, Failure, ToolResult } from '../journal/inputs.ts';
@@ -27,7 +28,7 @@ const ending = { stop_reason: StopReason };
 const unsettled = z.strictObject({
   /** Number of undelivered injections. The ids list the first of many. */
   undelivered: count,
-  injections: z.array(z.strictObject({ command_id: z.string(), kind: z.enum(['steer', 'remind', 'followup']) })),
+  injections: z.array(z.strictObject({ command_id: z.string(), kind: z.enum(INJECTION_VERBS) })),
   /** Jobs that hooks started, without a reported end. */
   open_jobs: z.array(z.string()).optional(),
 });

@@ -2,7 +2,7 @@
  * The status of a session, in replies to `get_state` and in lists.
  */
 import * as z from 'zod';
-import { Mode } from '../catalogues/seams.ts';
+import { INJECTION_VERBS, Mode } from '../catalogues/seams.ts';
 import { StoredActor } from '../commands/actor.ts';
 import { OnTimeout } from '../commands/parking.ts';
 import { Budget } from '../personas/budgets.ts';
@@ -97,7 +97,7 @@ export const SessionStatus = z.strictObject({
   pending: z.array(
     z.strictObject({
       command_id: z.string(),
-      kind: z.enum(['steer', 'remind', 'followup']),
+      kind: z.enum(INJECTION_VERBS),
       body: z.string(),
       mode: Mode.optional(),
       actor: StoredActor.optional(),

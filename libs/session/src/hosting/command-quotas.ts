@@ -10,7 +10,14 @@
  * QUOTA-4  Commands of hosts and workers are never rejected: a lost result would leave its call open.
  */
 import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
-import { INTERNAL_VERBS, type QuotaName, type Quotas, type SessionRef, type TenantId } from '@coxswain/protocol';
+import {
+  INJECTION_VERBS,
+  INTERNAL_VERBS,
+  type QuotaName,
+  type Quotas,
+  type SessionRef,
+  type TenantId,
+} from '@coxswain/protocol';
 import { RequestRates } from './request-rates.ts';
 
 /** A command as quotas see it. */
@@ -61,7 +68,7 @@ interface Tenant {
 }
 
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
-const QUEUED: ReadonlySet<string> = new Set(['steer', 'remind', 'followup', 'replace']);
+const QUEUED: ReadonlySet<string> = new Set([...INJECTION_VERBS, 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
 /** Tenants of a host, and senders of one tenant, with their own counts. Beyond that the oldest is forgotten. */
 const TENANTS_MAX = 10_000;

@@ -1,6 +1,6 @@
 /** Tools that look at sessions: lists, one session, its result. */
 import { hasEnded, SESSIONS_PAGE, topState } from '@coxswain/client';
-import { type SessionStatus, Usage } from '@coxswain/protocol';
+import { INJECTION_VERBS, type SessionStatus, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
@@ -80,7 +80,7 @@ const SessionShown = z.strictObject({
     .array(
       z.strictObject({
         command_id: z.string(),
-        kind: z.enum(['steer', 'remind', 'followup']),
+        kind: z.enum(INJECTION_VERBS),
         mode: z.string().nullable(),
         body: z.string(),
         actor: z.string().nullable(),

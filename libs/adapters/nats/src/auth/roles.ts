@@ -8,6 +8,7 @@
  */
 import {
   HOOK_QUEUE_GROUP,
+  INJECTION_VERBS,
   INTERNAL_VERBS,
   JOURNAL_STREAMS,
   MISADDRESSED_COMMANDS,
@@ -91,7 +92,7 @@ export function verbsOf(role: TenantRole, settings: AuthSettings): readonly stri
 
 /** Deleting is the admin's, whose rights are not bound to a tenant. */
 const CLIENT_VERBS = VERBS.filter((verb) => verb !== 'delete');
-const STEERING = ['steer', 'remind', 'followup', 'revoke', 'replace'] as const;
+const STEERING = [...INJECTION_VERBS, 'revoke', 'replace'] as const;
 
 /** What an installation may decide. */
 export interface AuthSettings {
