@@ -242,7 +242,7 @@ test('the file that --steering-file names steers', async () => {
   await writeFile(file, 'hold the course\n');
   // The file is empty once the bus has its lines.
   const command = 'while [ -s orders ]; do sleep 0.05; done';
-  // The host may accept the steer after the second answer has begun: then a third answer follows.
+  // The host may accept the steer after the start of the second answer: then a third answer follows.
   const holding = { text: 'Holding.' };
   const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, holding, holding]);
   const line = ['run', 'go', '--id', 'told', '--root', folder, '--model', model, '--allow', 'run_command'];

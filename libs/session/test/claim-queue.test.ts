@@ -8,18 +8,18 @@ import { refOf } from './test-bed.ts';
 
 /** Claims on demand of the test. */
 function gate() {
-  const begun: ActiveSession[] = [];
+  const claimed: ActiveSession[] = [];
   const waiting: (() => void)[] = [];
   const queue = new ClaimQueue((session) => {
-    begun.push(session);
+    claimed.push(session);
     return new Promise<void>((resolve) => waiting.push(resolve));
   });
-  const names = () => begun.map(({ ref }) => ref.sessionId);
+  const names = () => claimed.map(({ ref }) => ref.sessionId);
   const finish = async (count: number) => {
     for (const letGo of waiting.splice(0, count)) letGo();
     await new Promise(setImmediate);
   };
-  return { queue, begun, names, finish };
+  return { queue, claimed, names, finish };
 }
 
 const session = (i: number, revision = i): ActiveSession => ({ ref: refOf(`s${i}`), host: null, revision });
@@ -41,13 +41,13 @@ test('32 sessions are claimed concurrently, the others follow in order', async (
 });
 
 test('a queued session is claimed once, by its newest note', async () => {
-  const { queue, begun, finish } = gate();
+  const { queue, claimed, finish } = gate();
   for (let i = 0; i < 33; i++) void queue.add(session(i));
   let done = 0;
   const both = Promise.all([7, 8].map((revision) => queue.add(session(32, revision)).then(() => done++)));
   await finish(32);
-  expect(begun).toHaveLength(33);
-  expect(begun.at(-1)?.revision).toBe(8);
+  expect(claimed).toHaveLength(33);
+  expect(claimed.at(-1)?.revision).toBe(8);
   expect(done).toBe(0);
   await finish(1);
   await both;

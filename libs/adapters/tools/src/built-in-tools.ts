@@ -83,8 +83,8 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
 const RESULT_MIN_BYTES = 2 * TOOL_BOUNDS.resultFrameMaxBytes;
 
 /**
- * Lists `delegate`, `handoff` and `send_message`. Sessions carry their calls out themselves, so nothing is ever called here: a
- * program that puts tools of its own in the place of the built-in ones combines them with these.
+ * Lists `delegate`, `handoff` and `send_message`. Sessions carry their calls out themselves, so nothing is ever called here. A
+ * program that replaces the built-in tools by its own combines them with these.
  */
 export function createCrewTools(): ToolSource {
   return {

@@ -8,6 +8,7 @@ import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, listedSessionOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { statusOf } from '../runner/session-status.ts';
+import { sideBySide } from './load-turns.ts';
 
 /** Sessions that are read at a time: few, as commands come first. */
 const AT_ONCE = 4;
@@ -51,14 +52,17 @@ async function fillIndex(
       .map((ref) => ({ ref, at: '' }));
     if (missing.length > 0)
       log.info({ sessions: missing.length }, 'sessions without an entry in the index of sessions get one');
-    await each(missing, ended, async (one) => {
-      one.at = await newestAt(ports, one.ref);
-    });
+    const find = async (one: { readonly ref: SessionRef; at: string }) => {
+      if (!ended.aborted) one.at = await newestAt(ports, one.ref);
+    };
+    await sideBySide(missing, find, AT_ONCE);
     missing.sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
-    await each(missing, ended, async ({ ref }) => {
+    const enter = async ({ ref }: { readonly ref: SessionRef }) => {
+      if (ended.aborted) return;
       if (sessions.isHere(ref)) await index.mark(ref);
       else await fill(ports, index, ref);
-    });
+    };
+    await sideBySide(missing, enter, AT_ONCE);
   } catch (error) {
     log.warn(
       { error: (error as Error).message },
@@ -104,14 +108,3 @@ const UNREADABLE: ReadonlySet<string> = new Set([
   'chain_broken',
   'replay_diverged',
 ]);
-
-async function each<T>(all: readonly T[], ended: AbortSignal, one: (item: T) => Promise<void>): Promise<void> {
-  const left = all.values();
-  const worker = async () => {
-    for (const item of left) {
-      if (ended.aborted) return;
-      await one(item);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, all.length) }, worker));
-}

@@ -41,12 +41,16 @@ export class LoadTurns {
   }
 }
 
-/** Runs `one` for all items, {@link SIDE_BY_SIDE} at a time. Rejects with the first rejection, after all have ended. */
-export async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
+/** Runs `one` for all items, `atOnce` at a time. Rejects with the first rejection, after all have ended. */
+export async function sideBySide<T>(
+  all: readonly T[],
+  one: (item: T) => Promise<void>,
+  atOnce = SIDE_BY_SIDE,
+): Promise<void> {
   const left = all.values();
   const worker = async () => {
     for (const item of left) await one(item);
   };
-  const ended = await Promise.allSettled(Array.from({ length: Math.min(SIDE_BY_SIDE, all.length) }, worker));
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(atOnce, all.length) }, worker));
   for (const result of ended) if (result.status === 'rejected') throw result.reason;
 }

@@ -8,6 +8,7 @@
  * - HOSTS-5 A service that stops starts no host, and stops also the hosts that are still starting.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type BackOff, delayAfter } from '@coxswain/protocol';
 
 /** One session host, from its launch to its end. */
 export interface HostHandle {
@@ -27,6 +28,7 @@ export interface HostHandle {
 
 /** The bounds of restarts: six in a row, with pauses of 0.5 s to 16 s. */
 export const RESTARTS = { inRowMax: 6, firstPauseMs: 500, steadyAfterMs: 60_000 } as const;
+const PAUSES: BackOff = { firstMs: RESTARTS.firstPauseMs, maxMs: 16_000 };
 
 /** Counts the unexpected ends of one host. */
 export class RestartBudget {
@@ -41,7 +43,7 @@ export class RestartBudget {
     if (servedMs >= RESTARTS.steadyAfterMs) this.#inRow = 0;
     if (this.#inRow >= RESTARTS.inRowMax) return null;
     this.#inRow += 1;
-    return { restart: this.#inRow, pauseMs: RESTARTS.firstPauseMs * 2 ** (this.#inRow - 1) };
+    return { restart: this.#inRow, pauseMs: delayAfter(this.#inRow, PAUSES) };
   }
 }
 
