@@ -12,7 +12,7 @@ import {
   isDeferredBy,
   isQueuedBy,
   type JournalRecord,
-  type Receipt,
+  Receipt,
   rejectionIn,
 } from '@coxswain/protocol';
 
@@ -28,30 +28,30 @@ export class CommandFate {
 
   /** @returns the receipt as it stands after this record; null where the command has not come yet. */
   add(record: JournalRecord): Receipt | null {
-    const head = { type: 'receipt' as const, session_id: record.session_id, command_id: this.#commandId };
     const { input } = record;
     const isHere = this.#receipt === null && input.type === 'command' && isOf(input, this.#commandId);
     // A deferred command is decided by a later record.
     if (isHere && !isDeferredBy(record.events, input.command_id)) {
       const rejected = rejectionIn(record.events, input.command_id);
       this.#waits = rejected === null && isQueuedBy(input, record.events);
-      this.#receipt = {
-        ...head,
-        n: record.n,
-        ...(rejected ?? { stage: 'accepted', ...becameIn(input, record.events) }),
-      };
+      this.#receipt = this.#receiptOf(record, rejected ?? { stage: 'accepted', ...becameIn(input, record.events) });
     }
     for (const event of record.events) {
       const settled = this.#waits ? injectionFateIn(event) : this.#receipt === null ? deferredFateIn(event) : null;
       if (settled?.of !== this.#commandId) continue;
       this.#waits = false;
-      this.#receipt = { ...head, n: record.n, ...settled.fate };
+      this.#receipt = this.#receiptOf(record, settled.fate);
     }
     if (this.#waits && this.#receipt) {
       const { pending_for_next_run: _before, ...receipt } = this.#receipt;
       this.#receipt = hasEnded(record.state) ? { ...receipt, pending_for_next_run: true } : receipt;
     }
     return this.#receipt;
+  }
+
+  // Parsed: its members come in the order that receipts from the bus have, so programs print the same of both.
+  #receiptOf({ session_id, n }: JournalRecord, fate: Pick<Receipt, 'stage'> & Partial<Receipt>): Receipt {
+    return Receipt.parse({ type: 'receipt', session_id, command_id: this.#commandId, n, ...fate });
   }
 }
 

@@ -1,4 +1,4 @@
-import type { CommandId, JournalRecord } from '@coxswain/protocol';
+import { type CommandId, type JournalRecord, Receipt } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { CommandFate } from '../src/command-fate.ts';
 
@@ -26,6 +26,11 @@ describe('what the journal says of a command', () => {
 
   test('accepted in the record that holds it, also when more follows', () => {
     expect(fateAfter({ n: 1 }, { n: 2, verb: 'steer' }, { n: 3 })).toEqual({ ...head, stage: 'accepted', n: 2 });
+  });
+
+  test('a receipt has its members in the order that the bus has', () => {
+    const receipt = fateAfter({ n: 2, verb: 'steer' }, { n: 3, events: [injected] });
+    expect(Object.keys(receipt as object)).toEqual(Object.keys(Receipt.parse(receipt)));
   });
 
   test('rejected, with what was said of it; a repetition later changes nothing', () => {
