@@ -6,8 +6,8 @@
  * is in progress, changes no timer and no budget.
  *
  * K1  One measurement bounds the offset: the store read its clock between the request and the answer.
- * K2  Measurements that agree narrow the bounds, and the bounds widen by {@link DRIFT} between measurements. A slow answer
- *     therefore makes no known offset worse.
+ * K2  Measurements that agree narrow the bounds, and the bounds widen by {@link DRIFT} between measurements. The offset in
+ *     use moves only as far as the bounds require. So a slow answer makes no known offset worse, not even one of days.
  * K3  A measurement that contradicts the bounds replaces them: the store's clock was set, another server leads the stream,
  *     or this machine has slept.
  */
@@ -26,11 +26,16 @@ const APART_MAX_MS = 1_000;
 /** A difference or a step of more than this is logged, milliseconds. */
 const LOGGED_FROM_MS = 1_000;
 
-/** The bounds of the store's time less this host's monotonic time, milliseconds, as measured at `atMs` (monotonic). */
-interface Offset {
+/** The store's time less this host's monotonic time, milliseconds: its bounds, measured at `atMs` (monotonic). */
+interface Bounds {
   readonly lowMs: number;
   readonly highMs: number;
   readonly atMs: number;
+}
+
+interface Offset extends Bounds {
+  /** The offset in use, between the bounds. */
+  readonly usedMs: number;
 }
 
 /** A clock that shows the store's time. Call {@link StoreClock.start} before anything reads it. */
@@ -74,8 +79,7 @@ export class StoreClock implements Clock {
   nowMs(): number {
     if (!this.#offset) throw new Error('the clock of the store was read before it was measured');
     if (Math.abs(this.#readApartMs() - this.#apartMs) > APART_MAX_MS) this.#wake();
-    const { lowMs, highMs } = this.#offset;
-    return Math.round(this.#own.monotonicMs() + (lowMs + highMs) / 2);
+    return Math.round(this.#own.monotonicMs() + this.#offset.usedMs);
   }
 
   monotonicMs(): number {
@@ -121,20 +125,21 @@ export class StoreClock implements Clock {
     this.#take({ lowMs: storeMs - atMs, highMs: storeMs + RESOLUTION_MS - sentMs, atMs });
   }
 
-  #take(measured: Offset): void {
+  #take(measured: Bounds): void {
     const known = this.#offset;
-    this.#offset = measured;
+    const middleMs = (measured.lowMs + measured.highMs) / 2;
+    this.#offset = { ...measured, usedMs: middleMs };
     if (!known) return;
     // K2
     const driftMs = DRIFT * (measured.atMs - known.atMs);
     const lowMs = Math.max(known.lowMs - driftMs, measured.lowMs);
     const highMs = Math.min(known.highMs + driftMs, measured.highMs);
     if (lowMs <= highMs) {
-      this.#offset = { lowMs, highMs, atMs: measured.atMs };
+      this.#offset = { lowMs, highMs, atMs: measured.atMs, usedMs: Math.min(Math.max(known.usedMs, lowMs), highMs) };
       return;
     }
     // K3
-    const stepMs = Math.round((measured.lowMs + measured.highMs - known.lowMs - known.highMs) / 2);
+    const stepMs = Math.round(middleMs - known.usedMs);
     if (Math.abs(stepMs) >= LOGGED_FROM_MS)
       this.#log.warn({ step_ms: stepMs }, "the store's clock has moved against this machine's; sessions follow it");
   }
