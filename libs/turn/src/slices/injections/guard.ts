@@ -17,6 +17,7 @@ import { isAsking } from '../hooks/consult.ts';
 import { hooksFor, payloadHead } from '../hooks/registrations.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruption } from '../suspension/suspension.ts';
+import { channelOf } from './channels.ts';
 import { preempt } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { awaitsVerdict } from './waiting.ts';
@@ -50,7 +51,7 @@ export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { read
 
 function guardPayload(context: SessionContext, asked: PendingInjection | PendingFollowup): JsonObject {
   const head = payloadHead(context, 'user_prompt_submit');
-  return { ...head, prompt: asked.body, origin: 'kind' in asked ? 'steer' : 'followup' };
+  return { ...head, prompt: asked.body, origin: channelOf(asked) };
 }
 
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
