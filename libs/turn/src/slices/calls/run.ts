@@ -8,7 +8,7 @@ import { because } from '../../core/decision.ts';
 import { effectId } from '../../core/place.ts';
 import { asksFor, refusedUnasked } from '../approvals/approvals.ts';
 import { crewRefusal } from '../children/delegation.ts';
-import { emitsHandoff, handoffArgs } from '../handoff/handoff.ts';
+import { handoffArgs, nextHandoffEvent } from '../handoff/handoff.ts';
 import { consult, consultable, isConsulted } from '../hooks/consult.ts';
 import { isHooked } from '../hooks/registrations.ts';
 import { parkRequested } from '../suspension/requests.ts';
@@ -69,7 +69,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
   if (toStart) {
     const refusal = crewRefusal(context, toStart);
     if (refusal) return buildCallEnded(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
-    const emitted = emitsHandoff(context, toStart);
+    const emitted = nextHandoffEvent(context, toStart);
     if (emitted) return emitted;
     if (toStart.handoff === 'emitted' && (isHooked(context, 'OnHandoffEmitted') || isConsulted(context, toStart)))
       return consultHandoff(context, toStart);
