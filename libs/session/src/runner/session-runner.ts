@@ -153,7 +153,7 @@ export class SessionRunner {
 
   // ---- what the host sees ----
 
-  /** For meters; null while the session is not loaded, or where there is none. */
+  /** For meters: see {@link SessionStep.summary}. */
   get summary(): SessionSummary | null {
     return this.#step.summary;
   }
@@ -244,7 +244,7 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.leave('passivated');
   }
 
-  /** Stores a snapshot of the records since the last one: see {@link SessionStep.keepSnapshot}. */
+  /** Stores a snapshot if there are records after the last one: see {@link SessionStep.keepSnapshot}. */
   keepSnapshot(): Promise<void> {
     return this.#step.keepSnapshot();
   }

@@ -94,7 +94,7 @@ export class SessionWork {
     );
   }
 
-  /** Retries nothing more. {@link effects} are closed apart, as their settled outcomes are carried on. */
+  /** Retries nothing more. {@link effects} are closed separately: their settled outcomes go to the next runner. */
   closeStores(): void {
     this.#timers.close();
     this.#rules?.close();

@@ -1,5 +1,6 @@
 /**
- * Calls that wait for a human approval: the timer and the notification of the wait, and its end without a person.
+ * Calls that wait for a human approval: the timer and the notification of the wait, and its end by a person, a notified
+ * hook or expiry.
  *
  * APPROVAL-1  A wait uses no resources of a host: its expiry is a timer, and its notification an effect until it is
  *     sent.
@@ -158,7 +159,7 @@ export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean
   return context.pinned?.asks_unknown === true && !stopped && !interruptWaits(context);
 }
 
-/** Parks a call with this question. */
+/** The event that parks a call with {@link UNKNOWN_QUESTION}. */
 export function askAboutUnknown(context: SessionContext, { call_id, tool, args }: CallRow): SessionEvent {
   return {
     type: 'approval_requested',

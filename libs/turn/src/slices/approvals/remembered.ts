@@ -22,7 +22,7 @@ import type { KnownRule } from './state.ts';
 
 const NONE: readonly RememberedRule[] = [];
 
-/** The binding of the run's rules (REMEMBER-4); null if its journal does not contain it. */
+/** The binding of the run's rules (REMEMBER-4); null if an earlier version recorded the run without identity or root. */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
   return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
@@ -43,7 +43,7 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
-// A cache like that of rulings by rules: the same rows and lists are evaluated many times.
+// A cache, like `rulings` in calls/gate.ts: the same rows and lists are evaluated many times.
 const rulings = new WeakMap<
   CallRow,
   { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }

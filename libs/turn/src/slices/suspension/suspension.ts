@@ -67,7 +67,8 @@ export function interruption(
 }
 
 /**
- * The effect of delivered injections on a requested suspension. An interrupt that is still queued will end it anyway.
+ * The effect of delivered injections on a requested suspension. A queued interrupt ends the suspension through
+ * {@link waker}, so a delivered one alone is noted.
  */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
