@@ -124,7 +124,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// Events that the last checkpoint still requires (NEXT-1).
+// Events that earlier events still require (NEXT-1).
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??
