@@ -17,7 +17,7 @@ type Problem = NonNullable<CommandInput['problem']>;
 
 /** The ports of the policy check. */
 export interface PolicyPorts {
-  /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
+  /** The rules of the host's policy. Without it {@link OPEN_RULES} apply to every command. */
   readonly rulesFor?: RulesFor | undefined;
 }
 
@@ -36,7 +36,7 @@ export function withinPolicy(
   };
   if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
   if (input.problem) return input;
-  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
+  // Without a policy, OPEN_RULES still limit the modes of messages from other sessions.
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
   return problem ? refuse(problem) : input;
