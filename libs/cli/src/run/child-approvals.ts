@@ -14,6 +14,8 @@ export interface ChildSession {
 /** How a tree is followed. */
 export interface FollowTree {
   readonly sessionOf: (id: string) => Session;
+  /** Resolves when the stored commands of a session are processed: what they decide waits for no person. */
+  readonly untilTaken?: ((id: string) => Promise<void>) | undefined;
   /** A record of one of them, once what it says of approvals is taken in. */
   readonly saw: (record: JournalRecord, events: readonly UiEvent[], child: ChildSession) => void;
   /** One of them can be followed no longer. */
@@ -88,6 +90,7 @@ export class ChildApprovals {
 
   async #read({ child, session, approvals }: Followed, signal: AbortSignal): Promise<void> {
     const translator = createEventTranslator();
+    await this.#tree.untilTaken?.(child.id);
     const present = (await session.newest())?.n ?? 0;
     let past: [JournalRecord, UiEvent[]][] = [];
     for await (const record of session.records({ signal })) {

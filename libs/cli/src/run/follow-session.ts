@@ -50,6 +50,8 @@ export interface FollowOptions {
   readonly untilPresent?: boolean | undefined;
   /** Where it is given, what waits for a person in the sessions below is seen to as well. */
   readonly sessionOf?: ((id: string) => Session) | undefined;
+  /** Resolves when the stored commands of a session below are processed. */
+  readonly untilTaken?: ((id: string) => Promise<void>) | undefined;
   /** Leaves the session. */
   readonly signal: AbortSignal;
 }
@@ -91,6 +93,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   const children = sessionOf
     ? new ChildApprovals({
         sessionOf,
+        untilTaken: options.untilTaken,
         saw: (record, events, child) => {
           view.child(record, events, child);
           announce();

@@ -60,8 +60,10 @@ export async function takePart(
   const file = await steerFromFile({ flags, env }, bus.stateDir, session, (text) => view.notice(text));
   let end: FollowEnd;
   try {
-    // Nothing ran it until now: what is stored for it may decide the approvals that the journal shows as open.
-    if (bus.embedded) await untilTaken(session, AbortSignal.any([leaving.signal, bus.gone]));
+    const signal = AbortSignal.any([leaving.signal, bus.gone]);
+    // No host ran these sessions until now: stored commands may decide approvals that their journals show as open.
+    const taken = bus.embedded ? (id: string) => untilTaken(bus.client.session(id), signal) : undefined;
+    await taken?.(session.id);
     end = await followSession({
       session,
       view,
@@ -69,7 +71,8 @@ export async function takePart(
       ...part,
       stay,
       sessionOf: (id) => bus.client.session(id),
-      signal: AbortSignal.any([leaving.signal, bus.gone]),
+      untilTaken: taken,
+      signal,
     });
   } finally {
     told.release();

@@ -153,7 +153,7 @@ export function registrationMatches(registration: HookRegistration, occasion: Ho
   return hookPatternMatches(pattern, occasion.target, occasion.payload);
 }
 
-/** The surface of a registration. */
+/** The second surface of the point if it has one and the registration names a step; otherwise the first. */
 export function surfaceOf({ point, step }: Pick<HookRegistration, 'point' | 'step'>): HookSurface {
   const [first, second] = HOOK_CATALOGUE[point].surfaces;
   return step !== undefined && second ? second : (first as HookSurface);

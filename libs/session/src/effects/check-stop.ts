@@ -1,4 +1,4 @@
-/** Evaluates the stop predicates of a run. The only caller of predicates. */
+/** Evaluates the stop predicates of a run. */
 import type { Clock, StopPredicate, StopPredicates, StopQuestion } from '@coxswain/ports';
 import { BOUNDS, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
 

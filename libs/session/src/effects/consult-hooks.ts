@@ -1,4 +1,4 @@
-/** The only caller of hooks: it collects answers, parses verdicts and bounds their time. */
+/** Consults hooks: collects their answers, parses verdicts and bounds their time. */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,

@@ -7,7 +7,7 @@ import type { CompactionSettings, Failure, ModelSettings, ResolvedCompaction } f
 
 /** The window of an unknown model, in tokens. */
 export const DEFAULT_WINDOW = 128_000;
-/** Tokens reserved for the answer by default; never more than a quarter of the window. */
+/** Tokens reserved for the answer by default, if a quarter of the window is not less. */
 const DEFAULT_RESERVE = 16_384;
 
 /** Windows of model families. The first pattern that matches the name after the provider applies. */

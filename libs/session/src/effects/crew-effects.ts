@@ -2,8 +2,8 @@
  * Effects of one session on another. Each is a command in the other session's inbox, and nothing else.
  *
  * CREW-1  A command's id derives from the effect that sends it: if it is sent twice, it is applied once.
- * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start ends with an
- *         error. A refused cancel or report is repeated, because no other component sends it.
+ * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start or
+ *         message ends with an error. A refused cancel or report is repeated, because no other component sends it.
  */
 import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/ports';
 import {

@@ -1,4 +1,4 @@
-/** Provisions a run: resolves persona, prompt, model and tools concurrently, and pins them by fingerprint. */
+/** Provisions a run: resolves persona, prompt, model and tools, and pins them by fingerprint. */
 import type {
   ApprovalNotices,
   Clock,
@@ -140,7 +140,7 @@ export interface Provisioned {
 }
 
 /**
- * Resolves a run's persona, prompt, model and tools. A session keeps the persona, model and root that it started with; its tools
+ * Resolves a run's persona, prompt, model and tools. A session keeps its pinned persona, model and root; its tools
  * are opened again. If the bus is unavailable, the request is repeated until it succeeds: the run waits and can be cancelled.
  * Never rejects; a failure is an outcome with a catalogued code.
  */

@@ -1,6 +1,6 @@
 /**
- * The only caller of tools. A call that arrives here has passed the hooks, the permission gate and any approval: the turn
- * machine asks for it only then. The call runs with exactly the arguments that were approved.
+ * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any approval: the
+ * turn machine asks for it only then. The call runs with exactly the arguments that were approved.
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
@@ -28,9 +28,9 @@ export interface Dispatch {
 
 /**
  * Runs one call, or finds out its outcome where an earlier owner may have sent it. An idempotent call may be sent again.
- * Contract: never rejects, because every end of a call is an outcome. Bounds: one hour of probes, 15 s of attempts while
- * no instance accepts a call that may have run, and three sendings. The answer of a tool has no time limit here: where a
- * tool ignores `signal`, the effect table ends the call after its grace period.
+ * Contract: never rejects, because every end of a call is an outcome. Bounds: three sendings, 15 s of attempts while no
+ * instance accepts a call that may have run, and one hour of pauses in each search for an outcome. The answer of a tool has
+ * no time limit here: where a tool ignores `signal`, the effect table ends the call after its grace period.
  */
 export async function runToolCall(
   toolset: Toolset,
@@ -73,8 +73,9 @@ function editedPaths(said: readonly string[] = []): string[] {
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
 
-/** The time between two probes of a call that a worker may still run, and the time of all of them: one hour. */
+/** The pause between two probes of a call that a worker may still run, and between two attempts to send one. */
 const PROBE_EVERY_MS = 250;
+/** The pauses of one search for an outcome in sum, without the time of the probes and of the worker's answer. */
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /** How often a call is sent if its workers die one after another. A resend by its toolset to another instance counts as well. */

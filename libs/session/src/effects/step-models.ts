@@ -5,8 +5,8 @@
  * STEP-1  While a persona is paused, no step of it starts, in any process.
  * STEP-2  A step runs on an instance of exactly the pinned version. The host runs it itself only if the session has pinned a
  *         whole definition and no instance serves that version.
- * STEP-3  A step ends once. After a lost attempt another one follows, which is recorded. Output of a lost attempt is discarded,
- *         also if it arrives later.
+ * STEP-3  A step ends once. A lost attempt is recorded, and a bounded number of others follow. Output of a lost attempt is
+ *         discarded, also if it arrives later.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';

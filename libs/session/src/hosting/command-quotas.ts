@@ -7,7 +7,7 @@
  * QUOTA-3  The tenant is in the subject of a command, and the server restricts every key to its subjects. The sender is in the
  *          command itself, because NATS does not name a publisher. Rates per sender separate honest senders, rates per tenant
  *          bound all.
- * QUOTA-4  Commands of hosts and workers are never rejected: a lost result would leave its call open.
+ * QUOTA-4  No quota rejects commands of hosts and workers: a lost result would leave its call open.
  */
 import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import {
@@ -70,7 +70,7 @@ interface Tenant {
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
 const QUEUED: ReadonlySet<string> = new Set([...INJECTION_VERBS, 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
-/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that the oldest is forgotten. */
+/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that one is forgotten. */
 const TENANTS_MAX = 10_000;
 const SENDERS_MAX = 1_000;
 

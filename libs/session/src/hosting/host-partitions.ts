@@ -118,7 +118,7 @@ export class HostPartitions {
     return this.#peers.self;
   }
 
-  /** Whether effects may start: no other host can have declared this host dead. */
+  /** Whether effects may start: this host has its lease, or knows no other host. */
   get mayBegin(): boolean {
     return this.#peers.hasLease || !this.#peers.hasOthers;
   }

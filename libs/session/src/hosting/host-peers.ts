@@ -3,11 +3,11 @@
  *
  * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
  * PEERS-2  A host's own heartbeats come back over the same channel. While they do not, it knows nothing of the other hosts.
- *          Its lease expires before they can declare it dead, and then it starts no effects.
+ *          Its lease expires before they can declare it dead. Then it starts no effects, unless it knows no other host.
  * PEERS-3  A host that is declared dead gets a message about it, in its own name, and its name stays dead. So a host with an
  *          overdue lease asks the channel what was sent meanwhile. If no host has declared it dead, it was only slow, and
- *          goes on. Otherwise, or without an answer, it leaves all sessions. To leave sessions that no host has claimed would
- *          only add load to a busy machine.
+ *          goes on. So does a host without an answer that knows no other host. Otherwise it leaves all sessions. To leave
+ *          sessions that no host has claimed would only add load to a busy machine.
  * PEERS-4  Heartbeats only say where work should go. Who may write is decided by a journal's fence.
  */
 import type { Clock, HostLine, Log } from '@coxswain/ports';
@@ -103,7 +103,7 @@ export class HostPeers {
     return this.#gone.has(host);
   }
 
-  /** Whether this host may start effects: it has heard its own heartbeat within the lease. */
+  /** Whether this host has heard its own heartbeat within the lease. */
   get hasLease(): boolean {
     return this.#lease.name === 'held' && this.#isFresh;
   }

@@ -15,7 +15,7 @@ export interface PartitionedSessions {
   claim(session: ActiveSession): Promise<void>;
   /** Whether the newest record of a session has effects that some host should continue. Rejects where it cannot be read. */
   hasWork(ref: SessionRef): Promise<boolean>;
-  /** Leaves the sessions of these partitions to their next hosts, each as soon as its calls have ended. */
+  /** Leaves the sessions of these partitions to their next hosts, each when its calls have ended or its time is over. */
   transfer(partitions: ReadonlySet<number>): void;
   /** Drops the leftovers of sessions that other hosts own, or have owned. */
   dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;

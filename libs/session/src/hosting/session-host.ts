@@ -358,8 +358,8 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Claims a session again after its journal could not be read or written, with back-off, until the host stops. A command
-   * may have loaded it before; it is woken all the same, because only a wake starts its open effects.
+   * Claims a session again after its runner has left it because of a failure or a rival host, with back-off. A command
+   * may have loaded it before; it is woken all the same, because a load starts no effects.
    * @param isOthers another host has appended to it. That host may have left it again: its note decides.
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {

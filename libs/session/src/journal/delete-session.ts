@@ -117,7 +117,7 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
     if (options.dryRun) return { status: 'would_delete', records: looked.n };
     const at = new Date(await ports.purge.nowMs()).toISOString();
     const { sealed } = tombstoneOf(ref, { ...looked, hash: sha256Hex(last.bytes) }, { at, ...options });
-    // INDEX-2
+    // The mark precedes the append: an entry would show the session as it was before the tombstone (INDEX-2).
     await ports.index?.mark(ref);
     const result = await commit(ports.journal, ports.clock, ref, sealed, last.fence, () => false);
     if (result.status === 'unavailable') return refused('journal_unavailable', result.cause);
@@ -160,7 +160,7 @@ async function forksAreDone(ports: DeletePorts, ref: SessionRef, withinMs: numbe
   for (;;) {
     const found = await forkUnderWay(ports, ref);
     const waitedMs = clock.monotonicMs() - fromMs;
-    // A session without records for this long is most likely an unused id. A fork by it would report the missing origin.
+    // A session without records after 5 s most likely never becomes a fork; if it does, it finds no origin.
     if (found === 'no' || (found === 'maybe' && waitedMs >= Math.min(withinMs, MAYBE_WITHIN_MS))) return true;
     if (waitedMs >= withinMs) return false;
     await clock.sleep(LOOKED_AGAIN_MS);

@@ -21,7 +21,7 @@ import { type CopyPorts, isUnfit, lineage } from './copy-journal.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 import { JournalReplay } from './replay-journal.ts';
 
-/** Whether the input is a fork command that was not checked yet. */
+/** Whether the input is a `start` with `fork`, and without a problem so far. */
 export function asksForFork(input: Input): input is CommandInput {
   return input.type === 'command' && input.verb === 'start' && input.body.fork !== undefined && !input.problem;
 }

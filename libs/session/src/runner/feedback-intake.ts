@@ -21,8 +21,8 @@ export class FeedbackIntake {
   }
 
   /**
-   * Takes one text. While the session holds as many undelivered texts as it may, new ones are only counted, and the count
-   * is recorded with the next outcome. So a server that never stops notifying cannot fill the journal.
+   * Takes one text. While the session holds as many undelivered texts as it may, new ones stay in the bounded buffer until
+   * the next outcome. So a server that never stops notifying cannot fill the journal.
    * @param undelivered the number of recorded texts that no prompt has shown.
    */
   take(source: string, text: string, undelivered: number): void {

@@ -1,4 +1,4 @@
-/** Compares a start with the start of its session: the same message id makes it a repetition, also under another command id. */
+/** Compares a start with the start of its session: a repetition has the same message id and body, under any command id. */
 import type { Blobs, Journal } from '@coxswain/ports';
 import {
   type CommandInput,

@@ -21,7 +21,7 @@ export interface RunnerPorts extends WorkerPorts {
 /** The options of a runner. */
 export interface RunnerOptions {
   /**
-   * The id of this host and its generation. Each record holds both as `attempt`. The generation grows when the host leaves
+   * The id of this host and its generation, as records hold them in `attempt`. The generation grows when the host leaves
    * a session that is neither idle nor deleted, so the next runner owns the session anew.
    */
   readonly host: string;
@@ -40,7 +40,7 @@ export interface RunnerOptions {
   readonly transcripts: LoadTurns;
   /** Bounds how many journals it reads at a time for spans that started on another host. */
   readonly traces: LoadTurns;
-  /** Whether effects may start: whether the host still has its lease. */
+  /** Whether effects may start: the host has its lease, or knows no other host. */
   readonly mayBegin: () => boolean;
 }
 

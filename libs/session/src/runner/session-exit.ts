@@ -4,8 +4,8 @@ import type { CommitResult, SealedRecord } from '../journal/append-record.ts';
 import type { FeedbackBuffer } from './feedback-buffer.ts';
 
 /**
- * The runner has left the session: its current job ends here. Each step of a job may throw it, and only the runner's
- * `#work` catches it. Code that handles other errors lets this one pass.
+ * The runner has left the session: its current job ends here. Each step of a job may throw it, and the runner's
+ * `#handleJob` catches it. Code that handles other errors lets this one pass.
  */
 export class SessionLeft extends Error {}
 
@@ -30,7 +30,7 @@ export type LeaveReason =
 export interface Carried {
   /** Settled outcomes (RUNNER-9). */
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  /** Inbox feedback. Empty where another host owns the session, or where no runner follows. */
+  /** Inbox feedback. Empty if the leave reason loses it. */
   readonly feedback: FeedbackBuffer;
   /** The session's first record, if its append had no answer: the store may hold it. */
   readonly unsettled: SealedRecord | null;
@@ -41,7 +41,7 @@ export interface LeftSession {
   readonly reason: LeaveReason;
   readonly message: string;
   readonly carried: Carried;
-  /** Whether the runner appended a record after it had read the journal: the journal was available in between. */
+  /** Whether the runner appended a record after it had read the whole journal: the journal was available in between. */
   readonly hasWritten: boolean;
 }
 

@@ -126,8 +126,8 @@ export class SessionIntake {
   }
 
   /**
-   * An expired timer writes no record and does not claim the session. A timer that breaks the machine has no sender to
-   * answer: the run ends as failed.
+   * A timer that the session no longer waits for writes no record and does not claim the session. A timer that breaks the
+   * machine has no sender to answer: the run ends as failed.
    * @returns false where it cannot be judged now.
    * @throws {SessionLeft}
    */

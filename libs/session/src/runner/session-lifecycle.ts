@@ -139,7 +139,7 @@ export class SessionLifecycle {
 
   /**
    * Owns the session: the first record here names this host (RUNNER-10). It does nothing for an unknown session. If the
-   * newest record is this runner's, it only records a changed table of hooks.
+   * newest record names this host and its generation, it records a changed table of hooks.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {

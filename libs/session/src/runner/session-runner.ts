@@ -11,9 +11,10 @@
  *           for its own reads and its append only, never for an effect.
  * RUNNER-6  Effects are reconciled: after each commit and after recovery, by the same code.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
- * RUNNER-8  Every queue, retry, wait and memory of ids has a bound: the mailbox holds at most the deliveries that the inbox
- *           allows in flight, one outcome per open effect, and one job for the feedback in its own bounded buffer.
- * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged. After a rebuild it is offered again.
+ * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
+ *           effect, and one job for the feedback in its own bounded buffer.
+ * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
+ *           After a rebuild it is offered again.
  * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
  *           session's next runner begins with `owned {epoch: last + 1}`.
  * RUNNER-11 A command leaves no record where a quota is used up, or where rejections have used their share of the newest
@@ -68,7 +69,7 @@ export interface Wake {
   readonly newest?: number | undefined;
 }
 
-/** After these leave reasons the next runner is another host's, or there is none: the feedback of this one is lost. */
+/** After these leave reasons the feedback of the runner is lost. */
 const LOSES_FEEDBACK: ReadonlySet<LeaveReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
 
 /** A session that lives on this host. */
@@ -152,7 +153,7 @@ export class SessionRunner {
 
   // ---- what the host sees ----
 
-  /** For meters; null while the session is not loaded, or where there is none. */
+  /** For meters: see {@link SessionStep.summary}. */
   get summary(): SessionSummary | null {
     return this.#step.summary;
   }
@@ -243,7 +244,7 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.leave('passivated');
   }
 
-  /** Stores a snapshot of the records since the last one: see {@link SessionStep.keepSnapshot}. */
+  /** Stores a snapshot if there are records after the last one: see {@link SessionStep.keepSnapshot}. */
   keepSnapshot(): Promise<void> {
     return this.#step.keepSnapshot();
   }

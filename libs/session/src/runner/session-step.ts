@@ -1,6 +1,6 @@
 /**
- * One step: a machine event becomes a record, the record is appended, and its effects start. This part holds the session
- * after its newest acknowledged record, and is the only writer of its journal (RUNNER-1 to RUNNER-4).
+ * One step: a machine event becomes a record, the record is appended, and its effects start. This part of a runner holds
+ * the session after its newest acknowledged record, and appends to its journal (RUNNER-1 to RUNNER-4).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -72,7 +72,7 @@ export class SessionStep {
     return this.#session;
   }
 
-  /** The state after the newest acknowledged record, or null where there is none. */
+  /** The state after the newest acknowledged record; null until a session with records was loaded. */
   get committedState(): SessionState | null {
     return this.#committedState;
   }
@@ -82,17 +82,17 @@ export class SessionStep {
     return this.#unsettled;
   }
 
-  /** Whether this runner has appended a record to a session that it had read. */
+  /** Whether this runner has appended a record to the session while it was loaded with its transcript. */
   get hasWritten(): boolean {
     return this.#hasWritten;
   }
 
-  /** Whether this runner wrote the newest record. Where another host did, the open effects are that host's. */
+  /** Whether the newest record names this host and its generation. If not, the open effects are another owner's. */
   get isOwner(): boolean {
     return this.#session?.writer === this.#options.host;
   }
 
-  /** For meters; null where the session is unknown or not loaded. */
+  /** For meters; null until a session with records was loaded. It outlasts {@link discard}. */
   get summary(): SessionSummary | null {
     return this.#committedState && summaryOf(this.#committedState);
   }
@@ -142,7 +142,8 @@ export class SessionStep {
   }
 
   /**
-   * Applies one input and appends its record. An input that the machine ignores leaves no record.
+   * Applies one input and appends its record. An input that the machine ignores leaves no record; if it asks for the
+   * deletion of the session, a tombstone is appended.
    * @param copiedAt the time of the record that this one copies.
    * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
    *   leaves no record, and the caller has to answer it.
@@ -206,7 +207,7 @@ export class SessionStep {
   }
 
   /**
-   * Appends a first record without an answer once more, so that the fence decides whether the session exists.
+   * Appends the first record once more if its append had no answer, so that the fence decides whether the session exists.
    * @throws {SessionLeft}
    */
   async settleFirst(session: Live): Promise<void> {
@@ -214,7 +215,7 @@ export class SessionStep {
   }
 
   /**
-   * Stores a snapshot of the records since the last one. A session that was left gets none: after an append without an
+   * Stores a snapshot if there are records after the last one. A session that was left gets none: after an append without an
    * answer its machine is ahead of the journal, and the next owner would accept a command that has no record.
    */
   async keepSnapshot(): Promise<void> {

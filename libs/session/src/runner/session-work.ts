@@ -82,7 +82,7 @@ export class SessionWork {
     this.#hadWork = workOf(state).length > 0;
   }
 
-  /** Starts what the newest record asks for, and stops what it no longer asks for. */
+  /** Reconciles timers and rules with the newest record, and effects too if the transcript is loaded. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
     this.#reconcileTimers(timersOf(state));
     this.#reconcileRules(state.context.remembered);
@@ -97,7 +97,7 @@ export class SessionWork {
     );
   }
 
-  /** Retries nothing more. {@link effects} are closed apart, as their settled outcomes are carried on. */
+  /** Retries nothing more. {@link effects} are closed separately: their settled outcomes go to the next runner. */
   closeStores(): void {
     this.#timers.close();
     this.#rules?.close();

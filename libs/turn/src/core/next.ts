@@ -3,7 +3,8 @@
  *
  * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
  *     skipped get their results before its messages are delivered.
- * NEXT-2  Only a checkpoint removes steering or reminders from the queue.
+ * NEXT-2  Of the derived events, a checkpoint alone removes steering or reminders from the queue. Commands and hooks
+ *     remove them as well.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
  */
 
@@ -124,7 +125,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// Events that the last checkpoint still requires (NEXT-1).
+// Events that earlier events still require (NEXT-1).
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??

@@ -148,7 +148,7 @@ export const turnMachine = turnSetup.createMachine({
         opening: {
           on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
         },
-        /** A step that hooks deny can have been the last one: then no turn starts. */
+        /** Hooks can deny the last step: then no turn starts. */
         pre_step: {
           tags: ['wait'],
           on: {

@@ -1,12 +1,13 @@
 /**
- * Calls that wait for a human approval: the timer and the notification of the wait, and its end without a person.
+ * Calls that wait for a human approval: the timer and the notification of the wait, and its end by a person, a notified
+ * hook or expiry.
  *
- * APPROVAL-1  A wait uses no resources of a host: its expiry is a timer, and its notification an effect until it is
- *     sent.
- * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call status
- *     `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as `denied`, or as
- *     `interrupted` if its outcome is unknown.
- * APPROVAL-3  A wait is notified once, and nothing waits for the notification.
+ * APPROVAL-1  The expiry of a wait is a timer, and its notification an effect until it is sent.
+ * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
+ *     status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
+ *     `denied`, or as `interrupted` if its outcome is unknown.
+ * APPROVAL-3  A wait has one notification, and nothing waits for it. A restarted host may send it again with the same
+ *     key.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
@@ -158,7 +159,7 @@ export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean
   return context.pinned?.asks_unknown === true && !stopped && !interruptWaits(context);
 }
 
-/** Parks a call with this question. */
+/** The event that parks a call with {@link UNKNOWN_QUESTION}. */
 export function askAboutUnknown(context: SessionContext, { call_id, tool, args }: CallRow): SessionEvent {
   return {
     type: 'approval_requested',

@@ -1,12 +1,12 @@
 /**
- * Edited calls: a person allows a parked call with other arguments. The edited call must pass the guards that can
- * refuse the model's own call: rules that deny (of the persona, the start, ancestor sessions, remembered ones) and
- * `PreToolUse` hooks. The host has validated the arguments against the tool's schema.
+ * Edited calls: a person allows a parked call with other arguments. The edited call must pass the rules that deny (of
+ * the persona, the start, ancestor sessions, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` hooks are not
+ * asked again. The host has validated the arguments against the tool's schema.
  *
  * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
  *     (APPROVAL-2).
- * EDIT-2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection the
- *     call is still parked, and people may decide again.
+ * EDIT-2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection by
+ *     rules or hooks the call is still parked, and people may decide again.
  * EDIT-3  The approved arguments are the ones that run. A hook that would rewrite them refuses the edit instead.
  * EDIT-4  If the wait ends otherwise, the edit is rejected in the same record.
  */

@@ -22,14 +22,16 @@ import type { KnownRule } from './state.ts';
 
 const NONE: readonly RememberedRule[] = [];
 
-/** The binding of the run's rules (REMEMBER-4); null if its journal does not contain it. */
+/**
+ * The binding of the run's rules (REMEMBER-4); null if an earlier version recorded the run without identity or root.
+ */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
   return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
 }
 
 /**
- * The applicable rules: those of this session, and those of its persona at the start of the run. Without revoked ones,
+ * The applicable rules: those of this session, and those of its persona at the last provision. Without revoked ones,
  * and without those bound to another persona or root.
  */
 function rulesIn(context: SessionContext): readonly RememberedRule[] {
@@ -43,7 +45,7 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
-// A cache like that of rulings by rules: the same rows and lists are evaluated many times.
+// A cache, like `rulings` in calls/gate.ts: the same rows and lists are evaluated many times.
 const rulings = new WeakMap<
   CallRow,
   { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }
@@ -148,7 +150,7 @@ export function rulesAfter(
   return [...rules.filter((rule) => rule !== oldest), event.rule];
 }
 
-/** The event with a persona's rules at the start of a run, if they have changed. */
+/** The event with a persona's rules at a provision, if they have changed. */
 export function personaRulesChanged(
   { persona_rules }: SessionContext,
   rules: readonly RememberedRule[] = NONE,

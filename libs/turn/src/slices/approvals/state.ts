@@ -12,7 +12,7 @@ export interface KnownRule extends RememberedRule {
 export interface ApprovalsState {
   /** Rules created in this session, oldest first. */
   readonly remembered: readonly KnownRule[];
-  /** Rules of the persona at the start of the run. */
+  /** Rules of the persona at the last provision: of the run, of a hand-off, or of changed settings. */
   readonly persona_rules: readonly RememberedRule[];
 }
 

@@ -32,7 +32,9 @@ function runCancellerOf(context: SessionContext): Canceller {
   return { who: `${who}, with the run`, reason: cancel_reason ?? (isCancelled ? undefined : failure?.message) };
 }
 
-/** The canceller of a call: the sender of its cancel, of the run's cancel, or of the preempting interrupt. */
+/**
+ * The canceller of a call: the sender of its cancel, of the run's cancel, or of the preempting interrupt; or the host.
+ */
 export function cancellerOf(context: SessionContext, { cancel, preempted }: CallAt<'running' | 'returned'>): Canceller {
   if (cancel) return { who: nameOf(cancel.actor), reason: cancel.reason };
   if (!context.aborting && preempted) return { who: nameOf(preempted.actor), reason: PREEMPTED };
@@ -49,7 +51,10 @@ const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason
     ? `Cancelled by ${who}${because(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
-/** Decides `cancel_call`: a call in flight is asked to stop; any other call ends immediately. */
+/**
+ * Decides `cancel_call`. A call in flight is asked to stop, and so are hooks that check a result now. Any other open
+ * call ends immediately.
+ */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;
   const { call_id: callId, reason, inject_reminder: injects, timeout_ms } = input.body;
@@ -86,7 +91,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   );
 }
 
-/** The events that end a call with an open cancel request, after its effect has stopped. */
+/** The events that end a call with an open cancel request, after its effect has stopped or its grace period is over. */
 export function settleCancelled(
   context: SessionContext,
   row: CallAt<'running' | 'returned'>,
@@ -120,8 +125,8 @@ export function settleCancelled(
 }
 
 /**
- * The result names the canceller and the reason, and contains the tool's output so far. The output is omitted if hooks
- * must check it first: they may withhold it.
+ * The result names the canceller and the reason. It contains the tool's output if the tool ended by itself, unless
+ * hooks must check that output: they may withhold it.
  */
 export function resultAfterCancel(
   context: SessionContext,

@@ -2,11 +2,11 @@
  * Outcomes of calls, from an effect of the host or as a durable command.
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
- * outcome later as a durable command (`call_outcome`). Meanwhile no effect of the host is open for it, so a restart of
- * the host neither sends it again nor ends it.
+ * outcome later as a durable command (`call_outcome`). Meanwhile a restart of the host neither sends it again nor ends
+ * it: no effect is open for it, unless it must stop.
  *
- * Files edited by calls: file_edited hooks get each one once, at the end of its turn, or during the teardown if the
- * turn did not end regularly.
+ * Files edited by calls: file_edited hooks get them at the end of the turn, or during the teardown if the turn did not
+ * end regularly.
  */
 
 import { BOUNDS, type CallAccepted, type CallOutcome } from '@coxswain/protocol';
@@ -87,8 +87,8 @@ export function decideCallAccepted(context: SessionContext, input: CallAccepted)
 }
 
 /**
- * Decides an outcome in a command. It is accepted only for the open call and its newest request. Any other outcome is
- * rejected with a code.
+ * Decides an outcome in a command. It is accepted for an open call that a worker runs, from an epoch in which the call
+ * may have been sent. Any other outcome is rejected with a code.
  */
 export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
   const { context } = state;

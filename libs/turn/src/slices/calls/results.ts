@@ -92,7 +92,7 @@ function withoutWhole({ detail, ...result }: ToolResult): ToolResult {
   return Object.keys(rest).length > 0 ? { ...result, detail: rest } : result;
 }
 
-/** Keeps the files, and at most this number of characters of the text, with the note about the cut. */
+/** Keeps the files, and at most this number of characters of the text, with a note about the cut if it has room. */
 function cut(result: ToolResult, most: number): ToolResult {
   const total = textLength(result);
   if (total <= most) return result;

@@ -176,8 +176,8 @@ export function consultCall(
 }
 
 /**
- * The next event while calls run: denials, approval requests, starts, then consults about results. Null while all calls
- * wait.
+ * The next event while calls run: denials, approval requests, starts, then consults about results. Null if the calls
+ * wait for an input.
  */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
@@ -246,7 +246,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
   return buildCallDenied(row, { by: 'rule', rule }, `Denied by permission rule ${rule}.`);
 }
 
-/** The end of the next call that a run leaves open, or null. */
+/** The end of the next open call that is not in flight, after the end of its approval; null if there is none. */
 export function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };

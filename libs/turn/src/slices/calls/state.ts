@@ -17,7 +17,7 @@
  * | accepted | `call_accepted`, only for `long_running` tools | `call_accepted` | `accepted` |
  * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` | `returned` |
  * | rewritten | `hook_returned` | `consult_outcome` | |
- * | ended | `call_ended` | any of these, or a cancel | `ended` |
+ * | ended | `call_ended` | any of these and others, such as a cancel | `ended` |
  */
 import type {
   Actor,
@@ -62,8 +62,8 @@ interface CallHead extends CallNotes {
   readonly call_id: string;
   readonly tool: string;
   /**
-   * The reason of the approval request, `rule:<rule>`, and its time, milliseconds since 1970. Only for a call that was
-   * parked.
+   * The reason of the approval request, `rule:<rule>` or `unknown_outcome`, and its time, milliseconds since 1970. Only
+   * for a call that was parked.
    */
   readonly requested_by?: string | undefined;
   readonly asked_at_ms?: number | undefined;
@@ -112,7 +112,9 @@ interface SentCall extends CallHead {
   /** Time of the record with its start, milliseconds since 1970. */
   readonly started_at_ms: number;
   readonly decided?: CallDecision | undefined;
-  /** The epoch of the request that a worker accepted. The outcome of the call is then a command. */
+  /**
+   * The epoch of the request that a worker or the host of a child accepted. The outcome of the call is then a command.
+   */
   readonly accepted?: number | undefined;
   /** Number of restarts of the child, for a delegation. */
   readonly restarts?: number | undefined;

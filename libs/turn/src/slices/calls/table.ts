@@ -42,7 +42,7 @@ export function anyParkedBut(context: SessionContext, callId: string | null): bo
   return context.calls.some((row) => row.status === 'parked' && row.call_id !== callId);
 }
 
-/** Whether an effect of the call is open. */
+/** Whether the call was sent, and has no outcome so far. */
 export function isInFlight(row: CallRow): boolean {
   return row.status === 'running';
 }

@@ -1,13 +1,15 @@
 /**
  * Compaction: when it is due, which messages it replaces, and the outcome of its model step.
  *
- * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact, and once more after the
- *     provider refused the turn's prompt as too long.
- * COMPACTION-2  It replaces the messages of whole turns, oldest first, and only of turns before the kept ones. Pinned
- *     messages stay, and the strategy `clear_tool_results` replaces only results. Only after a refused prompt it keeps
- *     fewer turns than configured, and only as many fewer as needed.
- * COMPACTION-3  After a refused prompt the session uses the smaller window.
- * COMPACTION-4  A failed model step does not fail the run: old results are cleared instead, or the view is unchanged.
+ * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact. If the provider refuses the
+ *     turn's prompt as too long, the turn does so once more, unless text of the answer was shown.
+ * COMPACTION-2  It replaces the messages of whole turns before the kept ones. Pinned messages stay, and the strategy
+ *     `clear_tool_results` replaces results alone. After a refused prompt it keeps fewer turns if the configured number
+ *     frees nothing.
+ * COMPACTION-3  The size of a refused prompt is the window until the persona changes, if it is smaller than the
+ *     configured one.
+ * COMPACTION-4  After a failed model step old results are cleared instead. If none are left to clear, the view stays as
+ *     it is. If the provider had refused the prompt, the run then fails.
  */
 
 import {
@@ -49,7 +51,7 @@ export function passDue(context: SessionContext): Pass | null {
   return null;
 }
 
-// Tokens that a compaction would free, without its summary or stubs; 0 if it would replace nothing.
+// Tokens that a compaction would free, with its stubs but without its summary. At least 1, or 0 if it replaces nothing.
 function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns: number): number {
   const { archived, tokens_after } = replacement(view, strategy, keptTurns, null);
   return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);

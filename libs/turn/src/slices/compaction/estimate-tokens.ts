@@ -1,6 +1,5 @@
 /**
- * Token estimates: rough, cheap and deterministic. A provider's report replaces them, so they only cover the time from
- * one answer to the next prompt.
+ * Token estimates: rough, cheap and deterministic. A provider's report of used tokens replaces them.
  */
 import type { Json, Message, ToolDefinition } from '@coxswain/protocol';
 

@@ -49,11 +49,11 @@ export interface ViewAccount {
   /** Compactions that changed the view, and their model steps. */
   readonly passes: number;
   readonly steps: number;
-  /** After an insufficient compaction, the prompt size at which the next one may start. */
+  /** After an insufficient or skipped compaction, the prompt size at which the next one may start. */
   readonly next_pass_at: number;
   /** The size after the last compaction is only estimated: the next report corrects it. */
   readonly settling: boolean;
-  /** The smallest estimate of a prompt that the provider refused as too long; 0: none. */
+  /** The smallest estimate of a prompt that the provider refused since the persona changed; 0: none. */
   readonly refused_at: number;
 }
 

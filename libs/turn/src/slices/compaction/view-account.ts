@@ -162,8 +162,8 @@ function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount 
 }
 
 /**
- * The known window: a prompt size that the provider refused overrides the configured window. The reserve is scaled, so
- * that a reserve for a large window does not fill a small one.
+ * The known window: a smaller prompt that the provider refused overrides the configured window. The reserve is scaled,
+ * so that a reserve for a large window does not fill a small one.
  */
 export function knownWindow(
   { refused_at }: ViewAccount,

@@ -1,13 +1,13 @@
 /**
- * The guard: `user_prompt_submit` hooks check every steer and every follow-up before a model reads it, like the prompt.
- * Each is checked as soon as it is accepted. A blocked message is never delivered.
+ * The guard: `user_prompt_submit` hooks check steers and follow-ups before a model reads them, like the prompt. A
+ * blocked message is never delivered.
  *
- * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
- *     seams.ts).
+ * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits, unless the run is
+ *     ending (`waitsForVerdict` in seams.ts).
  * GUARD-2  Consults never overlap: the guard waits for an open one. Then it precedes the others, because an accepted
- *     message may stop the work that they check. Interrupts go first, then the order of arrival.
- * GUARD-3  The guard needs a running run, because hooks belong to a run. Messages at other times are checked when the
- *     next run starts; so are messages whose check was cancelled. A given verdict is kept.
+ *     message may stop the work that they check. Interrupts go first, then other steers, then follow-ups.
+ * GUARD-3  The guard needs a provisioned run, because hooks belong to a run. Messages at other times are checked
+ *     afterwards; so are messages whose check was cancelled.
  * GUARD-4  A verdict is about the checked text. A changed text is checked again.
  */
 

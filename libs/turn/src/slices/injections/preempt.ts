@@ -1,11 +1,13 @@
 /**
  * Preempting interrupts (`preempt`): they end the streaming model answer, or the calls in flight, and are delivered at
- * the next seam. They do not abort hooks, gates and approvals: those are about work that has not started, which the
- * seam `pre_tool_dispatch` skips.
+ * the next seam for interrupts. They do not abort hooks, gates and approvals. The seam `pre_tool_dispatch` skips the
+ * calls that have not started.
  *
- * PREEMPT-1  It ends running work once, on arrival. Work after its delivery is not affected.
+ * PREEMPT-1  It ends running work once, on arrival or after its hooks accept it. Work after its delivery is not
+ *     affected.
  * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
- * PREEMPT-3  A call in flight ends `cancelled`. A returned call keeps its result.
+ * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A returned call keeps its
+ *     result.
  */
 
 import { type Actor, BOUNDS } from '@coxswain/protocol';

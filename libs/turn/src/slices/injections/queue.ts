@@ -207,7 +207,7 @@ export function queueInjection(
     role_hint,
   };
   const waiting = { ...head, kind: 'remind', mode, reminder } as const;
-  // A direct reminder of a hook is delivered by the next event.
+  // A direct reminder of a hook is delivered without a seam.
   if (event.direct) return { delivering: [...context.delivering, waiting] };
   return { pending: [...context.pending, { ...waiting, ...interruption(context, event) }] };
 }

@@ -62,11 +62,7 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
   );
 }
 
-/**
- * The messages that a pass of a seam delivers, by mode, drain policy and the maximum of turns. With `one_at_a_time` a
- * seam delivers one message, and the next one follows only after a model request. A preempting interrupt does not wait
- * for that request. A message that waits for hooks is not delivered, and neither are those after it.
- */
+/** The messages that a pass of a seam delivers: those due, up to the first that waits for hooks. */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
   const unseen = due.findIndex((injection) => awaitsVerdict(context, injection));
@@ -80,9 +76,14 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
   return !context.aborting && dueAt(context, seam).some((injection) => awaitsVerdict(context, injection));
 }
 
+/**
+ * The messages that are due at a seam, by mode, drain policy and the maximum of turns. With `one_at_a_time` a seam
+ * delivers one message, and the next one follows after a model request. A preempting interrupt does not wait for that
+ * request. `loop_exit` delivers all.
+ */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
-  // In the last turn no queue is drained: its last seams deliver nothing.
+  // In the last turn its last seams deliver nothing, because no model request follows.
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
@@ -122,7 +123,10 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
   }
 }
 
-/** Delivers the next follow-up; null if none is queued or its verdict is awaited. */
+/**
+ * Delivers the next follow-up; null if none is queued, or if hooks must still check one of these: it, a queued steer, or
+ * with the drain policy `all` any follow-up.
+ */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);
   if (!followup || followupAwaitsVerdict(context)) return null;

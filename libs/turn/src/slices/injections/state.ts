@@ -17,7 +17,7 @@ export interface PendingInjection {
   readonly from?: MessageSource | undefined;
   /** Only for reminders. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
-  /** It preempts after hooks accept it. Set only until their verdict. */
+  /** It preempts once hooks accept it. */
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
@@ -27,7 +27,7 @@ export interface PendingInjection {
   readonly has_woken?: true | undefined;
 }
 
-/** A follow-up that is queued until the run reaches a plain answer. */
+/** A follow-up that is queued until the run would otherwise end or idle. */
 export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
@@ -60,7 +60,8 @@ export interface InjectionsState {
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
   /**
-   * Preempting interrupts that arrived before the open turn had work to end. While one is queued, no model is called.
+   * Preempting interrupts that arrived before the open turn had work to end. While one is queued and accepted, no model
+   * is called.
    */
   readonly preempting: readonly string[];
   readonly feedback: readonly PendingFeedback[];
@@ -86,5 +87,5 @@ export const EMPTY_INJECTIONS: InjectionsState = {
   feedback_dropped: 0,
 };
 
-/** Queued messages outlive the run; interrupts of a turn do not outlive the turn. */
+/** Queued messages outlive the run. The list of preempting interrupts does not outlive its turn. */
 export const INJECTIONS_AT_RUN_OR_TURN_START: Pick<InjectionsState, 'preempting'> = { preempting: [] };

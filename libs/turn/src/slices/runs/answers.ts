@@ -47,7 +47,7 @@ export function decideModel(context: SessionContext, outcome: ModelOutcome): Dec
   const error = modelFailure(context, outcome);
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   const list = stepFails(context, error, failed) ?? [failed];
-  // An answer without any content is not recorded as a message.
+  // A failed answer without any content is not recorded as a message.
   return message.content.length > 0 ? events(answer, ...list) : events(...list);
 }
 

@@ -1,7 +1,7 @@
 /**
  * The end of a run.
  *
- * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot delay
+ * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot prevent
  * the end: after any answer the next point follows, and finally `agent_end`.
  */
 
@@ -116,7 +116,7 @@ function endingPayload(context: SessionContext, point: EndingPoint, stopReason: 
   }
 }
 
-// When a run ends, its calls have ended and its approvals are decided. Only undelivered messages may be left.
+// When a run ends, its calls have ended and its approvals are decided. Undelivered messages and open jobs may be left.
 function unsettled(context: SessionContext): number {
   return context.pending.length + context.followups.length + context.jobs.length;
 }

@@ -1,6 +1,7 @@
 /**
  * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. If that
- * fails, the run fails. The host validates an answer and records the result in `message_complete`.
+ * fails, the run fails. If no turn is left for a repair, the run ends as capped. The host validates an answer and
+ * records the result in `message_complete`.
  *
  * OUTPUT-1  Only a final answer is checked: one after which the run, the last step or a job would end. An answer with
  *     calls, a partial answer, or one followed by a delivered message is not final.

@@ -11,7 +11,7 @@ import { watchClock } from '../budgets/spending.ts';
 import { withoutStep } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
-/** Decides a claim. A model call that was restarted too often fails. */
+/** Decides a claim. A model call or compaction step that was restarted too often fails. */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;
   if (input.epoch <= context.epoch)

@@ -73,8 +73,8 @@ function promptOf(
 }
 
 /**
- * Decides a prompt that becomes a steer during a run. In the teardown a run delivers nothing more: then the text is the
- * prompt of the next run, which starts automatically.
+ * Decides a prompt that becomes a steer during a run. In the teardown, and until the report to the parent is sent, the
+ * text is the prompt of the next run, which starts automatically.
  */
 export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
@@ -86,14 +86,14 @@ export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'
     : decideInjection(context, { ...input, verb: 'steer', body: { body, mode: 'finish_step' } }, atMs);
 }
 
-// Only an interrupt wakes a suspended session.
+// Of all messages, an interrupt alone wakes a suspended session.
 function insteadOfAPrompt(state: MachineState): string {
   return topStateOf(state) === 'suspended'
     ? 'resume it, or interrupt it with a steer'
     : 'steer it or queue a follow-up';
 }
 
-/** The event of a prompt, in the order of the record, wherever the previous run was when the message arrived. */
+/** The event that starts a run with a message; the same whether it came in the teardown or after the end. */
 export function promptOfMessage(
   { run }: SessionContext,
   { command_id, body, from, actor, replaced_by }: Omit<PendingFollowup, 'at'>,

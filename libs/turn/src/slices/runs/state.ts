@@ -92,7 +92,7 @@ export interface RunsState {
   readonly turn_open: boolean;
   /** Turns since the start of the run or its last idling: max_turns counts these. */
   readonly turns_counted: number;
-  /** An interrupt ended the open turn's answer early: the model is called again in any case. */
+  /** An interrupt ended the open turn's answer early: the run continues, unless it is capped. */
   readonly cut_short: boolean;
   /** Number of messages delivered at the last seam of the open turn: they continue the run. */
   readonly delivered_at_end: number;

@@ -1,6 +1,6 @@
 /**
  * Stop conditions of a run: which one is true after a turn, and when predicates in code must be called. A true
- * condition ends the run with the turn, unless the turn's last seam delivers a message: steering is answered.
+ * condition ends the run with the turn, unless a message was delivered that needs an answer.
  */
 
 import {

@@ -53,7 +53,7 @@ export function decideResume(state: MachineState, input: Command<'resume'>): Dec
   return events(controlOutcome(context.session_id, input, 'resumed'));
 }
 
-/** Decides `signal`: it is stored until a suspension waits for its name, which may be the case already. */
+/** Decides `signal`: it is stored until a suspension of this run waits for its name, which may be the case already. */
 export function decideSignal(state: MachineState, input: Command<'signal'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');

@@ -30,14 +30,14 @@ export interface Suspension extends Omit<AskedSuspension, 'for_ms'> {
   readonly expired?: true | undefined;
 }
 
-/** A signal without a suspension that waits for it. */
+/** A received signal that has not ended a suspension. */
 export interface StoredSignal {
   readonly command_id: string;
   readonly name: string;
   readonly data?: Json | undefined;
 }
 
-/** The message to the model after a wait, delivered before anything else. */
+/** The messages to the model after a wait. */
 export interface Waking {
   /** The source of the messages: the command, call or timer that started the wait. */
   readonly id: string;

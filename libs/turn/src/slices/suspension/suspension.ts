@@ -39,7 +39,7 @@ export function suspensionStart(context: SessionContext, effectId: string): Even
   };
 }
 
-/** The outcome of a requested suspension if the run ends first; null without a request. */
+/** The outcome for the command that requested a suspension, if the run ends first; null without such a command. */
 export function expiredSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
   if (suspend?.command_id === undefined) return null;
   const { command_id, actor } = suspend;
@@ -67,7 +67,8 @@ export function interruption(
 }
 
 /**
- * The effect of delivered injections on a requested suspension. An interrupt that is still queued will end it anyway.
+ * The effect of delivered injections on a requested suspension. A queued interrupt ends the suspension through
+ * {@link waker}, so a delivered one alone is noted.
  */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
@@ -97,8 +98,8 @@ export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
 }
 
 /**
- * The event that ends the suspension now, or null. The order: a resume command, an interrupt, the awaited signal, the time
- * limit. With `on_timeout: fail` the time limit ends the run.
+ * The event that ends the suspension now, or null. The order: a resume command, an interrupt, the awaited signal, the
+ * time limit. With `on_timeout: fail` the time limit ends the run.
  */
 export function endsSuspension(context: SessionContext): SessionEvent | null {
   const { suspension } = context;
@@ -238,7 +239,10 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/** A daemon that starts to idle sets the timer of its interval. With queued messages it continues immediately. */
+/**
+ * A daemon that starts to idle sets the timer of its interval, if it has one. With queued messages it continues
+ * immediately.
+ */
 export function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   if (anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;

@@ -14,7 +14,7 @@ import { watchClock } from '../budgets/spending.ts';
 import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
-/** Decides a due timer. A timer that the session does not wait for is dropped, so timers need no cancellation. */
+/** Decides a due timer. A timer that {@link timersOf} does not list is ignored, so timers need no cancellation. */
 export function decideTimer(state: MachineState, input: TimerInput): Decision {
   const timer = timersOf(state).find(({ id }) => id === input.effect_id);
   if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
@@ -33,9 +33,8 @@ export function timersOf(state: MachineState): readonly TimerEffect[] {
 }
 
 /**
- * The awaited timer of the session; at most one. Other timers are ignored when they fire, and never cancelled. The
- * clock of a run is stopped while the session is suspended or idle. Of the clock and a step that waits for its persona,
- * the earlier timer is returned.
+ * The awaited timer of the session, without those of approvals; at most one. The clock of a run is stopped while the
+ * session is suspended or idle. Of the clock and a step that waits for its persona, the earlier timer is returned.
  */
 export function timerOf(state: MachineState): TimerEffect | null {
   const [of, given] = [ownTimer(state), personaTimer(state)];
