@@ -6,7 +6,7 @@ import type { Json, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import { effectId } from '../../core/place.ts';
-import { asksFor, refusedUnasked } from '../approvals/approvals.ts';
+import { asksFor, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { crewRefusal } from '../children/delegation.ts';
 import { emitsHandoff, handoffArgs } from '../handoff/handoff.ts';
 import { consult, consultable, isConsulted } from '../hooks/consult.ts';
@@ -102,7 +102,7 @@ export function consultEdited(context: SessionContext): SessionEvent | null {
 }
 
 function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent {
-  if (row.decided?.expired || row.decided?.hook !== undefined) return refusedUnasked(row, row.decided);
+  if (row.decided?.expired || row.decided?.hook !== undefined) return buildDenialByHookOrExpiry(row, row.decided);
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
