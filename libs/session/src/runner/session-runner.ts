@@ -169,14 +169,14 @@ export class SessionRunner {
   }
 
   /** Whether work is in flight that a stopping host should let end. A model call is not, because it can be repeated. */
-  get isDraining(): boolean {
-    return !this.#mailbox.isEmpty || this.#work.isDraining;
+  get hasWorkToDrain(): boolean {
+    return !this.#mailbox.isEmpty || this.#work.hasWorkToDrain;
   }
 
   /** Whether the session needs a host. True also while it is not loaded. */
   get hasWork(): boolean {
     const { session } = this.#step;
-    return session === null || workOf(session.actor.state).length > 0 || this.isDraining;
+    return session === null || workOf(session.actor.state).length > 0 || this.hasWorkToDrain;
   }
 
   /**

@@ -53,7 +53,7 @@ export class SessionWork {
   }
 
   /** Whether work is in flight that a stopping host should let end. */
-  get isDraining(): boolean {
+  get hasWorkToDrain(): boolean {
     return this.#unacknowledged > 0 || this.effects.keeps(DRAINED);
   }
 

@@ -41,7 +41,7 @@ import { beginsTurn, closeTurn, turnEnd } from '../slices/runs/turns.ts';
 import { abandonsStep, consultStep, leavesStep } from '../slices/steps/steps.ts';
 import {
   endsSuspension,
-  expiredSuspension,
+  lapsedSuspension,
   nextWakingMessage,
   parkingPayload,
   suspensionStart,
@@ -58,7 +58,7 @@ export function next(state: MachineState): SessionEvent | null {
     owed(context) ??
     abandonsStep(context) ??
     nextChild(context, effectId(context)) ??
-    (leaf.startsWith('tearing_down') ? expiredSuspension(context) : null) ??
+    (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     nextReportedThreshold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
     announce(context, leaf, effectId(context)) ??

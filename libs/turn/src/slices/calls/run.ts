@@ -15,7 +15,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { effectId } from '../../core/place.ts';
-import { asksFor, refusedUnasked } from '../approvals/approvals.ts';
+import { asksFor, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { rememberedRuling } from '../approvals/remembered.ts';
 import { crewEffects } from '../children/children.ts';
 import { crewRefusal, sessionToolOf } from '../children/delegation.ts';
@@ -231,7 +231,7 @@ export function consultEdited(context: SessionContext): SessionEvent | null {
 }
 
 function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent {
-  if (row.decided?.expired || row.decided?.hook !== undefined) return refusedUnasked(row, row.decided);
+  if (row.decided?.expired || row.decided?.hook !== undefined) return buildDenialByHookOrExpiry(row, row.decided);
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
