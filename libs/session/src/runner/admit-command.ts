@@ -1,7 +1,7 @@
 /**
  * What happens to a stored command before the machine decides it, in this order: {@link admitCommand} parses it,
- * {@link withinPolicy} applies the policy of the host. The first command of a session then passes {@link checkStart}, any other
- * {@link checkCommand}. Each returns the input, with a problem for a command to reject.
+ * {@link withinPolicy} applies the policy of the host. A command to a session without a record then passes {@link checkStart},
+ * any other {@link checkCommand}. Each returns the input, with a problem for a command to reject.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
@@ -186,7 +186,7 @@ export function withinPolicy(
   };
   if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
   if (input.problem) return input;
-  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
+  // Without a policy, OPEN_RULES still limit the modes of messages from other sessions.
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
   return problem ? refuse(problem) : input;
