@@ -51,7 +51,7 @@ export async function drainSessions(
     }
     for (const runner of leaving) {
       if (host.stays(runner.ref)) runner.resume();
-      else if (!isLate && runner.isDraining) continue;
+      else if (!isLate && runner.hasWorkToDrain) continue;
       else if (runner.hasWork) runner.leave('handed_over');
       else {
         // For the metrics of the next owner. The bytes of the snapshot are made before the runner leaves.

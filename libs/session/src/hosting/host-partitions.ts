@@ -30,12 +30,12 @@ export interface PartitionPorts extends ComparisonPorts {
 }
 
 /** Notifications by the place of their commands. A repeated one replaces the one before. */
-type Rung = Map<number, Doorbell>;
+type Notifications = Map<number, Doorbell>;
 
 /** A session of this host's partitions that another host still works on. */
 interface Held {
   session: ActiveSession;
-  readonly rung: Rung;
+  readonly notifications: Notifications;
 }
 
 /** The time between two looks at the sessions of other hosts, and before a retry. */
@@ -60,7 +60,7 @@ export class HostPartitions {
   readonly #only: ReadonlySet<number> | null;
   #assigned: ReadonlySet<number> = new Set();
   /** Partitions whose notes are not read yet, with their notifications. */
-  readonly #unread = new Map<number, Rung>();
+  readonly #unread = new Map<number, Notifications>();
   /** Sessions of these partitions that another host still works on. */
   readonly #held = new Map<string, Held>();
   readonly #comparison: NoteComparison;
@@ -107,7 +107,7 @@ export class HostPartitions {
       changed: () => void this.#balance(),
       leaseExpired: (isDeclaredDead: boolean) => this.#leaseExpired(isDeclaredDead),
       heardAgain: () => void this.#heardAgain(),
-      rung: (ref: SessionRef, seq: number) => this.#rung(ref, seq),
+      notified: (ref: SessionRef, seq: number) => this.#notified(ref, seq),
       released: (ref: SessionRef) => this.#released(ref),
     };
     this.#peers = new HostPeers(ports, newName(), handlers, liveness);
@@ -286,9 +286,9 @@ export class HostPartitions {
     // Without a note the session has no owner: its notifications are for this host.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
-    const rung = this.#unread.get(p);
+    const notifications = this.#unread.get(p);
     this.#unread.delete(p);
-    for (const doorbell of rung?.values() ?? []) this.#ring(doorbell);
+    for (const doorbell of notifications?.values() ?? []) this.#ring(doorbell);
     return free;
   }
 
@@ -301,7 +301,7 @@ export class HostPartitions {
     this.#sessions.dropLeftovers((ref) => sessionKey(ref) === key);
     const held = this.#held.get(key);
     if (held) held.session = session;
-    else this.#held.set(key, { session, rung: new Map() });
+    else this.#held.set(key, { session, notifications: new Map() });
     this.#looking ??= this.#lookAgain();
   }
 
@@ -309,7 +309,7 @@ export class HostPartitions {
   #unhold(ref: SessionRef): void {
     const held = this.#held.get(sessionKey(ref));
     this.#held.delete(sessionKey(ref));
-    for (const doorbell of held?.rung.values() ?? []) this.#sessions.ring(doorbell);
+    for (const doorbell of held?.notifications.values() ?? []) this.#sessions.ring(doorbell);
   }
 
   async #claim(session: ActiveSession): Promise<void> {
@@ -381,12 +381,12 @@ export class HostPartitions {
     }
     const held = this.#held.get(sessionKey(doorbell.ref));
     if (held?.session.host) {
-      held.rung.set(doorbell.seq, doorbell);
+      held.notifications.set(doorbell.seq, doorbell);
       this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
     } else this.#sessions.ring(doorbell);
   }
 
-  #rung(ref: SessionRef, seq: number): void {
+  #notified(ref: SessionRef, seq: number): void {
     // The other host acknowledges: it has the delivery.
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
     else if (seq !== ASKS_ONLY) this.#sessions.ring({ ref, seq, ack: () => undefined });

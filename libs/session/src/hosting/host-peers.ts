@@ -27,7 +27,7 @@ export interface HostPeersHandlers {
   /** The host is heard again, after an expired lease or a doubt. */
   heardAgain(): void;
   /** Another host asks this one to read commands of a session. */
-  rung(ref: SessionRef, seq: number): void;
+  notified(ref: SessionRef, seq: number): void;
   /** A host has left a session that waits for its next host. */
   released(ref: SessionRef): void;
 }
@@ -163,7 +163,7 @@ export class HostPeers {
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
     await this.#line.open(this.#self, {
       beat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
-      rung: (ref, seq) => this.#handlers.rung(ref, seq),
+      rung: (ref, seq) => this.#handlers.notified(ref, seq),
       released: (ref) => this.#handlers.released(ref),
     });
     isOpen = true;

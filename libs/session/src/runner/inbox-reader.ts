@@ -51,12 +51,12 @@ export class InboxReader {
     cursor: Cursor | undefined,
     take: (command: StoredCommand, place: Cursor) => Promise<boolean>,
   ): Promise<readonly number[]> {
-    const doorbells = this.#answered();
+    const doorbells = this.#takeDoorbells();
     const after = Math.max(this.position(cursor), this.#takenSeq);
     const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
     this.#catchesUp = false;
     const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
-    const commands = more && (await this.#withRung([...known, ...more], doorbells, after));
+    const commands = more && (await this.#withNotified([...known, ...more], doorbells, after));
     // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
     if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
@@ -79,14 +79,14 @@ export class InboxReader {
    * @returns whether nothing is left to read.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
-    const rung = new Set(this.#doorbells);
-    if (rung.size === 0 || [...rung].some(({ isTimer }) => !isTimer)) return false;
-    const seqs = [...rung].map(({ seq }) => seq);
+    const notified = new Set(this.#doorbells);
+    if (notified.size === 0 || [...notified].some(({ isTimer }) => !isTimer)) return false;
+    const seqs = [...notified].map(({ seq }) => seq);
     const timers = await this.#upTo(Math.max(...seqs), Math.min(...seqs) - 1);
     if (timers === null || timers.some(({ isTimer }) => !isTimer)) return false;
     if (timers.length > 0 && !(await areSpent(timers))) return false;
-    this.#doorbells = this.#doorbells.filter((doorbell) => !rung.has(doorbell));
-    this.#acknowledge(rung, timers, 0);
+    this.#doorbells = this.#doorbells.filter((doorbell) => !notified.has(doorbell));
+    this.#acknowledge(notified, timers, 0);
     return this.#doorbells.length === 0;
   }
 
@@ -96,7 +96,7 @@ export class InboxReader {
    * @param code of the journal's problem. @param message its text.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
-    const doorbells = this.#answered();
+    const doorbells = this.#takeDoorbells();
     const commands = await this.#upTo(lastOf(doorbells), this.#takenSeq);
     if (commands === null) return;
     const receipts = new Receipts(publisher, this.#ref);
@@ -126,7 +126,7 @@ export class InboxReader {
     return acknowledged;
   }
 
-  #answered(): readonly Doorbell[] {
+  #takeDoorbells(): readonly Doorbell[] {
     const doorbells = this.#doorbells;
     this.#doorbells = [];
     return doorbells;
@@ -136,7 +136,7 @@ export class InboxReader {
    * Reads notified commands again that the read has skipped: the store may have read a damaged replica. Once the cursor has
    * passed such a command, its next delivery would be acknowledged as taken.
    */
-  async #withRung(
+  async #withNotified(
     commands: readonly StoredCommand[],
     doorbells: readonly Doorbell[],
     after: number,

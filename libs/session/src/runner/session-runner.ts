@@ -30,7 +30,6 @@ import {
   type SessionRef,
   type SessionStatus,
 } from '@coxswain/protocol';
-import { EffectTable } from '../effects/effect-table.ts';
 import { SessionWorker } from '../effects/session-worker.ts';
 import { SessionCopy } from '../journal/copy-session.ts';
 import type { LiveSession as Live } from '../journal/load-session.ts';
@@ -45,7 +44,7 @@ import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionL
 import { SessionIntake } from './session-intake.ts';
 import { SessionLifecycle } from './session-lifecycle.ts';
 import { SessionStep } from './session-step.ts';
-import { SessionWork, workOf } from './session-work.ts';
+import { EffectTable, SessionWork, workOf } from './session-work.ts';
 import { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
 type Job =
@@ -170,14 +169,14 @@ export class SessionRunner {
   }
 
   /** Whether work is in flight that a stopping host should let end. A model call is not, because it can be repeated. */
-  get isDraining(): boolean {
-    return !this.#mailbox.isEmpty || this.#work.isDraining;
+  get hasWorkToDrain(): boolean {
+    return !this.#mailbox.isEmpty || this.#work.hasWorkToDrain;
   }
 
   /** Whether the session needs a host. True also while it is not loaded. */
   get hasWork(): boolean {
     const { session } = this.#step;
-    return session === null || workOf(session.actor.state).length > 0 || this.isDraining;
+    return session === null || workOf(session.actor.state).length > 0 || this.hasWorkToDrain;
   }
 
   /**

@@ -12,12 +12,13 @@ import type { SessionEvent } from '@coxswain/protocol';
 import { leafOf, type MachineState } from '../machine/state.ts';
 import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
 import { nextThresholdEvent } from '../slices/budgets/budgets.ts';
-import { nextToAsk, nextToVet } from '../slices/calls/gate.ts';
 import {
   abortUnsent,
   consultCall,
   consultEdited,
   gateConsult,
+  nextToAsk,
+  nextToVet,
   refuseMalformed,
   runCalls,
   skippedResult,
@@ -39,7 +40,7 @@ import { predicatesAsked, toolStop } from '../slices/runs/stop-conditions.ts';
 import { closeTurn, turnEnd, turnOpening } from '../slices/runs/turns.ts';
 import { consultStep, undeclaredStepEnd, unfinishedStepEnd } from '../slices/steps/steps.ts';
 import {
-  expiredSuspension,
+  lapsedSuspension,
   nextWakingMessage,
   parkingPayload,
   suspensionEnd,
@@ -57,7 +58,7 @@ export function next(state: MachineState): SessionEvent | null {
     owed(context) ??
     undeclaredStepEnd(context) ??
     nextChild(context, effectId(context)) ??
-    (leaf.startsWith('tearing_down') ? expiredSuspension(context) : null) ??
+    (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     nextThresholdEvent(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
     announce(context, leaf, effectId(context)) ??

@@ -8,11 +8,10 @@ import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
-import { goesOnWithout, makesRoom, nextToAsk, nextToStart, nextToVet } from '../slices/calls/gate.ts';
+import { goesOnWithout, makesRoom, nextToAsk, nextToStart, nextToVet } from '../slices/calls/run.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { passDue } from '../slices/compaction/compaction.ts';
-import { isConsulted } from '../slices/hooks/consult.ts';
-import { hooksFor, isHooked } from '../slices/hooks/registrations.ts';
+import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from '../slices/injections/channels.ts';
 import {
   continuesRun,

@@ -101,7 +101,7 @@ export function approvalExpired({ calls }: SessionContext, timerId: string): Ses
 }
 
 /** The end of a call that was denied by expiry, or by a hook that was notified of the approval. */
-export function refusedUnasked(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
+export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
   if (row.in_doubt) return endedUnknown(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
   if (expired)
     return buildCallDenied(row, { by: 'expiry', reason: NOT_IN_TIME }, `The tool call was not run. ${NOT_IN_TIME}`);

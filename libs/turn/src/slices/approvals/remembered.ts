@@ -38,10 +38,10 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   const { remembered, persona_rules } = context;
   const holder = ruleHolder(context);
   if (holder === null || remembered.length + persona_rules.length === 0) return NONE;
-  const gone = remembered.filter(({ revoked }) => revoked);
+  const revokedRules = remembered.filter(({ revoked }) => revoked);
   return [
     ...remembered.filter(({ revoked }) => !revoked),
-    ...persona_rules.filter((rule) => !gone.some((one) => one.id === rule.id && one.session === rule.session)),
+    ...persona_rules.filter((rule) => !revokedRules.some((one) => one.id === rule.id && one.session === rule.session)),
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
@@ -145,8 +145,8 @@ export function rulesAfter(
     return rules.map((rule) => (rule.id === rule_id ? { ...rule, revoked: { actor, at } } : rule));
   }
   // The newest revoked rules are kept, to detect a repeated revocation.
-  const gone = rules.length - 2 * BOUNDS.rememberedRulesMax + 1;
-  const oldest = gone > 0 ? rules.find(({ revoked }) => revoked) : undefined;
+  const excess = rules.length - 2 * BOUNDS.rememberedRulesMax + 1;
+  const oldest = excess > 0 ? rules.find(({ revoked }) => revoked) : undefined;
   return [...rules.filter((rule) => rule !== oldest), event.rule];
 }
 

@@ -3,7 +3,7 @@
  */
 import type { InjectionVerb, Mode } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { isHooked } from '../hooks/registrations.ts';
+import { isHooked } from '../hooks/consult.ts';
 import { CHANNELS, channelOf } from './channels.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 

@@ -40,7 +40,7 @@ export function suspensionStart(context: SessionContext, effectId: string): Even
 }
 
 /** The outcome for the command that requested a suspension, if the run ends first; null without such a command. */
-export function expiredSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
+export function lapsedSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
   if (suspend?.command_id === undefined) return null;
   const { command_id, actor } = suspend;
   return {
