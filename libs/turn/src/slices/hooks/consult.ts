@@ -9,7 +9,7 @@ import type { CallRow } from '../calls/state.ts';
 import { noteOnCall } from '../calls/table.ts';
 import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
 
-/** The next registration of a point, or the end of the consult if none is left. Null while a consult is open. */
+/** The next registration of a point, or the end of a consult without any. Null while answers are awaited. */
 export function consult(
   context: SessionContext,
   point: HookPoint,
