@@ -14,6 +14,8 @@ export interface Bench {
 /** How thorough to be. */
 export interface Effort {
   readonly quick: boolean;
+  /** Runs of the part `steps` on each side. */
+  readonly rounds: number;
 }
 
 /** One part: its name on the command line, and how it is measured. */

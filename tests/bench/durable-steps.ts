@@ -1,123 +1,122 @@
 /**
  * Durable steps per second at 1, 50 and 500 sessions, every write on the disk, one host process and the server.
  *
- * First the peer's own protocol, in turn with Restate where its folder is there: a host that has just been started, five
- * sessions of twenty turns, then each level once. Then each level again on the same host, in turn with raw fenced
- * appends of one client: what a host that has been up for a while makes of the bus.
+ * First the peers' own protocol, in rotation with the peers of `COX_BENCH_PEERS`: a host that has just started, five
+ * sessions of twenty turns, then each level once. Then each level again on the same host, between raw fenced appends of
+ * one client: the share of the bus's own throughput that a host reaches once it is warm.
  */
 import type { Bench, Part } from './bench-part.ts';
 import { freshRef, publishStart, runEnded } from './bench-session.ts';
-import { type Figure, median, percentile, type Skipped, shown } from './figures.ts';
+import { type Figure, median, percentile, range, type Skipped, shown } from './figures.ts';
+import { findPeers, type PeerRun } from './peers.ts';
+import { untilQuiet } from './quiet-machine.ts';
 import { rawAppendsPerSecond } from './raw-path.ts';
-import { findPeer, type Peer, type PeerRun } from './restate-peer.ts';
+import { LEVELS, type Level, OF_RAW, type OurLevel, type OurRun, type StepsRuns } from './steps-runs.ts';
 import { withBench } from './with-bench.ts';
 
-const LEVELS = [
-  { sessions: 1, turns: 300, ofPeer: 2 },
-  { sessions: 50, turns: 40, ofPeer: 2 },
-  { sessions: 500, turns: 10, ofPeer: 1.5 },
-] as const;
-type Level = (typeof LEVELS)[number];
-
+/** Our goal at 500 sessions, microseconds of CPU time of the host. */
+const HOST_CPU_US_PER_STEP = 170;
 /** A model step and a tool step. */
 const STEPS_PER_TURN = 2;
 const RECORD_BYTES = 1_000;
-
-interface OurLevel {
-  readonly steps_s: number;
-  readonly turn_p50_ms: number;
-  readonly turn_p99_ms: number;
-  readonly host_cpu_us_per_step: number;
-}
-interface OurRun {
-  readonly started: Record<number, OurLevel>;
-  readonly warm: Record<number, OurLevel & { readonly raw_appends_s: number }>;
-}
+/** A quick run has this fraction of the turns. */
+const QUICK_DIVISOR = 5;
 
 /** The part `steps`. */
 export const durableSteps: Part = {
   name: 'steps',
-  async measure({ quick }) {
-    const peer = await findPeer();
+  async measure({ quick, rounds }) {
+    const levels = LEVELS.map(
+      (level) => ({ ...level, turns: quick ? level.turns / QUICK_DIVISOR : level.turns }) as Level,
+    );
+    const found = await findPeers();
     const ours: OurRun[] = [];
-    const peers: PeerRun[] = [];
+    const peers = found.peers.map(({ name }) => ({ name, runs: [] as PeerRun[] }));
+    const busyBefore: number[] = [];
     try {
-      for (let round = 0; round < (quick ? 1 : 4); round++) {
-        // Turn about, so that neither always has the machine as the other left it.
-        const turn = [
-          () => ourRun().then((run) => ours.push(run)),
-          () => peerRun(peer).then((run) => peers.push(...run)),
-        ];
-        for (const next of round % 2 === 0 ? turn : turn.reverse()) await next();
+      const runs = [
+        async () => ours.push(await ourRun(levels)),
+        ...found.peers.map((peer, index) => async () => {
+          peers[index]?.runs.push(await peer.run(levels.map(({ sessions, turns }) => [sessions, turns] as const)));
+        }),
+      ];
+      for (let round = 0; round < rounds; round++) {
+        // In rotation: none always has the machine as the same other one left it.
+        const first = round % runs.length;
+        for (const run of [...runs.slice(first), ...runs.slice(0, first)]) {
+          busyBefore.push(await untilQuiet());
+          await run();
+        }
       }
     } finally {
-      if (typeof peer !== 'string') await peer.remove();
+      await found.remove();
     }
-    const skipped: Skipped[] = typeof peer === 'string' ? [{ what: 'peer skipped', skipped: peer }] : [];
+    const detail: StepsRuns = { ours, peers, busy_before: busyBefore };
+    const skipped: Skipped[] = found.missing ? [{ what: 'peers skipped', skipped: found.missing }] : [];
     return {
-      figures: [...LEVELS.flatMap((level) => figuresOf(level, ours, peers)), ...skipped, ...steeringOfPeer(peers)],
-      detail: { ours, peers },
+      figures: [...levels.flatMap((level) => figuresOf(level, detail)), ...skipped, ...steeringOf(peers)],
+      detail,
     };
   },
 };
 
-function figuresOf({ sessions, turns, ofPeer }: Level, ours: readonly OurRun[], peers: readonly PeerRun[]): Figure[] {
+function figuresOf({ sessions, turns, ofRestate }: Level, { ours, peers }: StepsRuns): Figure[] {
   const started = ours.map((run) => run.started[sessions] as OurLevel);
   const warm = ours.flatMap((run) => run.warm[sessions] ?? []);
-  const middle = <L>(levels: readonly L[], pick: (level: L) => number) => median(levels.map(pick));
   const name = `durable steps/s at ${sessions} session${sessions === 1 ? '' : 's'}`;
+  const value = median(started.map((level) => level.steps_s));
+  const middle = (pick: (level: OurLevel) => number) => shown(median(started.map(pick)));
   const figures: Figure[] = [
     {
       what: name,
-      value: middle(started, (level) => level.steps_s),
+      value,
       unit: '/s',
-      from: `${turns} turns each, host just started; a turn p50 ${shown(middle(started, (l) => l.turn_p50_ms))} p99 ${shown(middle(started, (l) => l.turn_p99_ms))} ms`,
+      from: `${range(started.map((level) => level.steps_s))}; ${turns} turns each, host just started; a turn p50 ${middle((l) => l.turn_p50_ms)} p99 ${middle((l) => l.turn_p99_ms)} ms`,
     },
   ];
-  const theirs = peers.flatMap((run) => run[`c${sessions}`] ?? []);
-  if (theirs.length > 0) {
+  for (const peer of peers) {
+    const theirs = peer.runs.flatMap((run) => run[`c${sessions}`] ?? []);
+    if (theirs.length === 0) continue;
+    const of = median(theirs.map((level) => level.steps_s));
     figures.push({
-      what: `${name} ÷ Restate`,
-      value: middle(started, (level) => level.steps_s) / middle(theirs, (level) => level.steps_s),
+      what: `${name} ÷ ${peer.name}`,
+      value: value / of,
       unit: '×',
-      bar: { atLeast: ofPeer },
-      from: `Restate ${shown(middle(theirs, (l) => l.steps_s))}/s, a turn p50 ${shown(middle(theirs, (l) => l.turn_p50_ms))} ms; medians of ${theirs.length}`,
+      ...(peer.name === 'Restate' ? { bar: { atLeast: ofRestate } } : {}),
+      from: `${peer.name} ${shown(of)}/s, ${range(theirs.map((level) => level.steps_s))}; a turn p50 ${shown(median(theirs.map((level) => level.turn_p50_ms)))} ms`,
     });
   }
   figures.push({
     what: `${name}, warm, ÷ raw appends of one client`,
-    value: middle(warm, (level) => level.steps_s / level.raw_appends_s),
+    value: median(warm.map((level) => level.steps_s / level.raw_appends_s)),
     unit: '×',
-    bar: { atLeast: 0.5 },
-    from: `${shown(middle(warm, (l) => l.steps_s))}/s beside ${shown(middle(warm, (l) => l.raw_appends_s))}/s raw, ${sessions} at a time`,
+    bar: { atLeast: OF_RAW },
+    from: `${shown(median(warm.map((level) => level.steps_s)))}/s of ${shown(median(warm.map((level) => level.raw_appends_s)))}/s raw, ${sessions} at a time`,
+  });
+  figures.push({
+    what: `host CPU per step at ${sessions} session${sessions === 1 ? '' : 's'}, warm`,
+    value: median(warm.map((level) => level.host_cpu_us_per_step)),
+    unit: 'µs',
+    ...(sessions === 500 ? { bar: { atMost: HOST_CPU_US_PER_STEP } } : {}),
+    from: range(warm.map((level) => level.host_cpu_us_per_step)),
   });
   return figures;
 }
 
-function steeringOfPeer(peers: readonly PeerRun[]): Figure[] {
-  const p50 = peers.flatMap((run) => run.steer_running?.p50_ms ?? []);
-  if (p50.length === 0) return [];
-  return [
-    {
-      what: 'Restate: steering a running session, p50',
-      value: median(p50),
-      unit: 'ms',
-      from: 'to be beaten threefold',
-    },
-  ];
+function steeringOf(peers: StepsRuns['peers']): Figure[] {
+  return peers.flatMap(({ name, runs }) => {
+    const p50 = runs.flatMap((run) => run.steer_running?.p50_ms ?? []);
+    if (p50.length === 0) return [];
+    return [{ what: `${name}: steering a running session, p50`, value: median(p50), unit: 'ms', from: range(p50) }];
+  });
 }
 
-async function peerRun(peer: Peer | string): Promise<PeerRun[]> {
-  if (typeof peer === 'string') return [];
-  return [await peer.run(LEVELS.map(({ sessions, turns }) => [sessions, turns] as const))];
-}
-
-function ourRun(): Promise<OurRun> {
+function ourRun(levels: readonly Level[]): Promise<OurRun> {
   return withBench(async (bench) => {
-    const run: OurRun = { started: {}, warm: {} };
+    const run: OurRun = { server: bench.server.version, started: {}, warm: {} };
     for (let i = 0; i < 5; i++) await runLevel(bench, 1, 20);
-    for (const { sessions, turns } of LEVELS) run.started[sessions] = await runLevel(bench, sessions, turns);
-    for (const { sessions, turns } of LEVELS) {
+    for (const { sessions, turns } of levels) run.started[sessions] = await runLevel(bench, sessions, turns);
+    for (const { sessions, turns } of levels) {
       const raw = [await rawLevel(bench, sessions, turns)];
       const level = await runLevel(bench, sessions, turns);
       raw.push(await rawLevel(bench, sessions, turns));

@@ -53,6 +53,11 @@ export function median(samples: readonly number[]): number {
   return (upper + ([...samples].sort((a, b) => a - b)[samples.length / 2 - 1] as number)) / 2;
 }
 
+/** The lowest and the highest of the samples, as text. */
+export function range(samples: readonly number[]): string {
+  return `${shown(Math.min(...samples))}–${shown(Math.max(...samples))}`;
+}
+
 /** Rounded for people: three significant digits, and no fraction from a hundred on. */
 export function shown(value: number): string {
   if (Math.abs(value) >= 100) return String(Math.round(value));

@@ -1,8 +1,13 @@
 /**
- * The bench: `npm run bench [-- --quick] [--only <part>[,<part>]]`. Prints each figure with its goal and
- * writes all of them to `results/`. With `COX_BENCH_PEERS` naming a folder of peers, Restate runs the same workload in turn with us.
+ * The bench: `npm run bench -- [--quick] [--only PART,…] [--node NODE,…] [--rounds N]`. Prints each figure with its goal,
+ * writes all of them to `results/`, and prints the table of the part `steps` as Markdown. docs/performance.md describes it.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { NODE_VERSIONS, nodeFolder } from '../node-binaries.ts';
 import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
@@ -13,10 +18,11 @@ import { machineEvent } from './machine-event.ts';
 import { personaScaling } from './persona-scaling.ts';
 import { plainTurn } from './plain-turn.ts';
 import { recovery } from './recovery.ts';
-import { measureAll } from './report.ts';
+import { measureAll, type Report } from './report.ts';
 import { sessionGrowth } from './session-growth.ts';
 import { startUp } from './start-up.ts';
 import { steeringLatency } from './steering-latency.ts';
+import { stepsTable } from './steps-table.ts';
 
 const parts: readonly Part[] = [
   plainTurn,
@@ -34,16 +40,68 @@ const parts: readonly Part[] = [
 ];
 
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true, default: [] } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    rounds: { type: 'string' },
+    node: { type: 'string', multiple: true, default: [] },
+  },
 });
 const only = values.only.flatMap((names) => names.split(','));
 const unknown = only.filter((name) => !parts.some((part) => part.name === name));
-if (unknown.length > 0) {
-  process.stderr.write(
-    `no such part: ${unknown.join(', ')}; there are: ${parts.map((part) => part.name).join(', ')}\n`,
-  );
+if (unknown.length > 0)
+  refuse(`no such part: ${unknown.join(', ')}; there are: ${parts.map((part) => part.name).join(', ')}`);
+const rounds = Number(values.rounds ?? (values.quick ? 1 : 4));
+if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) refuse('--rounds takes a whole number from 1 to 100');
+
+const nodes = values.node.flatMap((names) => names.split(','));
+const reports = nodes.length > 0 ? await onEachNode(nodes) : [await here()];
+if (process.send) {
+  // The process that chose this Node prints the table.
+  process.send(reports[0]);
+  process.disconnect();
+} else {
+  const table = stepsTable(reports);
+  if (table !== '') process.stdout.write(`\n${table}\n`);
+}
+process.exitCode = reports.every(({ complete }) => complete) ? 0 : 1;
+
+function here(): Promise<Report> {
+  const chosen = parts.filter((part) => only.length === 0 || only.includes(part.name));
+  return measureAll(chosen, { quick: values.quick, rounds }, chosen.length === parts.length);
+}
+
+/** Runs the whole bench once on each Node: its hosts, its driver and the peers. */
+async function onEachNode(names: readonly string[]): Promise<Report[]> {
+  const binaries: string[] = [];
+  for (const name of names) binaries.push(await nodeBinary(name));
+  const collected: Report[] = [];
+  for (const binary of binaries) {
+    const flags = [...(values.quick ? ['--quick'] : []), ...only.flatMap((name) => ['--only', name])];
+    const child = spawn(binary, [...process.execArgv, import.meta.filename, ...flags, '--rounds', String(rounds)], {
+      stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    });
+    let report: Report | undefined;
+    child.on('message', (message) => {
+      report = message as Report;
+    });
+    const [code, signal] = await once(child, 'close');
+    if (!report) throw new Error(`the bench on ${binary} ended with ${signal ?? code} before it reported`);
+    collected.push(report);
+  }
+  return collected;
+}
+
+/** @param name a supported release line, which is installed if it is not there, or the path of a binary. */
+async function nodeBinary(name: string): Promise<string> {
+  const version = NODE_VERSIONS.get(name);
+  if (version) return join(await nodeFolder(version), 'node');
+  if (!existsSync(name))
+    refuse(`--node takes ${[...NODE_VERSIONS.keys()].join(', ')} or the path of a node binary, not ${name}`);
+  return resolve(name);
+}
+
+function refuse(why: string): never {
+  process.stderr.write(`${why}\n`);
   process.exit(2);
 }
-const chosen = parts.filter((part) => only.length === 0 || only.includes(part.name));
-const complete = await measureAll(chosen, { quick: values.quick }, chosen.length === parts.length);
-process.exitCode = complete ? 0 : 1;
