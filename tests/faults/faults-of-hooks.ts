@@ -23,12 +23,11 @@ import {
 } from '../../libs/session/src/effects/consult-hooks.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts';
-import { nextToVet } from '../../libs/turn/src/slices/calls/gate.ts';
+import { nextToVet } from '../../libs/turn/src/slices/calls/run.ts';
 import { withAnnouncement } from '../../libs/turn/src/slices/hooks/announcements.ts';
 import { decideConsult } from '../../libs/turn/src/slices/hooks/answers.ts';
-import { isAsking } from '../../libs/turn/src/slices/hooks/consult.ts';
+import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/consult.ts';
 import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
-import { hooksFor, isHooked } from '../../libs/turn/src/slices/hooks/registrations.ts';
 import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
 import { guardDecided } from '../../libs/turn/src/slices/injections/guard.ts';
 import { awaitsVerdict, isGuarded } from '../../libs/turn/src/slices/injections/waiting.ts';

@@ -8,7 +8,7 @@ import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { settleApproval } from '../../libs/turn/src/slices/approvals/approvals.ts';
 import { decideApproval, decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
 import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
-import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/gate.ts';
+import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/run.ts';
 import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
 import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src/slices/calls/table.ts';
 import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';

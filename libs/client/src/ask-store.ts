@@ -1,6 +1,6 @@
 /** Asks the bus's store, which for some seconds may have nobody who can answer: its servers are choosing a leader. */
-import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
-import { errors } from '@nats-io/nats-core';
+import { JetStreamApiCodes, JetStreamApiError, JetStreamError, jetstreamManager } from '@nats-io/jetstream';
+import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError } from './client-errors.ts';
 
 /** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
@@ -144,4 +144,30 @@ export function isNotPermitted(error: unknown): boolean {
   if (error instanceof errors.PermissionViolationError) return true;
   const cause = (error as { cause?: unknown } | null)?.cause;
   return cause !== undefined && cause !== error && isNotPermitted(cause);
+}
+
+const MISSING_TIMEOUT_MS = 2_000;
+
+/** Whether the bus says that it has no such stream. A bus that says nothing may have it. */
+export async function streamIsMissing({ nc }: { readonly nc: NatsConnection }, stream: string): Promise<boolean> {
+  try {
+    const manager = await jetstreamManager(nc, { checkAPI: false, timeout: MISSING_TIMEOUT_MS });
+    await manager.streams.info(stream);
+    return false;
+  } catch (error) {
+    return isStreamNotFound(error);
+  }
+}
+
+/** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. */
+export function isStreamFull(error: unknown): error is JetStreamApiError {
+  return error instanceof JetStreamApiError && error.code === STORE_FAILED && error.message.includes('maximum');
+}
+
+/** The server's number of an error of its store; only the text tells a limit from a disk that fails. */
+const STORE_FAILED = 10_077;
+
+/** Whether an error is the server's "no such stream". */
+export function isStreamNotFound(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }

@@ -9,8 +9,7 @@ import {
 } from '@coxswain/protocol';
 import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { askStore, isNotPermitted } from './ask-store.ts';
-import { isStreamNotFound } from './send-command.ts';
+import { askStore, isNotPermitted, isStreamNotFound } from './ask-store.ts';
 
 /** One of our streams on a bus. */
 export interface StreamPresence {

@@ -11,8 +11,7 @@ import {
 import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type AskedBus, askLargeField } from './ask-large-field.ts';
-import { askStore, isNotPermitted } from './ask-store.ts';
-import { isStreamNotFound } from './send-command.ts';
+import { askStore, isNotPermitted, isStreamNotFound } from './ask-store.ts';
 
 /** How long one request to the store may take. */
 const READ_TIMEOUT_MS = 5_000;

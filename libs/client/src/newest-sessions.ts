@@ -20,10 +20,9 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
-import { askStore } from './ask-store.ts';
+import { askStore, isStreamNotFound } from './ask-store.ts';
 import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
-import { isStreamNotFound } from './send-command.ts';
 import { listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
 
 /** The position of a session in a list. */

@@ -13,9 +13,8 @@ import {
   type JsMsg,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { askStore, StoreUnavailableError } from './ask-store.ts';
+import { askStore, isStreamNotFound, StoreUnavailableError } from './ask-store.ts';
 import { BusNotPreparedError } from './client-errors.ts';
-import { isStreamNotFound } from './send-command.ts';
 
 /** What is read. */
 export interface OrderedSource {

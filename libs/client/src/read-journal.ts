@@ -14,11 +14,10 @@ import {
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { answeredInTime, askStore, isNotPermitted, StoreUnavailableError } from './ask-store.ts';
+import { answeredInTime, askStore, isNotPermitted, isStreamNotFound, StoreUnavailableError } from './ask-store.ts';
 import { JournalGapError, SessionNotFoundError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
-import { isStreamNotFound } from './send-command.ts';
 import type { JournalStart } from './transport.ts';
 
 /** The bus as this module needs it. @internal */

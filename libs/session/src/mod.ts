@@ -7,7 +7,16 @@ export { assignPartitions } from './hosting/assign-partitions.ts';
 export type { HostOptions, HostPorts, SessionHost } from './hosting/host-interface.ts';
 export { RequestRates } from './hosting/request-rates.ts';
 export { createSessionHost } from './hosting/session-host.ts';
-export { type CommitBounds, type CommitResult, commit } from './journal/commit.ts';
+export {
+  buildRecord,
+  type CommitBounds,
+  type CommitResult,
+  commit,
+  type RecordFrame,
+  type SealedRecord,
+  sealRecord,
+  sha256Hex,
+} from './journal/append-record.ts';
 export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './journal/delete-session.ts';
 export { describeRecord } from './journal/describe-record.ts';
 export { type Difference, type Divergence, diffJournals, type JournalDiff } from './journal/diff-journals.ts';
@@ -33,7 +42,6 @@ export {
 export { linesOf } from './journal/read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './journal/replay-journal.ts';
 export { type RetentionJob, type RetentionOptions, startRetentionJob } from './journal/retention-job.ts';
-export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './journal/seal-record.ts';
 export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './journal/sweep.ts';
 export type { RunnerOptions, RunnerPorts } from './runner/runner-ports.ts';
 export type { Carried, LeaveReason, LeftSession } from './runner/session-exit.ts';

@@ -4,7 +4,7 @@
 import type { ToolCall } from '@coxswain/ports';
 import { BOUNDS, type FeedbackInput, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { COMMIT_BOUNDS } from '../src/journal/commit.ts';
+import { COMMIT_BOUNDS } from '../src/journal/append-record.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf } from './fake-tools.ts';

@@ -1,6 +1,8 @@
 /** The consumers of the command stream: one per partition, and one for what the stream's transform did not take. */
+import type { Log } from '@coxswain/ports';
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
+import { type CommandStreamIncarnation, commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
 import { type ApiError, answerOf, failureOf, isConsumerNotFound } from './nats-status.ts';
 import { type Wire, wireOf } from './wire.ts';
@@ -135,4 +137,83 @@ function json(value: object): Uint8Array {
 
 function refused(error: ApiError): Error {
   return failureOf('making the consumers of the command stream', error);
+}
+
+/** Recreates missing consumers of the command stream. */
+export interface ConsumerRepair {
+  /** Starts a repair, unless one runs. All consumers are checked at once, because they are seldom deleted alone. */
+  start(): void;
+  /** Whether the stream was found to be deleted, or replaced by another one. */
+  isGone(): boolean;
+}
+
+/**
+ * Makes the repair for one inbox.
+ * @param incarnation the stream that the inbox reads: positions in another one mean nothing to it.
+ * @param isOpen whether the inbox is open; a closed one repairs nothing.
+ * @param onGone called once when the stream is gone.
+ */
+export function repairConsumers(
+  nc: NatsConnection,
+  log: Log,
+  incarnation: CommandStreamIncarnation,
+  isOpen: () => boolean,
+  onGone: (error: StreamsGoneError) => void,
+): ConsumerRepair {
+  const wire = wireOf(nc);
+  let isRepairing = false;
+  let isGone = false;
+  /** The log has a warning that consumers are missing, and they are still missing. */
+  let hasWarned = false;
+
+  async function isStillThere(): Promise<boolean> {
+    try {
+      return (await commandStreamIncarnation(wire)).created === incarnation.created;
+    } catch (error) {
+      if (error instanceof StreamNotThereError) return false;
+      throw error;
+    }
+  }
+
+  function leave(): void {
+    if (isGone) return;
+    isGone = true;
+    const error = new StreamsGoneError();
+    log.error({ code: error.code }, error.message);
+    onGone(error);
+  }
+
+  return {
+    start() {
+      if (isRepairing || isGone || !isOpen()) return;
+      isRepairing = true;
+      // It settles within the wire's bounds. After a failure, a later pull asks for it again.
+      void isStillThere()
+        .then(async (there) => {
+          if (!there) return leave();
+          await ensureConsumers(nc, commandConsumers());
+          log.warn({}, 'missing consumers of the command stream were recreated');
+          hasWarned = false;
+        })
+        .catch((error: Error) => {
+          log[hasWarned ? 'debug' : 'warn']({ error: error.message }, 'consumers of the command stream are missing');
+          hasWarned = true;
+        })
+        .finally(() => {
+          isRepairing = false;
+        });
+    },
+    isGone: () => isGone,
+  };
+}
+
+/** The streams were deleted, or deleted and created again, while a host used them: the journals of its sessions are lost. */
+export class StreamsGoneError extends Error {
+  override readonly name = 'StreamsGoneError';
+  readonly code = 'streams_gone';
+  constructor() {
+    super(
+      'the streams of the sessions were deleted while this host used them; restore a backup, or create new streams: cox admin streams, or a restart of the host',
+    );
+  }
 }

@@ -1,32 +1,51 @@
-/** The inbox port on the command stream: doorbells from pinned consumers, the commands themselves by direct get. */
+/**
+ * The inbox port on the command stream: notifications from pinned consumers of the partitions, the commands themselves by direct
+ * get.
+ */
 import { setTimeout } from 'node:timers/promises';
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
 import {
   BOUNDS,
   HEADERS,
-  MISADDRESSED_COMMANDS,
   PARTITIONS,
   parseStoredCommand,
   type SessionRef,
   STREAMS,
   subjects,
 } from '@coxswain/protocol';
-import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
-import { commandConsumers, ensureConsumers, PIN_GROUP, partitionConsumer, strayConsumer } from './command-consumers.ts';
-import { commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
+import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { answerMisaddressed } from './answer-misaddressed.ts';
+import {
+  commandConsumers,
+  ensureConsumers,
+  PIN_GROUP,
+  partitionConsumer,
+  repairConsumers,
+  type StreamsGoneError,
+  strayConsumer,
+} from './command-consumers.ts';
+import { commandStreamIncarnation } from './command-stream.ts';
 import { onConnectionChange } from './connection-changes.ts';
-import { type PartitionPull, startPartitionPull, tickMs } from './partition-pull.ts';
+import { STATUS, statusOf } from './nats-status.ts';
 import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+import { inboxPrefixOf, wireOf } from './wire.ts';
 
 /** The number under which the consumer of strays is kept beside the partitions'. */
 const STRAYS = PARTITIONS;
-/** The group of hosts of which one answers what is addressed to no session. */
-const MISADDRESSED_QUEUE = 'cox-misaddressed';
-const NOT_STORED = JSON.stringify({
-  error: { code: 400, description: 'no session has this subject: cox.<tenant>.session.<id>.<verb>' },
-});
+/** How often {@link PartitionPull.tick} is called, milliseconds: well within the second that a pin lasts. */
+const tickMs = 400;
+
+/** Deliveries that one pull asks for. */
+const pullBatch = 256;
+/** A pull that renews a pin need not outlive it. */
+const pinnedPullMs = 1_000;
+/** A pull that waits for its turn or for work. A pull that the server lost with its leader costs this much time. */
+const waitingPullMs = 5_000;
+
+/** Ticks without anybody to pull from, after which the consumer is taken to be missing rather than on its way. */
+const ticksUntilMissing = 5;
+
 /** Commands per request while an inbox is read. */
 const readBatch = 128;
 /** Pauses before a command that has rung and is not found is looked for again, milliseconds. */
@@ -46,16 +65,13 @@ export async function createNatsInbox(
   const reader = createStreamReader(wire, STREAMS.commands);
   const incarnation = await commandStreamIncarnation(wire);
   const pulls = new Map<number, PartitionPull>();
-  let mending = false;
-  /** The log has been told that consumers are missing, and that has not ended since. */
-  let warned = false;
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;
   let stalled: StalledConsumers | null = null;
   let endListening: () => void = () => undefined;
   let connected = true;
-  let gone = false;
-  let misaddressed: readonly Subscription[] = [];
+  let endMisaddressed: () => void = () => undefined;
+  const repair = repairConsumers(nc, log, incarnation, () => handlers !== null, onGone);
 
   function delivered(message: Msg, seq: number, ack: () => void): void {
     if (!handlers) return;
@@ -70,65 +86,10 @@ export async function createNatsInbox(
       });
   }
 
-  /** What no stream takes is answered once, by one of the hosts, and is kept nowhere. */
-  function listenForMisaddressed(): Subscription[] {
-    return MISADDRESSED_COMMANDS.map((subject) =>
-      nc.subscribe(subject, {
-        queue: MISADDRESSED_QUEUE,
-        callback: (error, message) => {
-          if (error || !handlers) return;
-          // Who waits for the store's acknowledgement is told what a stream would have said.
-          if (message.reply) message.respond(NOT_STORED);
-          const receiptTo = message.headers?.get(HEADERS.receiptTo) || undefined;
-          handlers.stray({ subject: message.subject, seq: 0, receiptTo, ack: () => undefined });
-        },
-      }),
-    );
-  }
-
-  /** Somebody deleted consumers. All are looked after in one go, as they seldom go alone. */
-  function mend(): void {
-    if (mending || gone || !handlers) return;
-    mending = true;
-    // Owned by the inbox: it settles within the wire's bounds, and where it fails a later pull asks for it again.
-    void isStillThere()
-      .then(async (there) => {
-        if (!there) return leave();
-        await ensureConsumers(nc, commandConsumers());
-        log.warn({}, 'missing consumers of the command stream were recreated');
-        warned = false;
-      })
-      .catch((error: Error) => {
-        log[warned ? 'debug' : 'warn']({ error: error.message }, 'consumers of the command stream are missing');
-        warned = true;
-      })
-      .finally(() => {
-        mending = false;
-      });
-  }
-
-  /** Positions in another incarnation of the stream mean nothing here. */
-  async function isStillThere(): Promise<boolean> {
-    try {
-      return (await commandStreamIncarnation(wire)).created === incarnation.created;
-    } catch (error) {
-      if (error instanceof StreamNotThereError) return false;
-      throw error;
-    }
-  }
-
-  function leave(): void {
-    if (gone) return;
-    gone = true;
-    const error = new StreamsGoneError();
-    log.error({ code: error.code }, error.message);
-    onGone(error);
-  }
-
   function start(p: number): void {
     const consumer = consumerName(p);
     const refused = (error: Error) => log.error({ consumer, error }, 'deliveries of a partition cannot be received');
-    pulls.set(p, startPartitionPull(nc, STREAMS.commands, consumer, { delivered, missing: mend, refused }));
+    pulls.set(p, startPartitionPull(nc, STREAMS.commands, consumer, { delivered, missing: repair.start, refused }));
   }
 
   /** Lets partitions go: stops pulling, then unpins, so that whoever waits is pinned at once. */
@@ -139,7 +100,7 @@ export async function createNatsInbox(
       return held;
     });
     // Without a server there is nobody to tell, and the pins lapse by themselves within a second.
-    if (nc.isClosed() || !connected || gone) return;
+    if (nc.isClosed() || !connected || repair.isGone()) return;
     const payload = new TextEncoder().encode(JSON.stringify({ group: PIN_GROUP }));
     const unpinned = await Promise.allSettled(
       pinned.map((p) => wire.request(`$JS.API.CONSUMER.UNPIN.${STREAMS.commands}.${consumerName(p)}`, payload)),
@@ -159,7 +120,7 @@ export async function createNatsInbox(
       await release([...pulls.keys()].filter((p) => !wanted.has(p)));
       for (const p of wanted) if (!pulls.has(p)) start(p);
       if (timer === null) {
-        misaddressed = listenForMisaddressed();
+        endMisaddressed = answerMisaddressed(nc, () => handlers);
         timer = setInterval(() => {
           for (const pull of pulls.values()) pull.tick();
         }, tickMs);
@@ -213,13 +174,142 @@ export async function createNatsInbox(
       timer = null;
       stalled?.stop();
       stalled = null;
-      for (const subscription of misaddressed) subscription.unsubscribe();
-      misaddressed = [];
+      endMisaddressed();
+      endMisaddressed = () => undefined;
       endListening();
       handlers = null;
       await release([...pulls.keys()]);
     },
   };
+}
+
+/** What a partition tells. Contract: these return at once and do not throw. */
+interface PartitionHandlers {
+  delivered(message: Msg, seq: number, ack: () => void): void;
+  /** The consumer has not been there for some ticks. */
+  missing(): void;
+  /** The server does not let us listen: nothing will come. */
+  refused(error: Error): void;
+}
+
+/** One partition that is being pulled. */
+interface PartitionPull {
+  /** Renews what has to be renewed. */
+  tick(): void;
+  /** Pulls at once: what the server held for us is lost. */
+  restart(): void;
+  /**
+   * Asks for no more, and hands back what was not acknowledged, to be delivered again at once.
+   * @returns whether it holds the pin, which is then to be given back.
+   */
+  stop(): boolean;
+}
+
+/**
+ * Pulls one partition's deliveries through a pinned consumer.
+ *
+ * The pin lasts one second from the last pull that names it. Deliveries do not renew it. Once it has expired, the server answers
+ * a pull that names it with 423, but only when the next message comes. The library's own `consume` then waits for missed
+ * heartbeats, half a minute. So pulls are made here: each tick renews a pin that is held, and a lost one is dropped at once.
+ */
+function startPartitionPull(
+  nc: NatsConnection,
+  stream: string,
+  consumer: string,
+  handlers: PartitionHandlers,
+): PartitionPull {
+  const pullSubject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
+  const inbox = `${createInbox(inboxPrefixOf(nc))}.`;
+  const unacknowledged = new Map<number, string>();
+  let pin: string | null = null;
+  // Stands in the reply subject of pulls, so that a late answer to a pull of an earlier pin is known as such.
+  let generation = 0;
+  let pullAgainAtMs = 0;
+  let deliveredSincePull = 0;
+  let unanswered = 0;
+  const waitingPull = pullRequest(waitingPullMs, null);
+  let pinnedPull = waitingPull;
+
+  const subscription = nc.subscribe(`${inbox}*`, {
+    callback(error, message) {
+      if (error) handlers.refused(error);
+      else if (message.reply?.startsWith('$JS.ACK.')) deliver(message, message.reply);
+      else answered(message);
+    },
+  });
+
+  function deliver(message: Msg, reply: string): void {
+    const held = message.headers?.get('Nats-Pin-Id') || null;
+    if (held !== pin && held !== null) {
+      pin = held;
+      generation += 1;
+      pinnedPull = pullRequest(pinnedPullMs, pin);
+    }
+    unanswered = 0;
+    deliveredSincePull += 1;
+    if (deliveredSincePull >= pullBatch / 2) pull();
+    const seq = streamSequenceOf(reply);
+    unacknowledged.set(seq, reply);
+    handlers.delivered(message, seq, () => {
+      if (unacknowledged.get(seq) === reply) unacknowledged.delete(seq);
+      // Without a connection there is nobody to tell; the delivery is made again and is then only an acknowledgement.
+      if (!nc.isClosed()) nc.publish(reply);
+    });
+  }
+
+  function answered(message: Msg): void {
+    const status = statusOf(message);
+    if (message.subject !== inbox + generation) return;
+    if (status === STATUS.wrongPin && pin !== null) {
+      pin = null;
+      generation += 1;
+      pull();
+    } else if (status === STATUS.requestEnded) {
+      // Not at once: where nobody leads, asking again without a pause would be a storm.
+      pullAgainAtMs = 0;
+    } else if (status === STATUS.noResponders) {
+      pullAgainAtMs = 0;
+      unanswered += 1;
+      // A server that starts lets clients in before it has read its consumers.
+      if (unanswered % ticksUntilMissing === 0) handlers.missing();
+    } else {
+      unanswered = 0;
+    }
+  }
+
+  function pull(): void {
+    if (nc.isClosed()) return;
+    deliveredSincePull = 0;
+    // A tick early, so that there is always a pull at the server.
+    pullAgainAtMs = performance.now() + waitingPullMs - tickMs;
+    nc.publish(pullSubject, pin === null ? waitingPull : pinnedPull, { reply: inbox + generation });
+  }
+
+  pull();
+  return {
+    tick() {
+      if (pin !== null || performance.now() >= pullAgainAtMs) pull();
+    },
+    restart: pull,
+    stop() {
+      // First nobody listens, then the deliveries go back: in the other order they would come here again.
+      subscription.unsubscribe();
+      if (!nc.isClosed()) for (const reply of unacknowledged.values()) nc.publish(reply, '-NAK');
+      unacknowledged.clear();
+      return pin !== null;
+    },
+  };
+}
+
+function pullRequest(expiresMs: number, pin: string | null): string {
+  const request = { batch: pullBatch, expires: expiresMs * 1_000_000, group: PIN_GROUP };
+  return JSON.stringify(pin === null ? request : { ...request, id: pin });
+}
+
+/** The stream sequence in a delivery's reply subject, of 9 tokens, or of 11 and more with domain and account in front. */
+function streamSequenceOf(reply: string): number {
+  const tokens = reply.split('.');
+  return Number(tokens[tokens.length === 9 ? 5 : 7]);
 }
 
 function consumerName(p: number): string {
@@ -246,15 +336,4 @@ function commandOf(ref: SessionRef, { subject, seq, timeMs, data, headers }: Sto
     traceparent: headers.get(HEADERS.traceparent) || undefined,
     restricted: headers.has(HEADERS.restricted) || undefined,
   };
-}
-
-/** The streams were deleted, or deleted and created again, while a host used them: the journals of its sessions are lost. */
-export class StreamsGoneError extends Error {
-  override readonly name = 'StreamsGoneError';
-  readonly code = 'streams_gone';
-  constructor() {
-    super(
-      'the streams of the sessions were deleted while this host used them; restore a backup, or create new streams: cox admin streams, or a restart of the host',
-    );
-  }
 }

@@ -12,7 +12,7 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from '@coxswain/protocol';
-import { sha256Hex } from '../journal/seal-record.ts';
+import { sha256Hex } from '../journal/append-record.ts';
 import { cutUtf8 } from './whole-results.ts';
 
 /** The tool that reads the rest of a truncated result. The note in the result names it. */

@@ -38,15 +38,15 @@ import {
   usdOf,
 } from '@coxswain/protocol';
 import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { sha256Hex } from '../journal/append-record.ts';
 import { readRecord } from '../journal/load-session.ts';
-import { sha256Hex } from '../journal/seal-record.ts';
-import { rulesOfSession } from '../runner/check-policy.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { POLICY_CEILING } from './provision-session.ts';
 import { textOutcome } from './run-tool-call.ts';
+import { rulesOfSession } from './session-rules.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { untilAnswered, untilKept } from './until-answered.ts';
 

@@ -13,7 +13,7 @@ import {
   readStrictly,
   type TenantId,
 } from '@coxswain/protocol';
-import { sha256Hex } from '../journal/seal-record.ts';
+import { sha256Hex } from '../journal/append-record.ts';
 
 /** A valid hook table. */
 export interface SeenTable {

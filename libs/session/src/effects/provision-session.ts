@@ -49,13 +49,13 @@ import {
 } from '@coxswain/protocol';
 import { unusableOutputSchema } from '@coxswain/protocol/check-output';
 import type { Repins } from '@coxswain/turn';
-import { sha256Hex } from '../journal/seal-record.ts';
-import { type PolicyPorts, rulesOfSession } from '../runner/check-policy.ts';
+import { sha256Hex } from '../journal/append-record.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
 import { hooksOfPersona, seenTable } from './hook-table.ts';
 import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
+import { type PolicyPorts, rulesOfSession } from './session-rules.ts';
 import { untilAnswered } from './until-answered.ts';
 
 /** Ports that provisioning uses. */

@@ -29,21 +29,18 @@ import {
 } from '@coxswain/protocol';
 import { lostAttempts, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
-import { rulesOfSession } from '../runner/check-policy.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
 import { type FileCache, withFiles } from '../view/shown-files.ts';
 import type { Transcript } from '../view/transcript.ts';
-import { needsApproval, withApprovals } from './ask-approval.ts';
+import { needsApproval, notifyApproval, withApprovals } from './approvals.ts';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
-import type { EffectWorker } from './effect-table.ts';
 import { asker } from './hook-table.ts';
-import { notifyApproval } from './notify-approval.ts';
 import { provisionHandoff } from './provision-handoff.ts';
 import {
   isFailure,
@@ -57,6 +54,7 @@ import {
 import { readOutcome } from './read-outcome.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { INTERRUPTED, runToolCall, textOutcome } from './run-tool-call.ts';
+import { rulesOfSession } from './session-rules.ts';
 import { stepModels } from './step-models.ts';
 import { untilKept } from './until-answered.ts';
 import { wholeResults } from './whole-results.ts';
@@ -82,6 +80,14 @@ export interface WorkerPorts extends ProvisionPorts {
 export interface SessionView {
   readonly state: SessionState;
   readonly transcript: Transcript;
+}
+
+/** Runs effects. Contract: `perform` does not reject, and `stopped` does not throw. */
+export interface EffectWorker {
+  /** Runs one effect. It calls `taken` once another process has the work (see `ToolCall.onTaken`). */
+  perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
+  /** The outcome of an effect that was stopped. `timedOut`: it did not stop within its grace period. */
+  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
 }
 
 /** The worker of one session. It owns the session's tool connections. */

@@ -9,7 +9,7 @@ import type {
   SessionStatus,
   TenantId,
 } from '@coxswain/protocol';
-import type { CommitBounds } from '../journal/commit.ts';
+import type { CommitBounds } from '../journal/append-record.ts';
 import type { RunnerPorts } from '../runner/runner-ports.ts';
 
 /** The ports of a host. */

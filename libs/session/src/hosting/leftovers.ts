@@ -4,9 +4,9 @@
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
-import { noteLate } from '../effects/effect-table.ts';
 import { noteLostFeedback } from '../runner/feedback-buffer.ts';
 import type { Carried } from '../runner/session-exit.ts';
+import { noteLate } from '../runner/session-work.ts';
 
 /** The leftovers of all sessions of this host. */
 export class Leftovers {

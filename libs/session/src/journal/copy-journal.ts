@@ -9,10 +9,10 @@
  */
 import type { Blobs, Journal } from '@coxswain/ports';
 import { BOUNDS, type CopyOrigin, type ErrorCode, type Input, type JournalRecord } from '@coxswain/protocol';
+import { sha256Hex } from './append-record.ts';
 import { type BeforeRecord, changeRecord } from './change-record.ts';
 import { readRecord } from './load-session.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
-import { sha256Hex } from './seal-record.ts';
 
 /** Ports that a copy reads, and writes for results that are too large for a record. */
 export interface CopyPorts {

@@ -21,11 +21,10 @@ import {
   type Tombstone,
   tombstoneIn,
 } from '@coxswain/protocol';
-import { commit } from './commit.ts';
+import { commit, sha256Hex } from './append-record.ts';
 import { whyNotEnded } from './ended-record.ts';
 import { forkUnderWay } from './fork-under-way.ts';
 import { readRecord } from './load-session.ts';
-import { sha256Hex } from './seal-record.ts';
 import { tombstoneOf } from './tombstone-of.ts';
 
 /** Ports that a deletion reads and writes. */

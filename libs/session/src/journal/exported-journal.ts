@@ -1,7 +1,7 @@
 /** Reads an exported journal: its records in order, and its blobs. */
 import type { Blobs } from '@coxswain/ports';
 import { BOUNDS, checkExportEnd, ExportLineInvalidError, readBlobLine, readClosingLine } from '@coxswain/protocol';
-import { sha256Hex } from './seal-record.ts';
+import { sha256Hex } from './append-record.ts';
 
 /** Reads an exported journal once. The blobs are known as far as the records were read. */
 export class ExportedJournal implements Pick<Blobs, 'get'> {

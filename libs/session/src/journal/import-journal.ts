@@ -18,12 +18,11 @@ import {
   tombstoneIn,
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
-import { commit } from './commit.ts';
+import { buildRecord, commit, type SealedRecord, sealRecord } from './append-record.ts';
 import { lineage, ofItself } from './copy-journal.ts';
 import { ExportedJournal } from './exported-journal.ts';
 import { ChainBrokenError, readRecord } from './load-session.ts';
 import { JournalReplay } from './replay-journal.ts';
-import { buildRecord, type SealedRecord, sealRecord } from './seal-record.ts';
 
 /** Ports that an import reads and writes. */
 export interface ImportPorts {

@@ -31,9 +31,9 @@ import {
 import * as z from 'zod';
 import { Receipts } from '../runner/receipts.ts';
 import { Transcript } from '../view/transcript.ts';
+import { sha256Hex } from './append-record.ts';
 import { copyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
-import { sha256Hex } from './seal-record.ts';
 
 /** A session as loaded from its journal. */
 export interface LoadedSession {

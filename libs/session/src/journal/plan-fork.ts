@@ -15,11 +15,11 @@ import {
 } from '@coxswain/protocol';
 import { isEnded, SessionActor } from '@coxswain/turn';
 import { Transcript } from '../view/transcript.ts';
+import { buildRecord, isRecordTooLarge, sealRecord } from './append-record.ts';
 import { type BeforeRecord, changeRecord, isPromptRecord, misfit } from './change-record.ts';
 import { type CopyPorts, isUnfit, lineage } from './copy-journal.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 import { JournalReplay } from './replay-journal.ts';
-import { buildRecord, isRecordTooLarge, sealRecord } from './seal-record.ts';
 
 /** Whether the input is a `start` with `fork`, and without a problem so far. */
 export function asksForFork(input: Input): input is CommandInput {

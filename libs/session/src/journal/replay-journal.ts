@@ -20,10 +20,10 @@ import {
   type Upcast,
 } from '@coxswain/protocol';
 import { emptyState, MACHINE_VERSION, SessionActor, type SessionState } from '@coxswain/turn';
+import { buildRecord, sealRecord, sha256Hex } from './append-record.ts';
 import { firstDifference } from './first-difference.ts';
 import { readRecord } from './load-session.ts';
 import { machineOf, rejectUnreplayable } from './machine-version.ts';
-import { buildRecord, sealRecord, sha256Hex } from './seal-record.ts';
 
 /** The recomputed record differs from the recorded one. */
 export class ReplayDivergedError extends Error {

@@ -1,6 +1,6 @@
 /** Seals the tombstone of a session: the last record of its journal. */
 import { type Actor, deletionSentence, type SessionRef, TOMBSTONE_VERSION, tombstoneBytes } from '@coxswain/protocol';
-import { type SealedRecord, sha256Hex } from './seal-record.ts';
+import { type SealedRecord, sha256Hex } from './append-record.ts';
 
 /** Who deleted a session, when, and why. */
 export interface DeletedBy {

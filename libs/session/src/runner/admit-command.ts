@@ -1,20 +1,29 @@
-/** Reads stored commands into machine inputs, with the problem of an invalid one. */
-import type { CommandInbox, StoredCommand } from '@coxswain/ports';
+/**
+ * What happens to a stored command before the machine decides it, in this order: {@link admitCommand} parses it,
+ * {@link withinPolicy} applies the policy of the host. The first command of a session then passes {@link checkStart}, any other
+ * {@link checkCommand}. Each returns the input, with a problem for a command to reject.
+ */
+import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
   type Actor,
   BOUNDS,
   type CommandInput,
   type CommandProblem,
+  checkRequest,
   cutText,
+  type ErrorCode,
   formatTraceparent,
   HEADERS,
   ID_PATTERN,
   INTERNAL_VERBS,
   INVALID_COMMAND_ID,
   isCrewVerb,
+  isErrorCode,
   isReceiptSubject,
   isSessionActor,
   type JsonObject,
+  modeProblem,
+  OPEN_RULES,
   Persona,
   parseCallOutcome,
   parseCommand,
@@ -24,9 +33,18 @@ import {
   pathText,
   personaProblem,
   positionalCommandId,
+  type SessionRef,
   type TimerInput,
   TimerPayload,
+  type ToolDefinition,
 } from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
+import type { SessionActor } from '@coxswain/turn';
+import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
+import { findPersona } from '../effects/find-persona.ts';
+import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } from '../effects/provision-session.ts';
+import { type PolicyPorts, rulesOfSession } from '../effects/session-rules.ts';
+import type { Transcript } from '../view/transcript.ts';
 import { boundedFeedback } from './feedback-buffer.ts';
 
 /**
@@ -149,4 +167,121 @@ interface ForkOfStart {
 function headerActor(name: string | undefined): Actor | undefined {
   const trimmed = name === undefined ? '' : cutText(name.trim(), BOUNDS.actorMaxChars);
   return trimmed ? { name: trimmed, verified: false } : undefined;
+}
+
+type Problem = NonNullable<CommandInput['problem']>;
+
+/**
+ * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
+ * dropped: its record keeps nothing of it. A rejection for a literal secret is logged too, without the value.
+ */
+export function withinPolicy(
+  { rulesFor, log }: PolicyPorts & { readonly log: Log },
+  { ref, restricted = false }: StoredCommand,
+  input: CommandInput,
+): CommandInput {
+  const refuse = (problem: Problem): CommandInput => {
+    logRejection(log, ref, input, problem);
+    return { ...input, body: {}, problem };
+  };
+  if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
+  if (input.problem) return input;
+  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
+  const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
+  const problem = checkRequest(rules, input.verb, input.body);
+  return problem ? refuse(problem) : input;
+}
+
+/** Logs that the policy rejects a command: the sender, the field and the line of the policy. */
+function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, field, message }: Problem): void {
+  const { verb, command_id, actor } = input;
+  log.warn(
+    { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
+    `a command was rejected by the policy of this host: ${message}`,
+  );
+}
+
+/**
+ * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
+ * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
+ * Provisioning finds all other problems. A rejection by the policy, such as of a link out of its folders, is logged.
+ * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
+ *   fails now.
+ */
+export async function checkStart(
+  ports: ProvisionPorts & { readonly log: Log },
+  ref: SessionRef,
+  input: CommandInput,
+): Promise<CommandInput> {
+  if (input.problem || input.verb !== 'start') return input;
+  const settings = input.body as ProvisionSettings;
+  try {
+    const found = await findPersona(ports, ref.tenant, settings.persona);
+    if (isFailure(found) || found.served) return input;
+    const model = chooseModel(settings, found.definition, ports.defaultModel);
+    const failure = isFailure(model)
+      ? model
+      : await ports.models.check(model, rulesOfSession(ports, ref.tenant, settings));
+    if (!failure || failure.retryable || !isErrorCode(failure.code)) return input;
+    const problem: { code: ErrorCode; message: string; field: string } = {
+      code: failure.code,
+      message: failure.message,
+      field: failure.code === 'not_allowed_by_policy' && settings.base_url !== undefined ? 'base_url' : 'model',
+    };
+    if (problem.code === 'not_allowed_by_policy') logRejection(ports.log, ref, input, problem);
+    return { ...input, problem };
+  } catch {
+    // The run looks it up again, and waits for it or fails with the reason.
+    return input;
+  }
+}
+
+/** The parts of a session that its commands are checked against. */
+export interface CheckedSession {
+  readonly actor: SessionActor;
+  readonly transcript: Transcript;
+}
+
+/** Checks a command: validates edited arguments and modes, and cuts a result to its bound. */
+export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
+  if (input.problem) return input;
+  if (input.verb === 'approve') return withValidArguments(session, input);
+  if (input.verb === 'prompt') return withKnownMode(session, input);
+  return input.verb === 'call_outcome' || input.verb === 'child_ended'
+    ? withBoundedResult(session, input, blobs)
+    : input;
+}
+
+/** Rejects an unknown mode: a run in it could only fail, and so would later runs. */
+function withKnownMode({ transcript }: CheckedSession, input: CommandInput): CommandInput {
+  const { mode } = input.body;
+  const persona = transcript.frame.persona?.definition;
+  const problem = typeof mode === 'string' && persona ? modeProblem(persona, mode) : null;
+  return problem === null ? input : { ...input, problem: { code: 'invalid_field', message: problem, field: 'mode' } };
+}
+
+/** Validates edited arguments like those of the model. */
+function withValidArguments(session: CheckedSession, input: CommandInput): CommandInput {
+  const { args } = input.body;
+  const tool = args === undefined ? undefined : toolOfCall(session, input);
+  const problem = tool ? argumentsProblem(tool, args as JsonObject) : null;
+  return problem === null
+    ? input
+    : { ...input, problem: { code: 'invalid_arguments', message: problem, field: 'args' } };
+}
+
+/** Cuts the result in a command to its bound, like the result of a tool. */
+async function withBoundedResult(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
+  const tool = toolOfCall(session, input);
+  const readsOn = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
+  const { status, result } = input.body as unknown as ToolOutcome;
+  const bounded = await boundResult(blobs, { status, result }, { tool, readsOn });
+  return { ...input, body: { ...input.body, ...bounded } as unknown as JsonObject };
+}
+
+function toolOfCall({ actor, transcript }: CheckedSession, { body }: CommandInput): ToolDefinition | undefined {
+  const row = actor.state.context.calls.find((call) =>
+    body.call_id === undefined ? call.effect_id === body.effect_id : call.call_id === body.call_id,
+  );
+  return transcript.frame.tools.find(({ name }) => name === row?.tool);
 }

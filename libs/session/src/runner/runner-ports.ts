@@ -4,7 +4,7 @@ import type { Cursor } from '@coxswain/protocol';
 import type { WorkerPorts } from '../effects/session-worker.ts';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import type { LoadTurns } from '../hosting/load-turns.ts';
-import type { CommitBounds } from '../journal/commit.ts';
+import type { CommitBounds } from '../journal/append-record.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {

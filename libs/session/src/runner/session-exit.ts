@@ -1,7 +1,6 @@
 /** Leaving a session: why a runner leaves, what it leaves for the next runner, and the exception that ends its job. */
 import type { Outcome } from '@coxswain/protocol';
-import type { CommitResult } from '../journal/commit.ts';
-import type { SealedRecord } from '../journal/seal-record.ts';
+import type { CommitResult, SealedRecord } from '../journal/append-record.ts';
 import type { FeedbackBuffer } from './feedback-buffer.ts';
 
 /**

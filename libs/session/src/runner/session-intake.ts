@@ -17,14 +17,11 @@ import {
 } from '@coxswain/protocol';
 import { decide, isEnded, recordsRejection, timersOf } from '@coxswain/turn';
 import type { QuotaProblem } from '../hosting/command-quotas.ts';
+import { isRecordTooLarge } from '../journal/append-record.ts';
 import type { SessionCopy } from '../journal/copy-session.ts';
 import { type LiveSession as Live, transcriptOf } from '../journal/load-session.ts';
 import { asksForFork } from '../journal/plan-fork.ts';
-import { isRecordTooLarge } from '../journal/seal-record.ts';
-import { admitCommand, admitTimer } from './admit-command.ts';
-import { checkCommand } from './check-command.ts';
-import { withinPolicy } from './check-policy.ts';
-import { checkStart } from './check-start.ts';
+import { admitCommand, admitTimer, checkCommand, checkStart, withinPolicy } from './admit-command.ts';
 import type { InboxReader } from './inbox-reader.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
 import type { InboxPlace, RunnerPorts } from './runner-ports.ts';

@@ -6,7 +6,7 @@ import type { StoredRecord } from '@coxswain/ports';
 import { type ErrorCode, isOfPersona, type Outcome, type SessionRef } from '@coxswain/protocol';
 import { isEnded } from '@coxswain/turn';
 import { seenTable } from '../effects/hook-table.ts';
-import { foreignRecord } from '../journal/commit.ts';
+import { foreignRecord } from '../journal/append-record.ts';
 import { ImportUnfinishedError, isUnfinishedImport } from '../journal/copy-state.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, readTranscript } from '../journal/load-session.ts';
 import type { FeedbackIntake } from './feedback-intake.ts';

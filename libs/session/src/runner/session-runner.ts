@@ -30,7 +30,6 @@ import {
   type SessionRef,
   type SessionStatus,
 } from '@coxswain/protocol';
-import { EffectTable } from '../effects/effect-table.ts';
 import { SessionWorker } from '../effects/session-worker.ts';
 import { SessionCopy } from '../journal/copy-session.ts';
 import type { LiveSession as Live } from '../journal/load-session.ts';
@@ -45,7 +44,7 @@ import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionL
 import { SessionIntake } from './session-intake.ts';
 import { SessionLifecycle } from './session-lifecycle.ts';
 import { SessionStep } from './session-step.ts';
-import { SessionWork, workOf } from './session-work.ts';
+import { EffectTable, SessionWork, workOf } from './session-work.ts';
 import { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
 type Job =

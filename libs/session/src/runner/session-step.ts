@@ -15,13 +15,11 @@ import {
 import { isEnded, pendingBytes, type SessionState } from '@coxswain/turn';
 import { tellParent } from '../effects/crew-effects.ts';
 import type { SessionView } from '../effects/session-worker.ts';
-import { COMMIT_BOUNDS } from '../journal/commit.ts';
+import { appendRecord, buildRecord, COMMIT_BOUNDS, type SealedRecord, sealRecord } from '../journal/append-record.ts';
 import { copyAfter } from '../journal/copy-state.ts';
 import { type LiveSession as Live, type LoadedSession, snapshotBytes, transcriptOf } from '../journal/load-session.ts';
-import { buildRecord, type SealedRecord, sealRecord } from '../journal/seal-record.ts';
 import { tombstoneOf } from '../journal/tombstone-of.ts';
 import { SessionObserver } from '../trace/observe-session.ts';
-import { appendRecord } from './append-record.ts';
 import type { InboxPlace, RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
 import { statusOf, summaryOf } from './session-status.ts';

@@ -1,8 +1,11 @@
 /**
- * The work that the newest record of a session asks for: its effects, its timers and its remembered rules. One function
- * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6).
+ * The work that the newest record of a session asks for: its effects, its timers and its remembered rules. {@link SessionWork}
+ * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6). {@link EffectTable}
+ * starts each effect once, and aborts it when the session no longer needs it. It keeps the outcome until a record with it is
+ * acknowledged (RUNNER-9).
  */
-import type { StoredRule } from '@coxswain/protocol';
+import type { Clock, Log } from '@coxswain/ports';
+import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
 import {
   effectsOf,
   type SessionContext,
@@ -11,7 +14,7 @@ import {
   timersOf,
   type WorkEffect,
 } from '@coxswain/turn';
-import type { EffectTable } from '../effects/effect-table.ts';
+import type { EffectWorker } from '../effects/session-worker.ts';
 import type { LiveSession } from '../journal/load-session.ts';
 import type { RetriedStore } from './retried-store.ts';
 import type { RunnerOptions } from './runner-ports.ts';
@@ -111,4 +114,207 @@ export class SessionWork {
       this.#rules?.add(`${rule.id} ${revoked ? 'revoked' : 'holds'}`, { rule, ...(revoked ? { revoked } : {}) });
     }
   }
+}
+
+interface Running {
+  readonly effect: WorkEffect;
+  readonly controller: AbortController;
+  /** Its outcome was offered to the session, or is no longer wanted. */
+  settled: boolean;
+  /** Ends the grace period after an abort. */
+  grace: AbortController | null;
+  /** Another process has the work, and the session's next owner can get the outcome. */
+  isElsewhere: boolean;
+}
+
+/** The table of one session's effects. */
+export class EffectTable {
+  readonly #running = new Map<string, Running>();
+  readonly #kept: Map<string, Outcome>;
+  readonly #sessionId: string;
+  readonly #worker: EffectWorker;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #offer: (outcome: Outcome) => void;
+  readonly #broken: (error: Error) => void;
+  #closed = false;
+
+  /**
+   * @param sessionId for the log.
+   * @param carried outcomes of an earlier runner of the session that no record holds yet.
+   */
+  constructor(
+    sessionId: string,
+    worker: EffectWorker,
+    clock: Clock,
+    log: Log,
+    to: { offer(outcome: Outcome): void; broken(error: Error): void },
+    carried: ReadonlyMap<string, Outcome> = new Map(),
+  ) {
+    this.#sessionId = sessionId;
+    this.#worker = worker;
+    this.#clock = clock;
+    this.#log = log;
+    this.#offer = to.offer;
+    this.#broken = to.broken;
+    this.#kept = new Map(carried);
+  }
+
+  /** The number of effects in progress. */
+  get running(): number {
+    let count = 0;
+    for (const { settled } of this.#running.values()) if (!settled) count++;
+    return count;
+  }
+
+  /**
+   * Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless
+   * it is being stopped.
+   */
+  keeps(kinds: readonly WorkEffect['kind'][]): boolean {
+    for (const { settled, effect, isElsewhere, grace } of this.#running.values())
+      if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
+    return false;
+  }
+
+  /** Starts missing effects and aborts unwanted ones. Call it after each commit, and after recovery. */
+  reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
+    if (this.#closed) return;
+    const ids = new Set(wanted.map((effect) => effect.id));
+    for (const [id, entry] of this.#running) {
+      if (ids.has(id)) continue;
+      // A settled effect needs no abort, which would create an error with a stack trace.
+      if (!entry.settled) entry.controller.abort();
+      entry.grace?.abort();
+      this.#running.delete(id);
+    }
+    for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
+    for (const effect of wanted) {
+      let entry = this.#running.get(effect.id);
+      // The order to stop a call has the id of the call. It replaces a call that another process has accepted.
+      if (entry && entry.effect.kind !== effect.kind) {
+        entry.settled = true;
+        entry.grace?.abort();
+        this.#running.delete(effect.id);
+        this.#kept.delete(effect.id);
+        entry = undefined;
+      }
+      if (this.#kept.get(effect.id)?.type === 'call_accepted' && isOrderToStop(effect)) this.#kept.delete(effect.id);
+      if (entry) this.#stopIfAsked(entry, effect);
+      else if (effect.abort || this.#kept.has(effect.id) || mayStart(effect)) this.#start(effect);
+    }
+  }
+
+  /**
+   * Offers settled outcomes again after a rebuild (RUNNER-9). An outcome that broke the machine is replaced by one that says
+   * that the effect was stopped, so that the run can end.
+   * @param poisoned effects whose outcomes broke the machine.
+   */
+  offerAgain(poisoned: ReadonlySet<string>): void {
+    for (const [id, outcome] of [...this.#kept]) {
+      const entry = this.#running.get(id);
+      if (!entry?.settled) continue;
+      const again = poisoned.has(id)
+        ? this.#worker.stopped(entry.effect, 'its outcome could not be recorded', false)
+        : outcome;
+      this.#kept.set(id, again);
+      this.#offer(again);
+    }
+  }
+
+  /**
+   * Drops and logs outcomes without an open effect: another host has owned the session since.
+   * @param wanted the session's open effects.
+   */
+  dropLate(wanted: readonly WorkEffect[]): void {
+    const ids = new Set(wanted.map(({ id }) => id));
+    for (const id of this.#kept.keys()) {
+      if (ids.has(id)) continue;
+      this.#kept.delete(id);
+      noteLate(this.#log, this.#sessionId, id);
+    }
+  }
+
+  /** Aborts all effects. Later outcomes are dropped and logged. @returns settled outcomes that no record holds (RUNNER-9). */
+  close(): ReadonlyMap<string, Outcome> {
+    this.#closed = true;
+    for (const entry of this.#running.values()) {
+      if (!entry.settled) entry.controller.abort(SESSION_LEFT);
+      // A grace period can take minutes, and its timer keeps the process alive.
+      entry.grace?.abort();
+    }
+    return this.#kept;
+  }
+
+  #start(effect: WorkEffect): void {
+    const entry: Running = {
+      effect,
+      controller: new AbortController(),
+      settled: false,
+      grace: null,
+      isElsewhere: false,
+    };
+    this.#running.set(effect.id, entry);
+    const kept = this.#kept.get(effect.id);
+    if (kept) this.#settle(entry, kept);
+    else if (effect.abort) this.#settle(entry, this.#worker.stopped(effect, effect.abort.reason, false));
+    else void this.#perform(entry);
+  }
+
+  async #perform(entry: Running): Promise<void> {
+    const { id, kind } = entry.effect;
+    this.#log.debug({ session_id: this.#sessionId, effect_id: id, kind }, 'effect starts');
+    let outcome: Outcome;
+    try {
+      outcome = await this.#worker.perform(entry.effect, entry.controller.signal, () => {
+        entry.isElsewhere = true;
+      });
+    } catch (error) {
+      // A worker never rejects: this is a broken invariant, and it ends the run.
+      outcome = this.#worker.stopped(entry.effect, `it failed: ${(error as Error).message}`, false);
+      if (!this.#closed) this.#broken(error as Error);
+    }
+    this.#settle(entry, outcome);
+  }
+
+  #stopIfAsked(entry: Running, effect: WorkEffect): void {
+    if (!effect.abort || entry.grace || entry.settled) return;
+    const { reason, graceMs } = effect.abort;
+    const grace = new AbortController();
+    entry.grace = grace;
+    entry.controller.abort(reason);
+    void this.#clock.sleep(graceMs, grace.signal).then(() => {
+      if (!grace.signal.aborted) this.#settle(entry, this.#worker.stopped(effect, reason, true));
+    });
+  }
+
+  #settle(entry: Running, outcome: Outcome): void {
+    const { id, kind } = entry.effect;
+    if (entry.settled || this.#closed || this.#running.get(id) !== entry) {
+      const call =
+        'callId' in entry.effect && entry.effect.callId !== undefined ? { call_id: entry.effect.callId } : {};
+      noteLate(this.#log, this.#sessionId, id, { kind, ...call });
+      entry.settled = true;
+      return;
+    }
+    entry.settled = true;
+    entry.grace?.abort();
+    this.#kept.set(id, outcome);
+    this.#offer(outcome);
+  }
+}
+
+/** Whether an effect is the order to stop a call. It has the id of the call, but `call_accepted` does not answer it. */
+function isOrderToStop({ kind }: WorkEffect): boolean {
+  return kind === 'stop_call' || kind === 'stop_child';
+}
+
+/** Logs an outcome that is dropped: its effect is no longer open, or another host owns the session. */
+export function noteLate(
+  log: Log,
+  sessionId: string,
+  effectId: string,
+  about: Readonly<Record<string, string>> = {},
+): void {
+  log.info({ session_id: sessionId, effect_id: effectId, ...about }, 'late outcome dropped');
 }

@@ -10,7 +10,7 @@ import {
   type SessionRef,
   type TraceContext,
 } from '@coxswain/protocol';
-import { sha256Hex } from '../journal/seal-record.ts';
+import { sha256Hex } from '../journal/append-record.ts';
 
 /** The inputs of a session's span ids. */
 export interface TracedSession {

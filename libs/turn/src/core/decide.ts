@@ -29,8 +29,8 @@ import {
 } from '../slices/children/children.ts';
 import { decideCompact } from '../slices/compaction/compaction.ts';
 import { decideConsult } from '../slices/hooks/answers.ts';
+import { decideHooksChanged } from '../slices/hooks/consult.ts';
 import { decideFeedbackCommand } from '../slices/hooks/jobs.ts';
-import { decideHooksChanged } from '../slices/hooks/registrations.ts';
 import { decideFeedback } from '../slices/injections/feedback.ts';
 import { decideInjection, decideReplace, decideRevoke } from '../slices/injections/queue.ts';
 import { decideModel } from '../slices/runs/answers.ts';

@@ -31,7 +31,7 @@ import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
 import { collapse, injectionReceived, neverDelivered } from '../slices/injections/queue.ts';
-import { deliveredAt } from '../slices/injections/seams.ts';
+import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
 import { compacted, fired, inherits, reminderEnded } from '../slices/reminders/reminders.ts';
 import { answered } from '../slices/runs/answers.ts';
 import { runFailed } from '../slices/runs/ending.ts';
@@ -49,7 +49,7 @@ import { timerFired } from '../slices/suspension/timers.ts';
 import { remember, rememberSource } from './command-memory.ts';
 import { copyContext, type SessionContext } from './context.ts';
 import { controlled } from './evolve-controls.ts';
-import { messageInjected, seamPassed } from './evolve-messages.ts';
+import { seamPassed } from './evolve-seams.ts';
 import type { Placed, PlacedEvent } from './place.ts';
 import { AT_RUN_END, AT_RUN_START, AT_TURN_START } from './resets.ts';
 

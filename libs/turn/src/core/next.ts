@@ -12,12 +12,13 @@ import type { SessionEvent } from '@coxswain/protocol';
 import { leafOf, type MachineState } from '../machine/state.ts';
 import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
 import { nextReportedThreshold } from '../slices/budgets/budgets.ts';
-import { nextToAsk, nextToVet } from '../slices/calls/gate.ts';
 import {
   abortUnsent,
   consultCall,
   consultEdited,
   gateConsult,
+  nextToAsk,
+  nextToVet,
   refuseMalformed,
   runCalls,
   skippedResult,

@@ -38,11 +38,10 @@ import {
   withOutcome,
 } from '../../core/decision.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
-import { rulingOn } from '../calls/gate.ts';
+import { rulingOn } from '../calls/run.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
-import { isAsking } from '../hooks/consult.ts';
-import { hooksFor, payloadHead } from '../hooks/registrations.ts';
+import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';

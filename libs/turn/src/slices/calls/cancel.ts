@@ -7,7 +7,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, why } from '../../core/decision.ts';
 import type { AbortOrder } from '../../core/effect.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
-import { hooksFor } from '../hooks/registrations.ts';
+import { hooksFor } from '../hooks/consult.ts';
 import { PREEMPTED } from '../injections/preempt.ts';
 import { buildCallEnded } from './results.ts';
 import type { CallAt, CallCancel, CallRow } from './state.ts';

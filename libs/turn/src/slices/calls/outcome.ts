@@ -15,7 +15,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late, reject } from '../../core/decision.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { askAboutUnknown, asksAboutUnknown } from '../approvals/approvals.ts';
-import { hooksFor } from '../hooks/registrations.ts';
+import { hooksFor } from '../hooks/consult.ts';
 import { parkRequested } from '../suspension/requests.ts';
 import { resultAfterCancel, settleCancelled } from './cancel.ts';
 import type { KnownTool } from './state.ts';

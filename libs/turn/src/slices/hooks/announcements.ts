@@ -19,11 +19,10 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { isOfEdit } from '../approvals/edited-calls.ts';
-import { rulingOn } from '../calls/gate.ts';
+import { rulingOn } from '../calls/run.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, toolPayload } from '../calls/table.ts';
-import { isAsking } from './consult.ts';
-import { hooksFor, payloadHead, personaOfTurn } from './registrations.ts';
+import { hooksFor, isAsking, payloadHead, personaOfTurn } from './consult.ts';
 import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 
 /** Length of the queue at which a seam waits (ANNOUNCE-3). */

@@ -13,8 +13,7 @@
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { isAsking } from '../hooks/consult.ts';
-import { hooksFor, payloadHead } from '../hooks/registrations.ts';
+import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruption } from '../suspension/suspension.ts';
 import { preempt } from './preempt.ts';

@@ -14,11 +14,17 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
+import type { Placed } from '../../core/place.ts';
+import { HANDOFF_SEAM } from '../handoff/handoff.ts';
 import { announcementsAreFull } from '../hooks/announcements.ts';
 import { reminderMessage } from '../reminders/hook-reminders.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { isCapped } from '../runs/continuation.ts';
-import { interruptedBy } from '../suspension/suspension.ts';
+import { OUTPUT_SEAM } from '../runs/output.ts';
+import { STEP_SEAM } from '../steps/progress.ts';
+import { stepTaskDelivered } from '../steps/steps.ts';
+import { interruptedBy, wakingMessageDelivered } from '../suspension/suspension.ts';
+import { feedbackDelivered } from './feedback.ts';
 import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupAwaitsVerdict, nextFollowup } from './waiting.ts';
 
@@ -160,8 +166,25 @@ export function deliveredAt(
   };
 }
 
+/** Applies a message in the transcript, by its seam, then by its origin. */
+export function messageInjected(context: SessionContext, event: Placed<'message_injected'>): Partial<SessionContext> {
+  if (event.seam === STEP_SEAM) return stepTaskDelivered(context);
+  if (event.seam === OUTPUT_SEAM) return {};
+  if (event.seam === HANDOFF_SEAM) return { relay: { ...context.relay, owes: null } };
+  switch (event.origin) {
+    case 'direct':
+      return wakingMessageDelivered(context, event);
+    case 'feedback':
+      return feedbackDelivered(context, event.command_id);
+    case 'followup':
+      return { ...followupDelivered(context, event), step: null, relay: { ...context.relay, count: 0 } };
+    default:
+      return steeringDelivered(context, event);
+  }
+}
+
 /** A follow-up was delivered. */
-export function followupDelivered(
+function followupDelivered(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
 ): Partial<SessionContext> {
@@ -172,7 +195,7 @@ export function followupDelivered(
 }
 
 /** A steer was delivered. */
-export function steeringDelivered(
+function steeringDelivered(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
 ): Partial<SessionContext> {

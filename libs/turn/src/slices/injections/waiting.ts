@@ -2,7 +2,7 @@
  * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes.
  */
 import type { SessionContext } from '../../core/context.ts';
-import { isHooked } from '../hooks/registrations.ts';
+import { isHooked } from '../hooks/consult.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 
 /** Whether hooks must check a message that is accepted now: hooks of the prompt check steers and follow-ups too. */

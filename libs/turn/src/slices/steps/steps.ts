@@ -25,8 +25,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { consult } from '../hooks/consult.ts';
-import { hooksFor } from '../hooks/registrations.ts';
+import { consult, hooksFor } from '../hooks/consult.ts';
 import { needsRepair } from '../runs/output.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';

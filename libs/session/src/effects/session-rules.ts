@@ -1,0 +1,20 @@
+/** The rules of the host for a session. */
+import { type HostRules, OPEN_RULES, type StartSettings, type TenantId } from '@coxswain/protocol';
+
+/** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
+export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
+
+/** The ports of the policy check. */
+export interface PolicyPorts {
+  /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
+  readonly rulesFor?: RulesFor | undefined;
+}
+
+/** The rules of a session, for each use of a name that its start gives. */
+export function rulesOfSession(
+  { rulesFor }: PolicyPorts,
+  tenant: TenantId,
+  settings: Pick<StartSettings, 'restricted'> | null,
+): HostRules {
+  return rulesFor?.(tenant, settings?.restricted === true) ?? OPEN_RULES;
+}

@@ -1,0 +1,260 @@
+/**
+ * The way of a record into the journal: built, sealed as bytes, and appended at a fence. Replay uses the first two.
+ *
+ * An append without an answer is repeated with the identical bytes. If the fence then refuses it, the first record after the
+ * fence decides: it is this record, or another writer's (RUNNER-10).
+ */
+import { hash } from 'node:crypto';
+import type { AppendResult, Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
+import {
+  BOUNDS,
+  type Cursor,
+  canonicalJson,
+  delayAfter,
+  deletionSentence,
+  escapePointerKey,
+  type Input,
+  type JournalRecord,
+  RECORD_VERSION,
+  RecordTooLargeError,
+  type SessionEvent,
+  type SessionRef,
+  type StateValue,
+  tombstoneIn,
+} from '@coxswain/protocol';
+import { openEffectIds, type SessionState } from '@coxswain/turn';
+
+/** A record as it is stored, and the blobs to store before it. */
+export interface SealedRecord {
+  readonly bytes: Uint8Array;
+  /** SHA-256 of the bytes in hex: the next record's `prev_hash`. */
+  readonly hash: string;
+  readonly blobs: readonly { readonly sha256: string; readonly bytes: Uint8Array }[];
+}
+
+/** The members of a record that the machine does not compute. */
+export interface RecordFrame {
+  readonly sessionId: string;
+  readonly n: number;
+  readonly attempt: string;
+  readonly prevHash: string;
+  readonly at: string;
+  readonly cursor?: Cursor | undefined;
+}
+
+/** Builds the record of one step, from the state after the step. */
+export function buildRecord(
+  frame: RecordFrame,
+  input: Input,
+  events: readonly SessionEvent[],
+  state: SessionState,
+): JournalRecord {
+  return {
+    v: RECORD_VERSION,
+    session_id: frame.sessionId,
+    n: frame.n,
+    epoch: state.context.epoch,
+    attempt: frame.attempt,
+    prev_hash: frame.prevHash,
+    at: frame.at,
+    ...(frame.cursor ? { cursor: frame.cursor } : {}),
+    input,
+    events,
+    state: state.value as StateValue,
+    effects_open: openEffectIds(state),
+  };
+}
+
+/**
+ * Seals a record: canonical JSON, with large texts stored as blobs.
+ * @throws RecordTooLargeError where the record exceeds its bound even so.
+ */
+export function sealRecord(record: JournalRecord): SealedRecord {
+  const whole = Buffer.from(canonicalJson(record), 'utf8');
+  // A record within the bound of one field has no larger field.
+  if (whole.length <= BOUNDS.fieldInlineMaxBytes) return sealed(whole, []);
+  let smallest = 0;
+  // Fields below the bound can exceed the record's bound together: store them as blobs too, largest limits first. A reference
+  // has about 100 bytes, so a smaller limit saves nothing.
+  for (const limit of [BOUNDS.fieldInlineMaxBytes, 4_096, 512, 128]) {
+    const blobs = new Map<string, Uint8Array>();
+    const pointers: string[] = [];
+    const slim = setApart(record, '', limit, blobs, pointers) as object;
+    const bytes = Buffer.from(canonicalJson(pointers.length > 0 ? { ...slim, blobs: pointers } : slim), 'utf8');
+    smallest = bytes.length;
+    if (smallest <= BOUNDS.recordMaxBytes) {
+      return sealed(
+        bytes,
+        [...blobs].map(([sha256, content]) => ({ sha256, bytes: content })),
+      );
+    }
+  }
+  throw new RecordTooLargeError(smallest);
+}
+
+/** Whether the error means that a record exceeds its bound; the journal throws it too, from another package. */
+export function isRecordTooLarge(error: unknown): error is RecordTooLargeError {
+  return error instanceof Error && 'code' in error && error.code === 'record_too_large';
+}
+
+function sealed(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
+  return { bytes, hash: sha256Hex(bytes), blobs };
+}
+
+/** SHA-256 in hex. */
+export function sha256Hex(bytes: Uint8Array | string): string {
+  return hash('sha256', bytes, 'hex');
+}
+
+function setApart(
+  value: unknown,
+  pointer: string,
+  limit: number,
+  blobs: Map<string, Uint8Array>,
+  pointers: string[],
+): unknown {
+  if (typeof value === 'string') {
+    if (value.length * 3 <= limit) return value;
+    const bytes = Buffer.from(value, 'utf8');
+    // A text that is not valid UTF-16 (half a surrogate pair) stays in the record, where JSON can escape it.
+    if (bytes.length <= limit || bytes.toString('utf8') !== value) return value;
+    const sha256 = sha256Hex(bytes);
+    blobs.set(sha256, bytes);
+    pointers.push(pointer);
+    return { sha256, bytes: bytes.length };
+  }
+  if (Array.isArray(value))
+    return value.map((member, index) => setApart(member, `${pointer}/${index}`, limit, blobs, pointers));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => {
+        const step = `${pointer}/${escapePointerKey(key)}`;
+        return [key, setApart((value as Record<string, unknown>)[key], step, limit, blobs, pointers)];
+      }),
+  );
+}
+
+/** The stores of a record. */
+export interface RecordPorts {
+  readonly journal: Journal;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+}
+
+/**
+ * Stores the large fields of a record, then appends the record at a fence.
+ * @param hasLeft whether the runner has left the session meanwhile: then nothing more is sent.
+ * @returns how the append ended. A store that fails or does not answer is the result `unavailable`, not an exception.
+ * @throws RecordTooLargeError if the journal does not take a record of this size.
+ */
+export async function appendRecord(
+  { journal, blobs, clock }: RecordPorts,
+  ref: SessionRef,
+  sealed: SealedRecord,
+  fence: number,
+  hasLeft: () => boolean,
+  bounds: CommitBounds,
+): Promise<CommitResult> {
+  try {
+    // Before the record that refers to them, so that a journal never refers to a missing blob.
+    for (const blob of sealed.blobs) await blobs.put(blob.sha256, blob.bytes);
+  } catch (error) {
+    return { status: 'unavailable', cause: `the object store: ${(error as Error).message}` };
+  }
+  if (hasLeft()) return { status: 'unavailable', cause: 'this host released the session' };
+  return commit(journal, clock, ref, sealed, fence, hasLeft, bounds);
+}
+
+/**
+ * The result of a commit. `foreign`: another writer's record is at this position. `deleted`: a tombstone is at this position.
+ * `unavailable`: the result is unknown; the session must be loaded again before it continues.
+ */
+export type CommitResult =
+  | { readonly status: 'stored'; readonly fence: number }
+  | { readonly status: 'foreign'; readonly attempt: string }
+  | { readonly status: 'deleted'; readonly message: string }
+  | { readonly status: 'unavailable'; readonly cause: string };
+
+/** Bounds for retries of an append. */
+export interface CommitBounds {
+  readonly attemptsMax: number;
+  readonly firstDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+/** About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a person who waits. */
+export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
+
+/**
+ * Appends sealed bytes at a fence. A failure of the journal is a result, not an exception.
+ * @throws RecordTooLargeError if the journal does not take a record of this size.
+ */
+export async function commit(
+  journal: Journal,
+  clock: Clock,
+  ref: SessionRef,
+  sealed: { readonly bytes: Uint8Array; readonly hash: string },
+  fence: number,
+  hasLeft: () => boolean,
+  bounds: CommitBounds = COMMIT_BOUNDS,
+): Promise<CommitResult> {
+  let cause = '';
+  const backOff = { firstMs: bounds.firstDelayMs, maxMs: bounds.maxDelayMs };
+  for (let attempt = 1; attempt <= bounds.attemptsMax; attempt++) {
+    const result = await append(journal, ref, sealed.bytes, fence);
+    if (result.status === 'stored') return result;
+    if (result.status === 'refused') {
+      const settled = await settle(journal, ref, sealed.hash, fence);
+      if (settled) return settled;
+      cause = 'the append was rejected, and the conflicting record cannot be read';
+    } else cause = result.cause;
+    if (hasLeft()) break;
+    await clock.sleep(delayAfter(attempt, backOff));
+    // The runner may have left the session during the pause (RUNNER-10).
+    if (hasLeft()) break;
+  }
+  return { status: 'unavailable', cause };
+}
+
+// A closed adapter rejects. Like a missing answer, that says nothing about the record.
+async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
+  try {
+    return await journal.append(ref, bytes, fence);
+  } catch (error) {
+    if (isRecordTooLarge(error)) throw error;
+    return { status: 'ambiguous', cause: (error as Error).message };
+  }
+}
+
+async function settle(journal: Journal, ref: SessionRef, hash: string, fence: number): Promise<CommitResult | null> {
+  let first: StoredRecord | null;
+  try {
+    first = await journal.firstAfter(ref, fence);
+  } catch {
+    // The leader is unreachable. The next attempt is refused in the same way and asks again.
+    return null;
+  }
+  if (first === null) return null;
+  if (sha256Hex(first.bytes) === hash) return { status: 'stored', fence: first.fence };
+  return foreignRecord(first.bytes);
+}
+
+/** Describes the record of another writer, or the tombstone, from its bytes. */
+export function foreignRecord(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
+  const tombstone = tombstoneIn(bytes);
+  if (tombstone) return { status: 'deleted', message: deletionSentence(tombstone) };
+  return { status: 'foreign', attempt: attemptOf(bytes) };
+}
+
+/** The `attempt` of a record: which host wrote it. */
+function attemptOf(bytes: Uint8Array): string {
+  try {
+    const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };
+    return typeof attempt === 'string' ? attempt : '';
+  } catch {
+    // The bytes are not a record of Coxswain.
+    return '';
+  }
+}
