@@ -6,7 +6,7 @@ export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
 
 /** The ports of the policy check. */
 export interface PolicyPorts {
-  /** Without it {@link OPEN_RULES} hold: the program that runs the host sends every command itself. */
+  /** The rules of the host's policy. Without it {@link OPEN_RULES} apply to every command. */
   readonly rulesFor?: RulesFor | undefined;
 }
 

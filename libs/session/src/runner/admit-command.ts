@@ -186,7 +186,7 @@ export function withinPolicy(
   };
   if (input.problem?.code === 'secret_in_request') return refuse(input.problem);
   if (input.problem) return input;
-  // Without a policy the default still limits messages from other sessions: the program that runs the host does not send them.
+  // Without a policy, OPEN_RULES still limit the modes of messages from other sessions.
   const rules = rulesFor?.(ref.tenant, restricted || input.body.restricted === true) ?? OPEN_RULES;
   const problem = checkRequest(rules, input.verb, input.body);
   return problem ? refuse(problem) : input;
@@ -204,7 +204,7 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
 /**
  * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
- * Provisioning finds all other problems. A rejection by the policy, such as of a link out of its folders, is logged.
+ * Provisioning finds other problems. A rejection by the policy, such as of a link out of its folders, is logged.
  * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
  *   fails now.
  */
