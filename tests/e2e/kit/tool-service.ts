@@ -1,5 +1,5 @@
 /** Bus tools as processes of their own. Each writes down what it runs: the only truth beside the journal. */
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestBus } from './bus.ts';
 import { Child, COX_MAIN, REPOSITORY } from './child.ts';
@@ -26,12 +26,17 @@ export const toolModule = (tools: string): Promise<ToolModule> =>
     `export default ${tools};`,
   );
 
-/** Writes a module of code that may call `note(text)` and `opened(signal)`. */
+/**
+ * Writes a module of code that may call `note(text)` and `opened(signal)`. Of packages it finds zod alone. What it imports of the client
+ * library comes from its service: loading the library itself takes half of a service's start. Modules that find it are in
+ * `tests/examples` and `tests/tutorial`.
+ */
 export async function writeModule(name: string, imports: string, code: string): Promise<ToolModule> {
   const folder = await scratchFolder('module');
   const [file, log, gate] = [join(folder, name), join(folder, 'log'), join(folder, 'gate')];
   await writeFile(log, '');
-  await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(join(REPOSITORY, 'node_modules/zod'), join(folder, 'node_modules/zod'));
   await writeFile(
     file,
     `import { appendFileSync, existsSync } from 'node:fs';
