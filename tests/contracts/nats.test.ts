@@ -135,6 +135,22 @@ describe('NATS', { timeout: 60_000 }, () => {
     },
   }));
 
+  // tests/bench/turn-costs.test.ts counts the calls of these ports in each turn.
+  test('an append and a small snapshot are one message to the server and one back', async () => {
+    const own = await connect();
+    onTestFinished(() => own.close());
+    const [journal, snapshots] = [createNatsJournal(own), createNatsSnapshots(own)];
+    const ref = freshSession();
+    const before = { ...own.stats() };
+    for (let fence = 0, n = 0; n < 5; n++) {
+      const stored = await journal.append(ref, bytes('{}'), fence);
+      fence = stored.status === 'stored' ? stored.fence : fence;
+    }
+    for (let n = 0; n < 3; n++) await snapshots.put(ref, bytes('{}'));
+    const after = own.stats();
+    expect([after.outMsgs - before.outMsgs, after.inMsgs - before.inMsgs]).toEqual([8, 8]);
+  });
+
   test('what tenants have stored is measured, each by itself; a deleted session does not count', async () => {
     const usage = createNatsTenantUsage(otherNc, log, 50);
     onTestFinished(() => usage.close());

@@ -1,7 +1,7 @@
 /**
  * What happens to a stored command before the machine decides it, in this order: {@link admitCommand} parses it,
- * {@link withinPolicy} applies the policy of the host. The first command of a session then passes {@link checkStart}, any other
- * {@link checkCommand}. Each returns the input, with a problem for a command to reject.
+ * {@link withinPolicy} applies the policy of the host. A command to a session without a record then passes {@link checkStart},
+ * any other {@link checkCommand}. Each returns the input, with a problem for a command to reject.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
