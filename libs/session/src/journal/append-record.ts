@@ -202,7 +202,7 @@ export async function commit(
 ): Promise<CommitResult> {
   let cause = '';
   const backOff = { firstMs: bounds.firstDelayMs, maxMs: bounds.maxDelayMs };
-  for (let attempt = 1; attempt <= bounds.attemptsMax; attempt++) {
+  for (let tries = 1; tries <= bounds.attemptsMax; tries++) {
     const result = await append(journal, ref, sealed.bytes, fence);
     if (result.status === 'stored') return result;
     if (result.status === 'refused') {
@@ -211,7 +211,7 @@ export async function commit(
       cause = 'the append was rejected, and the conflicting record cannot be read';
     } else cause = result.cause;
     if (hasLeft()) break;
-    await clock.sleep(delayAfter(attempt, backOff));
+    await clock.sleep(delayAfter(tries, backOff));
     // The runner may have left the session during the pause (RUNNER-10).
     if (hasLeft()) break;
   }

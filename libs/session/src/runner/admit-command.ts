@@ -204,7 +204,7 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
 /**
  * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
- * Provisioning finds all other problems. A rejection by the policy, such as of a link out of its folders, is logged.
+ * Provisioning finds other problems. A rejection by the policy, such as of a link out of its folders, is logged.
  * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
  *   fails now.
  */

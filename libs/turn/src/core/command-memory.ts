@@ -42,8 +42,8 @@ export function remembered(context: CommandMemory, commandId: string): string | 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7): an id below the oldest
- * remembered one is too old.
+ * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7): once the memory is full, an id
+ * below the oldest remembered one is too old. Ids of other forms cannot be compared.
  */
 export function isTooOld(context: CommandMemory, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;

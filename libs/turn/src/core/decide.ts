@@ -3,7 +3,7 @@
  * catalogued code, or ignores a late or repeated input. `next` derives what follows from those events. Whether a
  * rejection gets a record is decided by `SessionIntake` in libs/session.
  *
- * DECIDE-1  The first decision on anything wins; a repetition changes nothing.
+ * DECIDE-1  The first decision on anything wins; a repetition of a remembered command changes nothing.
  * DECIDE-2  An outcome counts only for the open effect with its id.
  */
 
@@ -160,8 +160,8 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
 }
 
 /**
- * A deletion causes no event: it ends the journal. The host of the session appends the tombstone. The machine only rejects a
- * deletion during a run.
+ * A deletion causes no event: it ends the journal. The host of the session appends the tombstone. The machine rejects a
+ * deletion during a run, and while effects are open.
  */
 function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))

@@ -45,7 +45,7 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
-// A cache, like `rulings` in calls/gate.ts: the same rows and lists are evaluated many times.
+// A cache, like `rulings` in calls/run.ts: the same rows and lists are evaluated many times.
 const rulings = new WeakMap<
   CallRow,
   { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }

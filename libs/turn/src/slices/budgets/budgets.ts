@@ -4,7 +4,7 @@
  * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling, like turns.
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
- * BUDGET-4  Each threshold of a budget is reported once. At 100 percent the run ends with its results so far.
+ * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run ends with its results so far.
  */
 
 import {
@@ -221,8 +221,8 @@ export function cost(context: SessionContext, nanoUsd: number | null): { readonl
 }
 
 /**
- * Minimum of input tokens of the next prompt; 0 if unknown. A transcript only grows, so it is the size of the last
- * prompt. Exceptions: a compaction is due, hooks or the persona shorten prompts, or a reminder is no longer shown.
+ * Minimum of input tokens of the next prompt: the size of the last one. 0 if unknown: a compaction is due, hooks or the
+ * persona shorten prompts, or a reminder is no longer shown.
  */
 export function leastNextPrompt(context: SessionContext): number {
   const { count, pinned, hooks, reminders } = context;

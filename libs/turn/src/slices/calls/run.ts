@@ -285,7 +285,7 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
 
 // ---- effects ----
 
-/** The effect of each running call. */
+/** The effects of running calls. */
 export function callEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   return context.calls.flatMap((row): readonly Effect[] => {
     if (row.status !== 'running' || row.effect_id === undefined) return [];

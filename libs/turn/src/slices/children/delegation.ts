@@ -4,7 +4,7 @@
  *
  * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
  * CHILD-4  A run's budget is divided equally among the delegations of the batch that have not started and the run
- *     itself. Shares of open children are reserved, so that a tree never exceeds the budget of its root.
+ *     itself. Shares of open children are reserved in the budget of their parent.
  */
 
 import {

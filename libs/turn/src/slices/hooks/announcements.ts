@@ -1,12 +1,12 @@
 /**
- * Announcements: hook points that the session does not wait for, for each passed seam, each decision about a call, and
- * each threshold of a budget.
+ * Announcements: hook points that the session does not wait for, about passed seams, decisions about calls, thresholds
+ * of budgets, and pauses of personas.
  *
  * ANNOUNCE-1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
- * ANNOUNCE-2  Running work does not wait for them, so that no call starts late and no interrupt arrives too late. A
- *     turn starts, and a run ends, only after all of them: reminders of hooks about one turn are in the prompt of the
- *     next.
- * ANNOUNCE-3  A seam waits if the queue is full. Otherwise the queue is bounded by the decisions of one turn.
+ * ANNOUNCE-2  Running work does not wait for them, so that no call starts late and no interrupt arrives too late; see
+ *     ANNOUNCE-3. A turn starts, and a run ends, after all of them: reminders of hooks about one turn are in the prompt
+ *     of the next.
+ * ANNOUNCE-3  A seam other than `loop_exit` waits if the queue is full.
  */
 
 import {

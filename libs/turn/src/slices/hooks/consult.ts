@@ -81,7 +81,7 @@ export function decideHooksChanged(state: MachineState, { fingerprint, table }: 
   return events({ type: 'hooks_changed', fingerprint, table });
 }
 
-/** The next registration of a point, or the end of the consult if none is left. Null while a consult is open. */
+/** The next registration of a point, or the end of a consult without any. Null while answers are awaited. */
 export function consult(
   context: SessionContext,
   point: HookPoint,

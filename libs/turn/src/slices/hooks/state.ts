@@ -19,7 +19,7 @@ export interface OpenConsult {
   readonly of_end?: true | undefined;
 }
 
-/** Points at which hooks are notified and cannot answer for the run. */
+/** Points at which the session does not wait for hooks. A hook of `OnApprovalRequested` may still deny the call. */
 export const ANNOUNCED = [
   'loop_checkpoint',
   'permission_replied',

@@ -5,8 +5,8 @@
  *
  * REMINDER-1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is
  *     shown once before it counts.
- * REMINDER-2  A due expiry is recorded immediately, by `reminder_expired`, before any other event; only this event ends
- *     its life.
+ * REMINDER-2  A due expiry is recorded by `reminder_expired`, in the record that causes it. A replaced reminder ends
+ *     with `reminder_deduped`.
  */
 
 import type { EventOf, ReminderFields } from '@coxswain/protocol';

@@ -3,7 +3,7 @@
  *
  * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
  *     daemon.
- * STEPS-2  A step ends with the first turn that has a plain answer and delivers nothing, where a run without steps
+ * STEPS-2  A step completes with the first turn that has a plain answer and delivers nothing, where a run without steps
  *     would end. A message delivered at the last seam keeps the step open.
  * STEPS-3  Each started step ends once in the journal. Any other end of the run leaves it `unfinished`.
  * STEPS-4  Its error boundary alone decides the effect of a failure. `fail` ends the run. `continue` proceeds with the
