@@ -180,7 +180,7 @@ export const FAULTS_OF_HOOKS = {
     ),
     'prompt hooks are asked about reminders': fault(
       awaitsVerdict,
-      () => (context, injection) => !injection.allowed && isGuarded(context),
+      () => (context, injection) => !injection.allowed && isGuarded(context, 'steer'),
     ),
   },
   'libs/turn/test/ending.test.ts': {

@@ -16,7 +16,7 @@ import { type ChartRunner, leafOf, type SessionState, selectChartRunner, turnMac
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BROKEN_TRACES, breakTrace } from './broken-traces.ts';
 import { recordTrace } from './record-trace.ts';
-import { SCENARIOS } from './scenarios/all.ts';
+import { SCENARIOS, scenariosNamed } from './scenarios/all.ts';
 import { SEAM_DELIVERIES, type Work } from './scenarios/seam-deliveries.ts';
 import { BROKEN, readTrace, traceBlobs, traceBytes, traceNames } from './trace-files.ts';
 
@@ -49,6 +49,13 @@ describe('what is recorded now is what was recorded then:', () => {
   test('each scenario has its trace, and each trace its scenario', () => {
     expect(SCENARIOS.map(({ name }) => name).sort()).toEqual(traceNames());
     expect(BROKEN_TRACES.map(({ name }) => name).sort()).toEqual(traceNames(BROKEN));
+  });
+
+  test('only named scenarios are recorded, and unknown names are rejected', () => {
+    expect(scenariosNamed(['daemon', 'plain-answer']).map(({ name }) => name)).toEqual(['plain-answer', 'daemon']);
+    expect(() => scenariosNamed(['daemon', 'plain-anser'])).toThrow(
+      'no scenario has the name plain-anser (did you mean plain-answer?)',
+    );
   });
 
   test.each(SCENARIOS.map((scenario) => [scenario.name, scenario] as const))('%s', async (name, scenario) => {

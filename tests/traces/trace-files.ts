@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Blobs } from '@coxswain/ports';
+import { blobRefsOf } from '@coxswain/protocol';
 import type { Trace } from './record-trace.ts';
 
 /** Where traces lie. */
@@ -51,6 +52,17 @@ export const traceBlobs: Pick<Blobs, 'get'> = {
   },
 };
 
+/** The golden traces by name, with their blobs. */
+export function storedTraces(): Map<string, Trace> {
+  return new Map(
+    traceNames().map((name) => {
+      const records = readTrace(name);
+      const hashes = records.flatMap((bytes) => blobRefsOf(bytes)).map(({ sha256 }) => sha256);
+      return [name, { records, blobs: new Map(hashes.map((sha256) => [sha256, readFileSync(join(BLOBS, sha256))])) }];
+    }),
+  );
+}
+
 /** The golden traces and their blobs: bytes by path, as `daemon.jsonl` or `blobs/<sha256>`. */
 export function goldenFiles(): Map<string, Uint8Array> {
   const paths = [
@@ -62,7 +74,7 @@ export function goldenFiles(): Map<string, Uint8Array> {
   return new Map(paths.map((path) => [path, readFileSync(join(TRACES, path))]));
 }
 
-/** Puts new traces in the place of all that there were. */
+/** Replaces all traces and blobs. */
 export async function writeTraces(traces: ReadonlyMap<string, Trace>): Promise<void> {
   for (const name of traceNames()) await rm(join(TRACES, `${name}.jsonl`));
   await emptied(BLOBS);

@@ -13,7 +13,7 @@ export {
   type MetricLabel,
   type MetricName,
 } from './catalogues/metric-catalogue.ts';
-export { INJECTION_VERBS, Mode, SEAM_KINDS, SEAMS, SeamKind } from './catalogues/seams.ts';
+export { INJECTION_VERBS, type InjectionVerb, Mode, SEAM_KINDS, SEAMS, SeamKind } from './catalogues/seams.ts';
 // commands/: bodies of commands, receipts, and the rules of hosts for requests
 export { Actor } from './commands/actor.ts';
 export { ApprovalNotice, NoticeOutcome } from './commands/approval-notices.ts';

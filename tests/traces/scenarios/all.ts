@@ -1,4 +1,5 @@
 /** Every scenario, in the order in which they are recorded. */
+import { nearestWord } from '@coxswain/protocol';
 import type { Scenario } from '../scenario.ts';
 import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
@@ -40,3 +41,20 @@ export const SCENARIOS: readonly Scenario[] = [
   ...HANDOFFS,
   ...OUTPUT,
 ];
+
+/**
+ * The scenarios with these names, in the order in which they are recorded; all of them without names.
+ * @throws Error naming the names that no scenario has.
+ */
+export function scenariosNamed(names: readonly string[]): readonly Scenario[] {
+  const known = SCENARIOS.map(({ name }) => name);
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    const hints = unknown.map((name) => {
+      const meant = nearestWord(name, known);
+      return meant === null ? name : `${name} (did you mean ${meant}?)`;
+    });
+    throw new Error(`no scenario has the name ${hints.join(', ')}`);
+  }
+  return names.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => names.includes(name));
+}

@@ -1,5 +1,5 @@
 /** What a fork can change at a record: the message that it brings, or what comes next. No drawing. */
-import type { JournalRecord } from '@coxswain/protocol';
+import { INJECTION_VERBS, type JournalRecord } from '@coxswain/protocol';
 import { type ForkOptions, hasEnded } from '../browser-client.ts';
 
 /** The prompt of a fork. `message`: the record brings it. `next`: the run has ended, and this begins another. */
@@ -9,7 +9,7 @@ export type ForkPrompt =
   | { readonly kind: 'none' };
 
 /** Verbs whose body is a text. */
-const SAID: ReadonlySet<string> = new Set(['prompt', 'steer', 'remind', 'followup']);
+const SAID: ReadonlySet<string> = new Set(['prompt', ...INJECTION_VERBS]);
 
 /** What a fork at this record can say. */
 export function forkPromptOf(record: JournalRecord | undefined): ForkPrompt {

@@ -1,4 +1,5 @@
 /** What waits to be delivered: it can be taken back, or given another text. */
+import type { InjectionVerb } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
@@ -6,7 +7,7 @@ import type { Ask } from '../page/outcome.tsx';
 import { agoText } from '../page/wording.ts';
 import type { PendingInjection } from '../story/entries.ts';
 
-const KINDS = { steer: 'steer', remind: 'reminder', followup: 'follow-up' } as const;
+const KINDS: Readonly<Record<InjectionVerb, string>> = { steer: 'steer', remind: 'reminder', followup: 'follow-up' };
 const WHEN = {
   interrupt_immediate: 'before the next call',
   finish_step: 'after this step',

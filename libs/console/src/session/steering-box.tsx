@@ -1,13 +1,12 @@
 /** Says something to a session: a steer, a reminder or a follow-up while it works, a prompt once it has ended. */
+import { INJECTION_VERBS, type InjectionVerb } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
 import type { Ask } from '../page/outcome.tsx';
 import { SameCommand } from '../page/same-command.ts';
 
-const KINDS = ['steer', 'remind', 'followup'] as const;
-type Kind = (typeof KINDS)[number];
-const KIND_NAMES: Readonly<Record<Kind, string>> = { steer: 'Steer', remind: 'Remind', followup: 'Follow up' };
+const KIND_NAMES: Readonly<Record<InjectionVerb, string>> = { steer: 'Steer', remind: 'Remind', followup: 'Follow up' };
 
 const MODES = {
   finish_step: 'after this step',
@@ -47,7 +46,7 @@ export function SteeringBox({
   readonly draft: Draft;
   readonly ask: Ask;
 }): VNode {
-  const [kind, setKind] = useState<Kind>('steer');
+  const [kind, setKind] = useState<InjectionVerb>('steer');
   const [when, setWhen] = useState<When>('finish_step');
   const [busy, setBusy] = useState(false);
   const id = useId();
@@ -97,9 +96,9 @@ export function SteeringBox({
             <select
               id={`${id}-kind`}
               value={kind}
-              onChange={({ currentTarget }) => setKind(currentTarget.value as Kind)}
+              onChange={({ currentTarget }) => setKind(currentTarget.value as InjectionVerb)}
             >
-              {KINDS.map((one) => (
+              {INJECTION_VERBS.map((one) => (
                 <option key={one} value={one}>
                   {KIND_NAMES[one]}
                 </option>
@@ -135,7 +134,7 @@ export function SteeringBox({
 
 function send(
   session: SessionHandle,
-  kind: Kind | 'prompt',
+  kind: InjectionVerb | 'prompt',
   text: string,
   when: When,
   same: SameCommand,

@@ -134,13 +134,13 @@ function Answer({ answer }: { readonly answer: AnswerEntry }) {
   );
 }
 
-const ORIGINS = {
+const ORIGINS: Readonly<Record<InjectionEntry['origin'], string>> = {
   steer: 'steer',
   remind: 'reminder',
   followup: 'follow-up',
   feedback: 'feedback',
   direct: 'message',
-} as const;
+};
 
 function Injection({ injection }: { readonly injection: InjectionEntry }) {
   const where = injection.seam === 'hook' ? 'at once' : `delivered at ${injection.seam}`;

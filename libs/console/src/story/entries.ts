@@ -1,5 +1,5 @@
 /** What a transcript shows, one entry below another. */
-import type { CallStatus, Json, Mode, SeamKind, StopReason } from '@coxswain/protocol';
+import type { CallStatus, InjectionVerb, Json, Mode, SeamKind, StopReason } from '@coxswain/protocol';
 import type { TokenUsage } from '../browser-client.ts';
 
 interface Placed {
@@ -70,7 +70,7 @@ export interface CallEntry extends Placed {
 export interface InjectionEntry extends Placed {
   readonly kind: 'injection';
   readonly commandId: string;
-  readonly origin: 'steer' | 'remind' | 'followup' | 'feedback' | 'direct';
+  readonly origin: InjectionVerb | 'feedback' | 'direct';
   readonly text: string;
   readonly actor: string | null;
   readonly seam: SeamKind | 'steering_check' | 'hook';
@@ -106,7 +106,7 @@ export type Entry = PromptEntry | RunEntry | AnswerEntry | CallEntry | Injection
 /** What waits to be delivered. */
 export interface PendingInjection {
   readonly commandId: string;
-  readonly kind: 'steer' | 'remind' | 'followup';
+  readonly kind: InjectionVerb;
   readonly text: string;
   readonly mode: Mode | null;
   readonly actor: string | null;

@@ -6,6 +6,8 @@ import * as z from 'zod';
 
 /** Verbs whose messages wait in the queue of a session and are delivered to a model: the injection channels. */
 export const INJECTION_VERBS = ['steer', 'remind', 'followup'] as const;
+/** One injection channel. */
+export type InjectionVerb = (typeof INJECTION_VERBS)[number];
 
 /** When an injection may be delivered. */
 export const Mode = z.enum(['interrupt_immediate', 'finish_step', 'audit_only']);

@@ -3,7 +3,7 @@
  */
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
-import { type Mode, ModeInput } from '../catalogues/seams.ts';
+import { INJECTION_VERBS, type Mode, ModeInput } from '../catalogues/seams.ts';
 import { ForkRequest } from '../journal/forks.ts';
 import { UserMessage } from '../journal/messages.ts';
 import { REMINDER_FIELDS } from '../journal/reminders.ts';
@@ -234,7 +234,7 @@ export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
 /** A parsed body by verb. */
 export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
 
-const TEXT_VERBS: ReadonlySet<string> = new Set<Verb>(['prompt', 'steer', 'followup', 'remind']);
+const TEXT_VERBS: ReadonlySet<string> = new Set<Verb>(['prompt', ...INJECTION_VERBS]);
 
 /** Whether the body of a verb may be plain text. */
 export function takesText(verb: string): boolean {

@@ -16,7 +16,7 @@ import {
 import { sha256Hex } from '../journal/append-record.ts';
 
 /** A valid hook table. */
-export interface SeenTable {
+export interface SessionHookTable {
   readonly table: HookTable;
   readonly fingerprint: string;
 }
@@ -26,11 +26,11 @@ export interface SeenTable {
  * an invalid one.
  * @param ofPersonas hooks of the session's persona, and of the persona that just handed it over.
  */
-export function seenTable(
+export function buildHookTable(
   hooks: Hooks,
   tenant: TenantId,
   ofPersonas: readonly HookRegistration[],
-): SeenTable | Failure {
+): SessionHookTable | Failure {
   const registered = [...ofPersonas, ...hooks.table(tenant).filter((registration) => !isOfPersona(registration))];
   const parsed = readStrictly(HookTable, inCallOrder(registered));
   // A shortened table would let through what the missing hooks guard against.

@@ -53,7 +53,7 @@ import { sha256Hex } from '../journal/append-record.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
-import { hooksOfPersona, seenTable } from './hook-table.ts';
+import { buildHookTable, hooksOfPersona } from './hook-table.ts';
 import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { type PolicyPorts, rulesOfSession } from './session-rules.ts';
 import { untilAnswered } from './until-answered.ts';
@@ -206,7 +206,7 @@ async function provision(
   if (predicate) return failed(predicate);
   const own = hooksOfPersona(persona, personaVersion(persona));
   if (isFailure(own)) return failed(own);
-  const hooks = seenTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
+  const hooks = buildHookTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
   if (isFailure(hooks)) return failed(hooks);
   const rules = rulesOfSession(ports, ref.tenant, settings);
   const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);

@@ -99,7 +99,7 @@ export class HostPartitions {
       partitions: () => this.#assigned,
       isFree: (ref: SessionRef) => this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref)),
       hasWork: (ref: SessionRef) => sessions.hasWork(ref),
-      claim: (ref: SessionRef) => this.#find({ ref, host: null, revision: 0 }),
+      claim: (ref: SessionRef) => this.#queueClaim({ ref, host: null, revision: 0 }),
     };
     this.#comparison = new NoteComparison(ports, compared, state);
     this.#only = partitions ? new Set(partitions) : null;
@@ -250,7 +250,7 @@ export class HostPartitions {
       [...wanted],
     );
     await this.#sort([...this.#unread.keys()]);
-    for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#find(session);
+    for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#queueClaim(session);
   }
 
   // ---- owners of sessions ----
@@ -261,12 +261,12 @@ export class HostPartitions {
    */
   async #sort(partitions: readonly number[]): Promise<void> {
     await sideBySide(partitions, async (p) => {
-      for (const session of await this.#sortOne(p)) this.#find(session);
+      for (const session of await this.#sortOne(p)) this.#queueClaim(session);
     });
   }
 
   /** Queues the claim of a session that was found. */
-  #find(session: ActiveSession): void {
+  #queueClaim(session: ActiveSession): void {
     this.#found++;
     void this.#claims.add(session);
   }
@@ -339,7 +339,7 @@ export class HostPartitions {
         const { ref, host } = session;
         if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
         // Another host may have noted it after the notes were read, and have left it since.
-        if (host === null || this.#peers.isGone(host)) this.#find(session);
+        if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#hold(session);
       }
     };
@@ -414,7 +414,7 @@ export class HostPartitions {
 
   /** Contract: does not reject. */
   async #heardAgain(): Promise<void> {
-    if (!this.#state.isCutOff) return this.#sessions.resumeAll();
+    if (!this.#state.isCutOff) return this.#sessions.wakeAll();
     // It is rejoining already.
     if (!this.#state.apply('heard')) return;
     // Other hosts notify it under its new name, so it listens to that name first.

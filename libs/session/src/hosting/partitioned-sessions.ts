@@ -22,7 +22,7 @@ export interface PartitionedSessions {
   /** The host has exactly these partitions from now on. */
   assigned(partitions: ReadonlySet<number>): void;
   /** Wakes all sessions: the host may start effects again. */
-  resumeAll(): void;
+  wakeAll(): void;
   /** Leaves all sessions at once. */
   leaveAll(): void;
 }

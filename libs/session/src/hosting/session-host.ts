@@ -258,7 +258,7 @@ class Host implements SessionHost, PartitionedSessions {
     }
   }
 
-  resumeAll(): void {
+  wakeAll(): void {
     for (const runner of this.#runners.values()) void runner.wake();
   }
 

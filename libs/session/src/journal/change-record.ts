@@ -10,6 +10,7 @@ import {
   EVERY_HOOK,
   type ForkChanges,
   type HookAnswer,
+  INJECTION_VERBS,
   type Input,
   type JournalRecord,
   type Json,
@@ -33,7 +34,7 @@ export interface BeforeRecord {
 /** The changed input, or the reason for the rejection. */
 export type ChangedInput = { readonly input: Input } | { readonly problem: CommandProblem };
 
-const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', 'steer', 'followup', 'remind']);
+const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', ...INJECTION_VERBS]);
 
 /** Whether the record itself is a prompt. Otherwise a changed prompt follows after it. */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {

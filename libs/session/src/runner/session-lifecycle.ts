@@ -5,7 +5,7 @@
 import type { StoredRecord } from '@coxswain/ports';
 import { type ErrorCode, isOfPersona, type Outcome, type SessionRef } from '@coxswain/protocol';
 import { isEnded } from '@coxswain/turn';
-import { seenTable } from '../effects/hook-table.ts';
+import { buildHookTable } from '../effects/hook-table.ts';
 import { foreignRecord } from '../journal/append-record.ts';
 import { ImportUnfinishedError, isUnfinishedImport } from '../journal/copy-state.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, readTranscript } from '../journal/load-session.ts';
@@ -160,7 +160,7 @@ export class SessionLifecycle {
     const { state } = session.actor;
     if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return;
     this.#hooksMayDiffer = false;
-    const seen = seenTable(this.#ports.hooks, this.#ref.tenant, state.context.hooks.filter(isOfPersona));
+    const seen = buildHookTable(this.#ports.hooks, this.#ref.tenant, state.context.hooks.filter(isOfPersona));
     if ('code' in seen) {
       this.#ports.log.error({ session_id: this.#ref.sessionId, code: seen.code }, seen.message);
       return;

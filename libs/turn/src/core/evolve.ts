@@ -32,7 +32,7 @@ import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
 import { collapse, injectionReceived, neverDelivered } from '../slices/injections/queue.ts';
 import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
-import { compacted, fired, inherits, reminderEnded } from '../slices/reminders/reminders.ts';
+import { compacted, fired, reminderEnded, reminderInherited } from '../slices/reminders/reminders.ts';
 import { answered } from '../slices/runs/answers.ts';
 import { runFailed } from '../slices/runs/ending.ts';
 import { outputAfter } from '../slices/runs/output.ts';
@@ -132,7 +132,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   feedback_received: [feedbackNoted],
   feedback_dropped: [feedbackNoted],
   reminder_fired: [fired],
-  reminder_inherited: [inherits],
+  reminder_inherited: [reminderInherited],
   reminder_deduped: [reminderEnded],
   reminder_expired: [reminderEnded],
   reminder_dropped: [],

@@ -11,7 +11,7 @@
 import type { SessionEvent } from '@coxswain/protocol';
 import { leafOf, type MachineState } from '../machine/state.ts';
 import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
-import { nextReportedThreshold } from '../slices/budgets/budgets.ts';
+import { nextThresholdEvent } from '../slices/budgets/budgets.ts';
 import {
   abortUnsent,
   consultCall,
@@ -37,13 +37,13 @@ import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
 import { awaitedRun } from '../slices/runs/prompts.ts';
 import { unstartedRun } from '../slices/runs/provision.ts';
 import { predicatesAsked, toolStop } from '../slices/runs/stop-conditions.ts';
-import { beginsTurn, closeTurn, turnEnd } from '../slices/runs/turns.ts';
-import { abandonsStep, consultStep, leavesStep } from '../slices/steps/steps.ts';
+import { closeTurn, turnEnd, turnOpening } from '../slices/runs/turns.ts';
+import { consultStep, undeclaredStepEnd, unfinishedStepEnd } from '../slices/steps/steps.ts';
 import {
-  endsSuspension,
   lapsedSuspension,
   nextWakingMessage,
   parkingPayload,
+  suspensionEnd,
   suspensionStart,
 } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
@@ -56,10 +56,10 @@ export function next(state: MachineState): SessionEvent | null {
   return (
     overruledEdit(context) ??
     owed(context) ??
-    abandonsStep(context) ??
+    undeclaredStepEnd(context) ??
     nextChild(context, effectId(context)) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
-    nextReportedThreshold(context, leaf) ??
+    nextThresholdEvent(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
     announce(context, leaf, effectId(context)) ??
     derive[leaf]?.(context) ??
@@ -75,7 +75,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
   'provisioning.user_prompt_submit': (context) =>
     consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
-  'assistant_streaming.opening': beginsTurn,
+  'assistant_streaming.opening': turnOpening,
   'assistant_streaming.pre_step': (context) => consultStep(context, 'PreStep'),
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
@@ -110,11 +110,12 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
   'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
   'suspended.entering': (context) => suspensionStart(context, effectId(context)),
-  'suspended.parked': endsSuspension,
+  'suspended.parked': suspensionEnd,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
-    leavesStep(context) ?? (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),
+    unfinishedStepEnd(context) ??
+    (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),
   'tearing_down.file_edited': consultEdited,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
   'tearing_down.session_error': consultEnding('session_error'),

@@ -12,7 +12,14 @@ import { goesOnWithout, makesRoom, nextToAsk, nextToStart, nextToVet } from '../
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { passDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
-import { isGuarded, nextFollowup, steeringAwaitsVerdict, steeringIsDeliverable } from '../slices/injections/waiting.ts';
+import { CHANNEL_OF_EVENT, type QueueingEvent } from '../slices/injections/channels.ts';
+import {
+  continuesRun,
+  isGuarded,
+  nextFollowup,
+  pendingAwaitsVerdict,
+  pendingIsDeliverable,
+} from '../slices/injections/waiting.ts';
 import { anythingInFlight, anythingWaits, isCapped, turnGoesOn } from '../slices/runs/continuation.ts';
 import { type EndingPoint, passes } from '../slices/runs/ending.ts';
 import { isStopped } from '../slices/runs/stop-conditions.ts';
@@ -81,9 +88,9 @@ const hasWork = (args: Args) =>
   stepsAreLeft(args.context) ||
   args.context.delivering.length > 0 ||
   args.context.waking?.takes_turn === true ||
-  steeringIsDeliverable(args.context);
+  pendingIsDeliverable(args.context);
 
-const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !steeringAwaitsVerdict(context);
+const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !pendingAwaitsVerdict(context);
 
 /** The types of the machine, the guards that its transitions name, and their one action. */
 export const turnSetup = setup({
@@ -181,24 +188,30 @@ export const turnSetup = setup({
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
     // A message that waits for the verdict of hooks does not wake the session; the verdict does.
-    wakes: ({ context, event }: Args) =>
-      (!('mode' in event) || event.mode !== 'audit_only') &&
-      (event.type === 'reminder_injected' ? event.direct === undefined : !isGuarded(context)),
+    wakes: ({ context, event }: Args) => {
+      const queued = event as On<QueueingEvent>;
+      return (
+        (!('mode' in queued) || continuesRun(queued)) &&
+        !('direct' in queued && queued.direct) &&
+        !isGuarded(context, CHANNEL_OF_EVENT[queued.type])
+      );
+    },
     lets_in: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
-      return verdict === 'allowed' && injection?.mode !== 'audit_only';
+      return verdict === 'allowed' && (!injection || continuesRun(injection));
     },
     // No hook is left to accept the queued messages.
     opens_the_door: ({ context, event }: Args) =>
-      steeringAwaitsVerdict(context) && !isGuarded({ ...context, hooks: (event as On<'hooks_changed'>).table }),
+      pendingAwaitsVerdict(context) &&
+      !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
     anything_waits: ({ context }: Args) => anythingWaits(context),
     is_daemon_and_judged_and_hooked: ({ context }: Args) =>
       isJudgedDaemon(context) && isHooked(context, 'session_idle'),
     is_daemon_and_judged: ({ context }: Args) => isJudgedDaemon(context),
-    is_judged: ({ context }: Args) => !steeringAwaitsVerdict(context),
+    is_judged: ({ context }: Args) => !pendingAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !anythingInFlight(context) && openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),

@@ -136,7 +136,8 @@ export function reachedThreshold(context: SessionContext): SessionEvent | null {
   const thresholds = thresholdsOf(context);
   for (const state of budgetsOf(context)) {
     const percent = thresholds.find((candidate) => candidate > context.count.told[state.budget]);
-    if (percent !== undefined && state.used >= part(state.limit, percent)) return told(state, percent);
+    if (percent !== undefined && state.used >= thresholdAmount(state.limit, percent))
+      return buildBudgetThreshold(state, percent);
   }
   return null;
 }
@@ -145,7 +146,7 @@ export function reachedThreshold(context: SessionContext): SessionEvent | null {
 export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
   for (const state of budgetsOf(context)) {
     const needed = neededNext(context, state.budget);
-    if (needed > 0 && state.limit - state.used < needed) return told(state, 100, needed);
+    if (needed > 0 && state.limit - state.used < needed) return buildBudgetThreshold(state, 100, needed);
   }
   return null;
 }
@@ -170,17 +171,19 @@ export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount,
   const bound = boundOf(context, 'wall_time_ms', elapsed);
   if (!bound || count.running_since_ms === null) return null;
   const { limit, since } = bound;
-  const percent = thresholdsOf(context).find((candidate) => since + part(limit, candidate) > elapsed);
-  return percent === undefined ? null : count.running_since_ms + since + part(limit, percent) - count.counted_ms;
+  const percent = thresholdsOf(context).find((candidate) => since + thresholdAmount(limit, candidate) > elapsed);
+  return percent === undefined
+    ? null
+    : count.running_since_ms + since + thresholdAmount(limit, percent) - count.counted_ms;
 }
 
-/** `percent` of a limit, rounded up, with exact integer arithmetic in doubles. */
-function part(limit: number, percent: number): number {
+/** The usage that reaches a threshold: `percent` of a limit, rounded up, with exact integer arithmetic in doubles. */
+function thresholdAmount(limit: number, percent: number): number {
   const hundredths = Math.floor(limit / 100);
   return hundredths * percent + Math.ceil(((limit % 100) * percent) / 100);
 }
 
-function told({ budget, used, limit }: BudgetState, percent: number, needed?: number): SessionEvent {
+function buildBudgetThreshold({ budget, used, limit }: BudgetState, percent: number, needed?: number): SessionEvent {
   const shown = (amount: number) => (budget === 'usd' ? usdOf(amount) : amount);
   return {
     type: 'budget_threshold',
@@ -203,8 +206,11 @@ export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshol
     : `the ${name} cannot cover another model response: ${figures}, at least ${needed} more needed`;
 }
 
-/** The next threshold event to record, or null. A run that is ending records none: its end contains the usage. */
-export function nextReportedThreshold(context: SessionContext, leaf: string): SessionEvent | null {
+/**
+ * The next threshold that the journal does not contain yet, or null. A run that is ending records none: its end contains
+ * the usage.
+ */
+export function nextThresholdEvent(context: SessionContext, leaf: string): SessionEvent | null {
   if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
   return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }

@@ -19,7 +19,7 @@ import { asksFor, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { rememberedRuling } from '../approvals/remembered.ts';
 import { crewEffects } from '../children/children.ts';
 import { crewRefusal, sessionToolOf } from '../children/delegation.ts';
-import { emitsHandoff, handoffArgs, waitsForBatch } from '../handoff/handoff.ts';
+import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
 import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { parkRequested } from '../suspension/requests.ts';
@@ -198,7 +198,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
   if (toStart) {
     const refusal = crewRefusal(context, toStart);
     if (refusal) return buildCallEnded(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
-    const emitted = emitsHandoff(context, toStart);
+    const emitted = nextHandoffEvent(context, toStart);
     if (emitted) return emitted;
     if (toStart.handoff === 'emitted' && (isHooked(context, 'OnHandoffEmitted') || isConsulted(context, toStart)))
       return consultHandoff(context, toStart);

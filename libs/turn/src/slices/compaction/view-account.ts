@@ -7,7 +7,14 @@
  *     separates a call from its result.
  */
 
-import type { CompactionStrategy, EventOf, ResolvedCompaction, SessionEvent } from '@coxswain/protocol';
+import {
+  type CompactionStrategy,
+  type EventOf,
+  isDelivery,
+  type ResolvedCompaction,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import { CHANNELS } from '../injections/channels.ts';
 import { STEP_SEAM } from '../steps/progress.ts';
 import { estimateMessage, estimateText, estimateTools, isClearable, STUB_TOKENS } from './estimate-tokens.ts';
 import { EMPTY_PART, type ViewAccount, type ViewPart } from './state.ts';
@@ -78,7 +85,8 @@ export function viewAfter(
 /** Whether a compaction must keep a message, and for how long. */
 export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
   if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
-  return event.origin === 'steer' || event.seam === STEP_SEAM ? 'run' : null;
+  if (event.seam === STEP_SEAM) return 'run';
+  return isDelivery(event) && CHANNELS[event.origin].pinned ? 'run' : null;
 }
 
 /**

@@ -23,7 +23,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
 import { decideCall } from '../calls/outcome.ts';
 import type { CallRow } from '../calls/state.ts';
-import { leavesStep } from '../steps/steps.ts';
+import { unfinishedStepEnd } from '../steps/steps.ts';
 import type { Relay } from './state.ts';
 
 /** The seam of a briefing in the journal: it is delivered as soon as the batch has its results. */
@@ -42,12 +42,12 @@ export function handoffArgs({ args }: Pick<CallRow, 'args'>): HandoffArgs {
 
 /** Whether a call must wait until all others have results (HANDOFF-1), without `except`. */
 export function waitsForBatch(context: SessionContext, row: CallRow, except?: string): boolean {
-  if (!isHandoff(context, row) || comesBefore(context, row)) return false;
+  if (!isHandoff(context, row) || precedingHandoff(context, row) !== undefined) return false;
   return context.calls.some((other) => other !== row && other.status !== 'ended' && other.call_id !== except);
 }
 
-/** The effective hand-off of the batch, if it is another one (HANDOFF-2). */
-function comesBefore(context: SessionContext, row: CallRow): CallRow | undefined {
+/** The earlier effective hand-off of the batch (HANDOFF-2), or undefined if the call itself is the first one. */
+function precedingHandoff(context: SessionContext, row: CallRow): CallRow | undefined {
   const first = context.calls.find(
     (other) => isHandoff(context, other) && (other.status !== 'ended' || other.ended === 'ok'),
   );
@@ -60,7 +60,7 @@ export function handoffRefusal(
   row: CallRow,
 ): { readonly code: string; readonly text: string } | null {
   const { to } = handoffArgs(row);
-  const first = comesBefore(context, row);
+  const first = precedingHandoff(context, row);
   if (first) {
     const text = `This hand-off was ignored: call ${first.call_id} of the same response already hands off.`;
     return { code: 'second_handoff', text };
@@ -79,15 +79,15 @@ export function handoffRefusal(
   return null;
 }
 
-/** The event before a hand-off starts, once; null after it. */
-export function emitsHandoff(context: SessionContext, row: CallRow): SessionEvent | null {
+/** The event that precedes the start of a hand-off; null if it is recorded, and for other calls. */
+export function nextHandoffEvent(context: SessionContext, row: CallRow): SessionEvent | null {
   if (!isHandoff(context, row) || row.handoff !== undefined) return null;
   const { to, brief } = handoffArgs(row);
   return { type: 'handoff_emitted', call_id: row.call_id, from: context.pinned?.persona ?? '', to, brief };
 }
 
-/** The running call of a resolved persona, or undefined. */
-export function handsOver(context: SessionContext, effectId: string): CallRow | undefined {
+/** The running hand-off whose effect resolves a persona, or undefined. */
+export function runningHandoff(context: SessionContext, effectId: string): CallRow | undefined {
   return context.calls.find((row) => row.status === 'running' && row.effect_id === effectId && isHandoff(context, row));
 }
 
@@ -124,7 +124,7 @@ export function decideHandoff(
   const end = ended('ok', `${to} now continues this session.`);
   if (end.kind !== 'events') return end;
   const from = context.pinned?.persona ?? '';
-  const left = leavesStep(context);
+  const left = unfinishedStepEnd(context);
   const changed = changes(outcome).map((event) =>
     event.type === 'persona_changed' ? { ...event, handoff: { call_id: row.call_id, from } } : event,
   );

@@ -16,6 +16,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruption } from '../suspension/suspension.ts';
+import { channelOf } from './channels.ts';
 import { preempt } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { awaitsVerdict } from './waiting.ts';
@@ -49,7 +50,7 @@ export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { read
 
 function guardPayload(context: SessionContext, asked: PendingInjection | PendingFollowup): JsonObject {
   const head = payloadHead(context, 'user_prompt_submit');
-  return { ...head, prompt: asked.body, origin: 'kind' in asked ? 'steer' : 'followup' };
+  return { ...head, prompt: asked.body, origin: channelOf(asked) };
 }
 
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {

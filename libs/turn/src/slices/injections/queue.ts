@@ -6,7 +6,14 @@
  * QUEUE-2  A delivered message cannot be revoked, but a reminder that prompts still show can be cleared.
  */
 
-import { BOUNDS, type EventOf, type MessageSource, type ReminderFields, type SessionEvent } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type EventOf,
+  type InjectionVerb,
+  type MessageSource,
+  type ReminderFields,
+  type SessionEvent,
+} from '@coxswain/protocol';
 import { remember } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
@@ -14,12 +21,13 @@ import { type CommandHead, controlOutcome, type Decision, events, reject } from 
 import type { Placed } from '../../core/place.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { interruption } from '../suspension/suspension.ts';
+import { CHANNEL_OF_EVENT, type QueueingEvent } from './channels.ts';
 import { preempt } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { bodyBytes, isGuarded, pendingBytes, reminderBytes, textBytes } from './waiting.ts';
 
 /** A command that queues a message. */
-type InjectionCommand = Command<'steer' | 'remind' | 'followup'>;
+type InjectionCommand = Command<InjectionVerb>;
 
 /** Members that only the machine sets, for a message that it queues itself. */
 export interface InjectionOrigin {
@@ -172,18 +180,12 @@ export function injectionEntry(commandId: string): string {
 }
 
 /** Whether a preempting message must wait for its verdict before it ends running work. */
-export function preemptsAfterVerdict(
-  context: SessionContext,
-  event: { readonly type: string; readonly preempt?: true | undefined },
-): boolean {
-  return event.type === 'steering_received' && event.preempt === true && isGuarded(context);
+function preemptsAfterVerdict(context: SessionContext, event: EventOf<QueueingEvent>): boolean {
+  return 'preempt' in event && event.preempt === true && isGuarded(context, CHANNEL_OF_EVENT[event.type]);
 }
 
 /** Queues an injection. */
-export function queueInjection(
-  context: SessionContext,
-  event: EventOf<'steering_received'> | EventOf<'reminder_injected'> | EventOf<'followup_received'>,
-): Partial<SessionContext> {
+function queueInjection(context: SessionContext, event: EventOf<QueueingEvent>): Partial<SessionContext> {
   const { command_id, body, actor, at, dedupe_key } = event;
   const from = 'from' in event && event.from ? { from: event.from } : {};
   const head = { command_id, body, actor, at, ...(dedupe_key === undefined ? {} : { dedupe_key }), ...from };
@@ -192,10 +194,10 @@ export function queueInjection(
     return { followups: [...context.followups, { ...head, ...begins }] };
   }
   const { mode } = event;
+  // A message that waits for hooks interrupts after they accept it.
+  const interrupts = isGuarded(context, CHANNEL_OF_EVENT[event.type]) ? {} : interruption(context, event);
   if (event.type === 'steering_received') {
     const preempt = preemptsAfterVerdict(context, event) ? { preempt: true as const } : {};
-    // A steer that waits for hooks interrupts after they accept it.
-    const interrupts = isGuarded(context) ? {} : interruption(context, event);
     return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };
   }
   const { tags, ttl_turns, preserve_on_compact, propagate, role_hint } = event;
@@ -209,7 +211,7 @@ export function queueInjection(
   const waiting = { ...head, kind: 'remind', mode, reminder } as const;
   // A direct reminder of a hook is delivered without a seam.
   if (event.direct) return { delivering: [...context.delivering, waiting] };
-  return { pending: [...context.pending, { ...waiting, ...interruption(context, event) }] };
+  return { pending: [...context.pending, { ...waiting, ...interrupts }] };
 }
 
 /** The newer of two messages with the same key takes the place of the older one. */
@@ -276,10 +278,7 @@ function injectionFate(
 }
 
 /** An injection or a follow-up is queued. A reminder of a hook is not a command, so its id is not remembered. */
-export function injectionReceived(
-  context: SessionContext,
-  event: Placed<'steering_received' | 'reminder_injected' | 'followup_received'>,
-): Partial<SessionContext> {
+export function injectionReceived(context: SessionContext, event: Placed<QueueingEvent>): Partial<SessionContext> {
   return {
     ...queueInjection(context, event),
     ...('preempt' in event && event.preempt && !preemptsAfterVerdict(context, event)

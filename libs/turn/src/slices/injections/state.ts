@@ -1,10 +1,10 @@
 /** Queued messages: injections, follow-ups and inbox feedback. */
-import type { Actor, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
+import type { Actor, InjectionVerb, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
 
 /** An injection that is queued for a seam. */
 export interface PendingInjection {
   readonly command_id: string;
-  readonly kind: 'steer' | 'remind';
+  readonly kind: Exclude<InjectionVerb, 'followup'>;
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;

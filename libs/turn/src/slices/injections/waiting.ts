@@ -1,42 +1,49 @@
 /**
  * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes.
  */
+import type { InjectionVerb, Mode } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { isHooked } from '../hooks/consult.ts';
+import { CHANNELS, channelOf } from './channels.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 
-/** Whether hooks must check a message that is accepted now: hooks of the prompt check steers and follow-ups too. */
-export function isGuarded(context: SessionContext): boolean {
-  return isHooked(context, 'user_prompt_submit');
+/** Whether hooks must check a message of this channel that is accepted now. */
+export function isGuarded(context: SessionContext, verb: InjectionVerb): boolean {
+  return CHANNELS[verb].guarded && isHooked(context, 'user_prompt_submit');
 }
 
-/** Whether hooks have not accepted a message so far. Reminders are not checked. */
-export function awaitsVerdict(context: SessionContext, injection: PendingInjection | PendingFollowup): boolean {
-  return !injection.allowed && !('kind' in injection && injection.kind === 'remind') && isGuarded(context);
+/** Whether a message still needs the verdict of hooks. */
+export function awaitsVerdict(context: SessionContext, message: PendingInjection | PendingFollowup): boolean {
+  return !message.allowed && isGuarded(context, channelOf(message));
 }
 
-// Steers and reminders.
-const isSteering = (injection: PendingInjection) => injection.mode !== 'audit_only';
-
-/** Whether a message is queued that a turn would deliver, with or without its verdict. */
-export function steeringWaits(context: SessionContext): boolean {
-  return context.pending.some(isSteering);
+/**
+ * Whether a queued message continues a run and wakes a daemon. Its mode decides, not its channel: `audit_only` is
+ * delivered at the end of the run, after the last turn.
+ */
+export function continuesRun({ mode }: { readonly mode: Mode }): boolean {
+  return mode !== 'audit_only';
 }
 
-/** Whether a message is queued that a turn can deliver now. */
-export function steeringIsDeliverable(context: SessionContext): boolean {
-  return context.pending.some((injection) => isSteering(injection) && !awaitsVerdict(context, injection));
+/** Whether a steer or a reminder is queued that continues the run, with or without its verdict. */
+export function pendingContinuesRun(context: SessionContext): boolean {
+  return context.pending.some(continuesRun);
 }
 
-/** Whether a verdict on steering is still awaited. */
-export function steeringAwaitsVerdict(context: SessionContext): boolean {
-  return context.pending.some((injection) => isSteering(injection) && awaitsVerdict(context, injection));
+/** Whether a steer or a reminder is queued that a turn can deliver now. */
+export function pendingIsDeliverable(context: SessionContext): boolean {
+  return context.pending.some((injection) => continuesRun(injection) && !awaitsVerdict(context, injection));
+}
+
+/** Whether a queued steer or reminder that continues the run awaits its verdict. */
+export function pendingAwaitsVerdict(context: SessionContext): boolean {
+  return context.pending.some((injection) => continuesRun(injection) && awaitsVerdict(context, injection));
 }
 
 /** Whether a message before or with the next follow-up waits for hooks. */
 export function followupAwaitsVerdict(context: SessionContext): boolean {
   const next = context.pinned?.drain.followups === 'all' ? context.followups : context.followups.slice(0, 1);
-  return steeringAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));
+  return pendingAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));
 }
 
 /**

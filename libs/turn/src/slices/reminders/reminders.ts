@@ -124,8 +124,11 @@ function shownFrom(
   return liveReminder({ command_id, body, actor, ...reminder, ...key }, context.run, context.turn);
 }
 
-/** The session inherits a reminder of its parent. */
-export function inherits(context: SessionContext, event: EventOf<'reminder_inherited'>): Partial<SessionContext> {
+/** A reminder of the parent was inherited. */
+export function reminderInherited(
+  context: SessionContext,
+  event: EventOf<'reminder_inherited'>,
+): Partial<SessionContext> {
   return { reminders: [...context.reminders, liveReminder(event, 0, 0)] };
 }
 

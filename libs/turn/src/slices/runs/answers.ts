@@ -19,7 +19,7 @@ import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
 import { failsClosed } from '../hooks/verdicts.ts';
 import { isPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
 import { watchAnswer } from '../stalls/stalls.ts';
-import { answerOfStep, stepFails } from '../steps/steps.ts';
+import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
 /** Decides the outcome of a model call. */
@@ -46,7 +46,7 @@ export function decideModel(context: SessionContext, outcome: ModelOutcome): Dec
   if (context.aborting || context.model.preempted) return events(answer);
   const error = modelFailure(context, outcome);
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
-  const list = stepFails(context, error, failed) ?? [failed];
+  const list = stepFailure(context, error, failed) ?? [failed];
   // A failed answer without any content is not recorded as a message.
   return message.content.length > 0 ? events(answer, ...list) : events(...list);
 }

@@ -2,7 +2,7 @@
 import type { SessionContext } from '../../core/context.ts';
 import { uncoveredAnswer } from '../budgets/budgets.ts';
 import { isInFlight } from '../calls/table.ts';
-import { steeringWaits } from '../injections/waiting.ts';
+import { pendingContinuesRun } from '../injections/waiting.ts';
 import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
@@ -15,7 +15,7 @@ export function anythingWaits(context: SessionContext): boolean {
     context.followups.length > 0 ||
     context.waking?.takes_turn === true ||
     stepsAreLeft(context) ||
-    steeringWaits(context)
+    pendingContinuesRun(context)
   );
 }
 

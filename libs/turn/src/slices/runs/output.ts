@@ -36,7 +36,7 @@ function isInLastStep({ step, pinned }: SessionContext): boolean {
  * The next event for an answer that {@link needsRepair}, at the end of its turn: its rejection, then a message to the
  * model or the failure of the run; or null. In the last turn the run ends as with any other open work.
  */
-export function rejectsOutput(context: SessionContext, isCapped: boolean): SessionEvent | null {
+export function outputRejection(context: SessionContext, isCapped: boolean): SessionEvent | null {
   const { output, pinned, turn } = context;
   if (!output?.check || 'value' in output.check) return null;
   const { problems } = output.check;

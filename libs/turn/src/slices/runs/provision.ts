@@ -20,7 +20,7 @@ import { elapsedMs, reportedAfterHandoff } from '../budgets/budgets.ts';
 import { watchClock } from '../budgets/spending.ts';
 import type { KnownTool } from '../calls/state.ts';
 import { decideReprovision, isReprovisioning } from '../copies/copies.ts';
-import { decideHandoff, handsOver, takenOver } from '../handoff/handoff.ts';
+import { decideHandoff, runningHandoff, takenOver } from '../handoff/handoff.ts';
 import { NO_STALL } from '../stalls/state.ts';
 import { pinnedSteps } from '../steps/progress.ts';
 import type { Pinned } from './state.ts';
@@ -28,8 +28,8 @@ import type { Pinned } from './state.ts';
 /** Decides the outcome of a provision: of a run, of a hand-off, or of changed settings. */
 export function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
   if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
-  const handing = handsOver(context, outcome.effect_id);
-  if (handing) return decideHandoff(context, handing, outcome, (ok) => changesOf(context, ok.provision));
+  const handoff = runningHandoff(context, outcome.effect_id);
+  if (handoff) return decideHandoff(context, handoff, outcome, (ok) => changesOf(context, ok.provision));
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {

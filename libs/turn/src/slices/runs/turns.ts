@@ -9,18 +9,18 @@ import { cost, uncoveredAnswer } from '../budgets/budgets.ts';
 import { feedbackEvent } from '../injections/feedback.ts';
 import { countDownAtTurnEnd } from '../reminders/reminders.ts';
 import { stallNotice, watchTurn } from '../stalls/stalls.ts';
-import { beginsStep, endsStep } from '../steps/steps.ts';
+import { stepEnd, stepOpening } from '../steps/steps.ts';
 import { isCapped, wouldGoOn } from './continuation.ts';
-import { needsRepair, rejectsOutput } from './output.ts';
+import { needsRepair, outputRejection } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
 /**
  * The event that starts a turn: after all announcements of the last one (ANNOUNCE-2), the next step, then a notice of a
  * stall.
  */
-export function beginsTurn(context: SessionContext): SessionEvent | null {
+export function turnOpening(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
-  const step = beginsStep(context);
+  const step = stepOpening(context);
   if (step) return step;
   const notice = stallNotice(context);
   return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
@@ -62,9 +62,9 @@ export function turnEnd(context: SessionContext): SessionEvent {
 export function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;
   if (question) return question;
-  const step = endsStep(context);
+  const step = stepEnd(context);
   if (step) return step;
-  const rejected = needsRepair(context) ? rejectsOutput(context, isCapped(context)) : null;
+  const rejected = needsRepair(context) ? outputRejection(context, isCapped(context)) : null;
   if (rejected) return rejected;
   const uncovered = wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
   return uncovered ?? turnEnd(context);

@@ -8,7 +8,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { PersonaWait } from './state.ts';
-import { stepFails } from './steps.ts';
+import { stepFailure } from './steps.ts';
 
 /** The reason why the open step waits, or null. */
 export function personaWait(context: SessionContext): PersonaWait | null {
@@ -81,7 +81,7 @@ export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // As for a failed model: the error boundary of a declared step decides (STEPS-4).
-  const ofStep = context.model?.id === wait.effect_id ? stepFails(context, error, failed) : null;
+  const ofStep = context.model?.id === wait.effect_id ? stepFailure(context, error, failed) : null;
   return ofStep ?? [failed];
 }
 

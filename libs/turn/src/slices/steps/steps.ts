@@ -31,7 +31,7 @@ import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';
 
 /** The next event of steps at the start of a turn: the next step starts, and the model gets its task. */
-export function beginsStep(context: SessionContext): SessionEvent | null {
+export function stepOpening(context: SessionContext): SessionEvent | null {
   const { pinned, step, turn } = context;
   const steps = pinned?.steps ?? [];
   const index = step?.index ?? 0;
@@ -55,7 +55,7 @@ export function beginsStep(context: SessionContext): SessionEvent | null {
 }
 
 /** The end of the open step at the end of its turn, or with a failed run; null while it continues. */
-export function endsStep(context: SessionContext): SessionEvent | null {
+export function stepEnd(context: SessionContext): SessionEvent | null {
   const { step } = context;
   if (step?.fatal) return { type: 'run_failed', source: 'step', ...step.fatal };
   const open = openStep(context);
@@ -81,17 +81,21 @@ function overspent(context: SessionContext, { max_tokens, max_nano_usd }: Pinned
 }
 
 /** The end of a step that the run no longer reaches (STEPS-3), or null without one. */
-export function leavesStep(context: SessionContext): SessionEvent | null {
+export function unfinishedStepEnd(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
 /** The end of a step that the persona no longer declares, in a fork with another persona; otherwise null. */
-export function abandonsStep(context: SessionContext): SessionEvent | null {
+export function undeclaredStepEnd(context: SessionContext): SessionEvent | null {
   return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
 /** The events of a failure of the open step (STEPS-4); null without an open step. */
-export function stepFails(context: SessionContext, error: Failure, run: EventOf<'run_failed'>): SessionEvent[] | null {
+export function stepFailure(
+  context: SessionContext,
+  error: Failure,
+  run: EventOf<'run_failed'>,
+): SessionEvent[] | null {
   const open = openStep(context);
   if (!open) return null;
   const { error_boundary } = open;
@@ -145,7 +149,7 @@ export function stepConsulted(
     const why = reason === undefined ? '' : `: ${reason}`;
     const what = point === 'PreStep' ? 'denied the start of the step' : 'rejected the output of the step';
     const error = { code: 'step_denied', message: `hook ${hook} ${what}${why}` };
-    return [...events, vetoed(point, hook, reason), ...(stepFails(context, error, runFailed(error)) ?? [])];
+    return [...events, vetoed(point, hook, reason), ...(stepFailure(context, error, runFailed(error)) ?? [])];
   };
   for (const { hook, verdict, failure, ...rest } of outcome.answers) {
     if (isClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);

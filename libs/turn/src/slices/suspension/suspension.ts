@@ -101,7 +101,7 @@ export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
  * The event that ends the suspension now, or null. The order: a resume command, an interrupt, the awaited signal, the
  * time limit. With `on_timeout: fail` the time limit ends the run.
  */
-export function endsSuspension(context: SessionContext): SessionEvent | null {
+export function suspensionEnd(context: SessionContext): SessionEvent | null {
   const { suspension } = context;
   if (!suspension) return null;
   const head = { type: 'resumed', slept_ms: Math.max(0, context.at_ms - suspension.since_ms) } as const;
