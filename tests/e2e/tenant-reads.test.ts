@@ -2,7 +2,7 @@
  * What a tenant's key reads of the store: every role of one tenant, every form of a request that reads, every stream, against the
  * data of another tenant. Roles come from the role table and streams from the server: a new one is covered without a change here.
  */
-import { serveTenantKeys, TENANT_ROLES } from '@coxswain/adapter-nats';
+import { createNatsSessionIndex, serveTenantKeys, TENANT_ROLES } from '@coxswain/adapter-nats';
 import type { Log } from '@coxswain/ports';
 import {
   JOURNAL_STREAMS,
@@ -265,6 +265,15 @@ test.each(TENANT_ROLES)('%s of one tenant hears nothing of another', async (role
   nc.publish('nobody.may', '');
   await until('the last refusal', () => refused.has('publish nobody.may'));
   expect(heard.filter((subject) => !refused.has(`subscription ${subject}`))).toEqual([]);
+});
+
+test('lists each of its own sessions, also those that a host works on', async () => {
+  const index = createNatsSessionIndex(await bus.as('host'));
+  const refs = sessionsOf(RED);
+  for (const ref of refs) await index.mark(ref);
+  const listed: string[] = [];
+  for await (const { sessionId } of (await bus.client('viewer', RED)).sessions()) listed.push(sessionId);
+  expect(listed.sort()).toEqual(refs.map(({ sessionId }) => sessionId).sort());
 });
 
 const isOfBlue = (text: string) => text.includes(BLUE) || text.includes(Buffer.from(SECRET).toString('base64'));

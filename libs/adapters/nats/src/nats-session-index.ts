@@ -1,4 +1,4 @@
-/** The index of sessions on a stream: the newest message of a session's subject is its entry. An empty message is a mark. */
+/** The index of sessions on a stream: the newest message of a session's subject is its entry, or a mark. */
 import type { SessionIndex } from '@coxswain/ports';
 import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -15,7 +15,12 @@ import {
 import { createStreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-/** A mark that removes its subject: it need only outlive a replica that lags. */
+/**
+ * A mark. Not an empty message: an empty one ends a streamed response between accounts, so a tenant that reads the index would get no
+ * entry behind it. Source: `handleServiceImport` in https://github.com/nats-io/nats-server/blob/main/server/client.go.
+ */
+const MARK = '{}';
+/** An empty message that removes its subject: it need only outlive a replica that lags. */
 const PRUNED_TTL = '60s';
 
 /** The index on this connection. All methods throw NatsUnavailableError, NatsRefusedError. */
@@ -37,7 +42,7 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
   };
   return {
     async mark(ref) {
-      return (await write(subjects.sessionEntry(ref), '')) as number;
+      return (await write(subjects.sessionEntry(ref), MARK)) as number;
     },
     async put(ref, entry, revision) {
       const head = headers();
