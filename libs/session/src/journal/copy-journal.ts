@@ -66,7 +66,7 @@ export async function* copiedInputs(
     if (n <= after) continue;
     const record = await readOrGone(bytes, blobs, n);
     const input = n === copy.n ? await changedInput(record, copy, { ...before(), blobs }) : record.input;
-    yield { n, at: record.at, input: ofItself(input, n === 1 ? copy : undefined) };
+    yield { n, at: record.at, input: buildCopyInput(input, n === 1 ? copy : undefined) };
     if (n === copy.n) return;
   }
   throw new OriginGoneError(`${copy.session} has ${n} records, but the copy needs ${copy.n}`);
@@ -102,7 +102,7 @@ async function changedInput(record: JournalRecord, { changes }: CopyOrigin, befo
 }
 
 /** The input without parts that concern others (COPY-2). The first input also gets its origin. */
-export function ofItself(input: Input, copy: CopyOrigin | undefined): Input {
+export function buildCopyInput(input: Input, copy: CopyOrigin | undefined): Input {
   if (input.type !== 'command') return input;
   const { receipt_to: _, copied_from: __, ...own } = input;
   return copy ? { ...own, copied_from: copy } : own;

@@ -251,7 +251,7 @@ export function revokedOrReplaced(context: SessionContext, event: EventOf<'contr
 }
 
 /** Marks an injection that hooks blocked. */
-export function neverDelivered(
+export function markBlocked(
   context: SessionContext,
   { command_id }: EventOf<'injection_blocked'>,
 ): Partial<SessionContext> {
