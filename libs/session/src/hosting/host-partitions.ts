@@ -271,7 +271,11 @@ export class HostPartitions {
     void this.#claims.add(session);
   }
 
-  /** @returns the partition's sessions without an owner. */
+  /**
+   * Reads the notes of a partition. Keeps the sessions that another live host has in `#held`.
+   * @returns the sessions that no other live host has: noted without a host, under a host that is not alive, or under this
+   *   host without a runner here.
+   */
   async #findUnowned(p: number): Promise<readonly ActiveSession[]> {
     const notes = await this.#ports.active.list(p);
     if (!this.#assigned.has(p)) return [];
