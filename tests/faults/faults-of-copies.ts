@@ -2,7 +2,7 @@
 import { JournalReplay, ReplayDivergedError } from '@coxswain/session';
 import { upcastToNewest } from '../../libs/protocol/src/journal/record-upcasts.ts';
 import { endsChain } from '../../libs/session/src/effects/consult-hooks.ts';
-import { copiedInputs, ofItself } from '../../libs/session/src/journal/copy-journal.ts';
+import { buildCopyInput, copiedInputs } from '../../libs/session/src/journal/copy-journal.ts';
 import { isUnfinishedImport } from '../../libs/session/src/journal/copy-state.ts';
 import { machineOf, rejectUnreplayable } from '../../libs/session/src/journal/machine-version.ts';
 import { planFork } from '../../libs/session/src/journal/plan-fork.ts';
@@ -67,7 +67,7 @@ export const FAULTS_OF_COPIES = {
   'libs/session/test/import.test.ts': {
     'a replay accepts the journal of an unknown machine version': fault(rejectUnreplayable, () => () => undefined),
     'a copy answers to the receipt address of its origin': fault(
-      ofItself,
+      buildCopyInput,
       () => (input, copy) => (copy && input.type === 'command' ? { ...input, copied_from: copy } : input),
     ),
     'an interrupted import takes commands': fault(isUnfinishedImport, () => () => false),

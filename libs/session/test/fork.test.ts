@@ -35,7 +35,7 @@ function fork(
 }
 
 /** The part of a record that a fork shares with its origin. */
-function ofItself({ input, events, ...record }: JournalRecord) {
+function sharedPart({ input, events, ...record }: JournalRecord) {
   const { receipt_to: _, copied_from: __, ...own } = input as JournalRecord['input'] & JsonObject;
   const { n, at, state, effects_open, epoch } = record;
   return {
@@ -87,7 +87,7 @@ describe('a fork', () => {
       const session = `at-${n}`;
       expect(bed.told(await fork(bed, n, undefined, { session })), session).toEqual(['accepted']);
       const records = await bed.records(session);
-      expect(records.slice(0, n).map(ofItself)).toEqual(origin.slice(0, n).map(ofItself));
+      expect(records.slice(0, n).map(sharedPart)).toEqual(origin.slice(0, n).map(sharedPart));
       // It has one inbox position: that of the command that requested it.
       expect(records.slice(0, n).flatMap((record) => (record.cursor ? [record.n] : []))).toEqual([1]);
       expect(records[n]?.input).toMatchObject({ type: 'owned', epoch: 2, after_copy: { session } });
@@ -155,9 +155,9 @@ describe('a fork', () => {
     const middle = await bed.records('f1');
     await fork(bed, middle.length, undefined, { of: 'f1', session: 'f2' });
     const records = await bed.records('f2');
-    expect(records.slice(0, middle.length).map(ofItself)).toEqual(middle.map(ofItself));
+    expect(records.slice(0, middle.length).map(sharedPart)).toEqual(middle.map(sharedPart));
     expect(records[0]?.events[0]).toMatchObject({ session: 'f1', before: [{ session: 's1', n: 3 }] });
-    expect(records.slice(0, 3).map(ofItself)).toEqual(origin.slice(0, 3).map(ofItself));
+    expect(records.slice(0, 3).map(sharedPart)).toEqual(origin.slice(0, 3).map(sharedPart));
     await bed.send('prompt', 'and now', { session: 'f2' });
     expect((await bed.lines('f2')).at(-1)).toBe('agent_end end_turn');
   });
@@ -532,7 +532,7 @@ describe('a crash', () => {
     await bed.host();
     await bed.time.settle();
     const records = await bed.records('f1');
-    expect(records.slice(0, 7).map(ofItself)).toEqual(origin.slice(0, 7).map(ofItself));
+    expect(records.slice(0, 7).map(sharedPart)).toEqual(origin.slice(0, 7).map(sharedPart));
     expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
     await fork(bed, 7, undefined, { id });
     expect(bed.told(id).every((stage) => stage === 'accepted')).toBe(true);

@@ -28,7 +28,7 @@ type AnsweringPoint =
   | (typeof DECIDES)[number]
   | (typeof SHAPES)[number]
   | (typeof GATES)[number];
-/** A point at which hooks cannot deny: they observe, and may add reminders. */
+/** A point whose hooks only observe, add reminders, or return a job. */
 export type AdvisoryPoint = Exclude<HookPoint, AnsweringPoint>;
 
 const ANSWERING: ReadonlySet<HookPoint> = new Set<HookPoint>([

@@ -176,7 +176,7 @@ export function answerTo(
   const { max_output } = registration;
   const batch = Array.isArray(payload.calls) ? payload.calls.length : undefined;
   const parsed = onTape(parseReturn(point, returned, batch), view);
-  // A whole view consists of indexes into the view; anything else must fit the bound.
+  // The raw return is left out if it exceeds the bound, or is a list of messages: the verdict has that list as indexes.
   const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
   const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
@@ -291,7 +291,7 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
   }
 }
 
-/** Whether a failed answer refuses the request, by the registration's `on_error`. */
+/** Whether a failed answer refuses the request: `on_error` says so, or the hook answered wrongly. */
 export function failsClosed({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
   return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }

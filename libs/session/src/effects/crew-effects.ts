@@ -1,5 +1,5 @@
 /**
- * Effects of one session on another. Each is a command in the other session's inbox, and nothing else.
+ * Effects of one session on another: commands in its inbox, and a child's progress for watchers of its parent.
  *
  * CREW-1  A command's id derives from the effect that sends it: if it is sent twice, it is applied once.
  * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start or

@@ -19,7 +19,7 @@ export function assignPartitions(
   const least = Math.floor(partitions / shares.size);
   // This many hosts have one partition more than the others.
   let larger = partitions % shares.size;
-  // Highest weights first. So a new host takes from another host the partitions with that host's lowest weights.
+  // Highest weights first.
   const wishes = [...shares.keys()].flatMap((host) =>
     Array.from({ length: partitions }, (_, p) => ({ host, p, weight: weightOf(host, p) })),
   );

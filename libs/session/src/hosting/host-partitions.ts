@@ -249,7 +249,7 @@ export class HostPartitions {
       { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
       [...wanted],
     );
-    await this.#sort([...this.#unread.keys()]);
+    await this.#claimUnowned([...this.#unread.keys()]);
     for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#queueClaim(session);
   }
 
@@ -259,9 +259,9 @@ export class HostPartitions {
    * Reads the notes of partitions, and claims the sessions without an owner. Rejects where some notes cannot be read; they
    * are read again later.
    */
-  async #sort(partitions: readonly number[]): Promise<void> {
+  async #claimUnowned(partitions: readonly number[]): Promise<void> {
     await sideBySide(partitions, async (p) => {
-      for (const session of await this.#sortOne(p)) this.#queueClaim(session);
+      for (const session of await this.#findUnowned(p)) this.#queueClaim(session);
     });
   }
 
@@ -271,8 +271,12 @@ export class HostPartitions {
     void this.#claims.add(session);
   }
 
-  /** @returns the partition's sessions without an owner. */
-  async #sortOne(p: number): Promise<readonly ActiveSession[]> {
+  /**
+   * Reads the notes of a partition. Keeps the sessions that another live host has in `#held`.
+   * @returns the sessions that no other live host has: noted without a host, under a host that is not alive, or under this
+   *   host without a runner here.
+   */
+  async #findUnowned(p: number): Promise<readonly ActiveSession[]> {
     const notes = await this.#ports.active.list(p);
     if (!this.#assigned.has(p)) return [];
     const free = notes.filter((session) => {
@@ -323,7 +327,7 @@ export class HostPartitions {
     while (this.#held.size > 0 && !this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AGAIN_MS, async () => {
         const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
-        await this.#sort([...partitions]);
+        await this.#claimUnowned([...partitions]);
         // A note may name a host that has lost the session to another host, which has left it since.
         for (const { session } of this.#held.values())
           if (session.host !== null) this.#peers.ring(session.host, session.ref, ASKS_ONLY);

@@ -66,7 +66,7 @@ export function buildRecord(
 }
 
 /**
- * Seals a record: canonical JSON, with large texts stored as blobs.
+ * Seals a record as canonical JSON. Large texts become blobs, which {@link appendRecord} stores.
  * @throws RecordTooLargeError where the record exceeds its bound even so.
  */
 export function sealRecord(record: JournalRecord): SealedRecord {

@@ -1,5 +1,5 @@
 /**
- * Changes one record's input for a fork. No other input changes, except for the parts that `ofItself` removes or sets. A
+ * Changes one record's input for a fork. No other input changes, except for the parts that `buildCopyInput` removes or sets. A
  * change that does not match the kind of record is rejected with the reason.
  */
 import type { Blobs } from '@coxswain/ports';

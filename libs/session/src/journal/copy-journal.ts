@@ -1,10 +1,10 @@
 /**
- * Copies a session: feeds the inputs of the origin's journal to a new session, which recomputes all events. The first record
+ * The inputs of a copied session: those of the origin's journal. The copy recomputes all events from them. The first record
  * of the copy names the origin, so that any host can continue an unfinished copy.
  *
  * COPY-1  An origin is copied only if its journal replays byte for byte up to the record of the fork.
- * COPY-2  The copy leaves out parts of an input that concern others: addresses of receipts and inbox positions. The fork's own
- *         command is in the first record of the copy, with its position.
+ * COPY-2  The copy leaves out the address of each receipt, the origin of its origin, and the inbox position of each record.
+ *         The fork's own command is in the first record of the copy, with its position.
  * COPY-3  Until the copy is complete and owned, the session starts no effect and accepts no command.
  */
 import type { Blobs, Journal } from '@coxswain/ports';
@@ -66,7 +66,7 @@ export async function* copiedInputs(
     if (n <= after) continue;
     const record = await readOrGone(bytes, blobs, n);
     const input = n === copy.n ? await changedInput(record, copy, { ...before(), blobs }) : record.input;
-    yield { n, at: record.at, input: ofItself(input, n === 1 ? copy : undefined) };
+    yield { n, at: record.at, input: buildCopyInput(input, n === 1 ? copy : undefined) };
     if (n === copy.n) return;
   }
   throw new OriginGoneError(`${copy.session} has ${n} records, but the copy needs ${copy.n}`);
@@ -101,8 +101,8 @@ async function changedInput(record: JournalRecord, { changes }: CopyOrigin, befo
   return changed.input;
 }
 
-/** The input without parts that concern others (COPY-2). The first input also gets its origin. */
-export function ofItself(input: Input, copy: CopyOrigin | undefined): Input {
+/** The input of a copy, without the parts that COPY-2 leaves out. The first input also gets its origin. */
+export function buildCopyInput(input: Input, copy: CopyOrigin | undefined): Input {
   if (input.type !== 'command') return input;
   const { receipt_to: _, copied_from: __, ...own } = input;
   return copy ? { ...own, copied_from: copy } : own;

@@ -19,7 +19,7 @@ import {
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { buildRecord, commit, type SealedRecord, sealRecord } from './append-record.ts';
-import { lineage, ofItself } from './copy-journal.ts';
+import { buildCopyInput, lineage } from './copy-journal.ts';
 import { ExportedJournal } from './exported-journal.ts';
 import { ChainBrokenError, readRecord } from './load-session.ts';
 import { JournalReplay } from './replay-journal.ts';
@@ -155,7 +155,7 @@ async function* recomputed(
   let prevHash: string | null = null;
   for await (const bytes of new ExportedJournal(lines).records()) {
     const { n, at, attempt, input, prev_hash } = await readRecord(bytes, exported);
-    const own = ofItself(input, n === 1 ? copy : undefined);
+    const own = buildCopyInput(input, n === 1 ? copy : undefined);
     const { events } = actor.step(own, n, Date.parse(at));
     const frame = { sessionId: ref.sessionId, n, attempt, prevHash: prevHash ?? prev_hash, at };
     const sealed = sealRecord(buildRecord(frame, own, events, actor.state));

@@ -53,7 +53,10 @@ export class Receipts {
     }
   }
 
-  /** Sends the receipts of a record that is now durable. */
+  /**
+   * Sends the receipts of a record that is now durable.
+   * @param ended no run is active after the record: a queued message waits for the next run.
+   */
   committed(input: { readonly type: string }, events: readonly SessionEvent[], n: number, ended: boolean): void {
     if (isCommand(input) && input.receipt_to) {
       const rejected = rejectionIn(events, input.command_id);

@@ -43,7 +43,7 @@ export interface TranscriptFrame {
 
 type PinnedPersona = EventOf<'persona_changed'>['provision'];
 
-/** The messages that a compaction replaces. */
+/** The messages before the turns that a compaction keeps. Pinned messages are among them. */
 export interface OlderMessages {
   /** The summary or notes of the previous compaction. */
   readonly summary: string | null;
@@ -98,7 +98,7 @@ export class Transcript {
     return this.viewLater()();
   }
 
-  /** As {@link view}, but built on demand: later events do not change the result. Free until the first call. */
+  /** As {@link view}, but built on demand: later events do not change the result. */
   viewLater(): () => readonly Message[] {
     const settings = this.#frame.persona?.definition.transform_context;
     const leavesOut = settings?.last_n_turns !== undefined;
@@ -144,7 +144,7 @@ export class Transcript {
     return { count: this.#answers, last: this.#lastAnswer };
   }
 
-  /** The messages that a compaction replaces if it keeps this number of turns. */
+  /** The messages before the newest `keptTurns` ended turns. */
   older(keptTurns: number): OlderMessages {
     const from = this.#summary === null ? 0 : 1;
     return { summary: this.#summary, messages: this.#messages.slice(from, this.#cut(keptTurns)) };

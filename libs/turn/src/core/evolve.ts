@@ -30,7 +30,7 @@ import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
 import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
-import { collapse, injectionReceived, neverDelivered } from '../slices/injections/queue.ts';
+import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
 import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
 import { compacted, fired, reminderEnded, reminderInherited } from '../slices/reminders/reminders.ts';
 import { answered } from '../slices/runs/answers.ts';
@@ -127,7 +127,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   reminder_injected: [injectionReceived],
   followup_received: [injectionReceived],
   injection_collapsed: [collapse],
-  injection_blocked: [injectionBlocked, neverDelivered],
+  injection_blocked: [injectionBlocked, markBlocked],
   guard_ended: [guardEnded],
   feedback_received: [feedbackNoted],
   feedback_dropped: [feedbackNoted],

@@ -46,8 +46,8 @@ export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
 }
 
 /**
- * The time that a run has worked, in milliseconds. Clocks of hosts differ, so a record may be older than the previous
- * one; this time never decreases.
+ * The time that a run has worked, in milliseconds. Clocks of hosts differ: a running clock whose start is after
+ * `atMs` adds nothing.
  */
 export function elapsedMs(count: BudgetCount, atMs: number): number {
   return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));

@@ -94,7 +94,10 @@ function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'propos
   );
 }
 
-/** The next call that may start now: in call order, within the limit on parallel calls. `except` counts as ended. */
+/**
+ * The next call that may start now: in call order, within the limit on parallel calls; one at a time if a tool of the
+ * batch is sequential. `except` counts as ended.
+ */
 export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
   const sequential = isSequential(context);

@@ -150,7 +150,7 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
   });
 }
 
-/** Spelled out for the reason in `contextWith`: a turn makes three of these, one from another. */
+/** Spelled out for the reason in `copyContext`: a turn makes three of these, one from another. */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
   const copy: ViewAccount = {
     system_tokens: view.system_tokens,
@@ -217,7 +217,7 @@ function replaced(
   return { part, kept, older };
 }
 
-// Writing an existing summary again is not a reason for a compaction.
+// Not counted: pinned messages, and an existing summary. Rewriting it is not a reason for a compaction.
 function archivable(view: ViewAccount, part: ViewPart): number {
   return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
 }

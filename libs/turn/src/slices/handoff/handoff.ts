@@ -40,7 +40,10 @@ export function handoffArgs({ args }: Pick<CallRow, 'args'>): HandoffArgs {
   return { to: typeof to === 'string' ? to : '', brief: typeof brief === 'string' ? brief : '' };
 }
 
-/** Whether a call must wait until all others have results (HANDOFF-1), without `except`. */
+/**
+ * Whether a call is the first hand-off of its batch, and must wait for the results of all others (HANDOFF-1). `except`
+ * counts as ended.
+ */
 export function waitsForBatch(context: SessionContext, row: CallRow, except?: string): boolean {
   if (!isHandoff(context, row) || precedingHandoff(context, row) !== undefined) return false;
   return context.calls.some((other) => other !== row && other.status !== 'ended' && other.call_id !== except);

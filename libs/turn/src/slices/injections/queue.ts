@@ -137,7 +137,7 @@ export function decideRevoke(context: SessionContext, input: Command<'revoke'>):
     : events(outcome);
 }
 
-/** Decides `replace`: changes the text of a queued injection, which keeps its place, its id and all other members. */
+/** Decides `replace`: changes the text of a queued injection, which keeps its place and its id. */
 export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -251,7 +251,7 @@ export function revokedOrReplaced(context: SessionContext, event: EventOf<'contr
 }
 
 /** Marks an injection that hooks blocked. */
-export function neverDelivered(
+export function markBlocked(
   context: SessionContext,
   { command_id }: EventOf<'injection_blocked'>,
 ): Partial<SessionContext> {

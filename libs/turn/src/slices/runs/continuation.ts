@@ -26,7 +26,7 @@ export function isAtLastTurn(context: SessionContext): boolean {
   return turns_counted - (relay.since?.turns ?? 0) >= (pinned?.max_turns ?? 1) || turns_counted >= whole;
 }
 
-/** Whether the open turn is the last one, by max_turns or because no budget covers another answer. */
+/** Whether the open turn is the last one, by max_turns or because a budget does not cover another answer. */
 export function isCapped(context: SessionContext): boolean {
   return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
 }

@@ -15,8 +15,8 @@ import { needsRepair, outputRejection } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
 /**
- * The event that starts a turn: after all announcements of the last one (ANNOUNCE-2), the next step, then a notice of a
- * stall.
+ * The event that starts a turn: after all announcements of the last one (ANNOUNCE-2), the next step, then notices of
+ * stalls.
  */
 export function turnOpening(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;

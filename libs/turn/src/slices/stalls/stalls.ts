@@ -1,6 +1,6 @@
 /**
- * Stall detection: notifies a model that repeats itself, once per stall, as inbox feedback. It compares calls as the
- * model requested them and results as the model saw them, and keeps only fingerprints.
+ * Stall detection: notices for the model, as inbox feedback, about identical calls, turns without a new result, and rules
+ * that deny. Calls are compared as the model requested them, results as the model saw them, both by fingerprint.
  */
 
 import {
@@ -21,7 +21,7 @@ const NO_NEW_RESULT = 'stall:no_new_result';
 
 const policyOf = (rule: string) => `command_policy:${rule}`;
 
-/** The one notice for the model before its next turn, or null. */
+/** The next notice for the model, or null. */
 export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   const isNews = (source: string) => !stall.told.includes(source);
   if (stall.repeats >= BOUNDS.stallIdenticalCalls && isNews(IDENTICAL_CALLS)) {
@@ -39,7 +39,7 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   return { source: policyOf(refusal.rule), body };
 }
 
-/** The model has answered. An answer without calls ends a stall. */
+/** The model has answered. An answer without calls resets the count of turns without a new result. */
 export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
   for (const part of calls) {
