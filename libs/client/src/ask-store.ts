@@ -148,7 +148,7 @@ export function isNotPermitted(error: unknown): boolean {
 
 const MISSING_TIMEOUT_MS = 2_000;
 
-/** Whether the bus says that it has no such stream. A bus that says nothing may have it. */
+/** Whether the bus says that it has no such stream. A bus that says nothing may have it. @internal */
 export async function streamIsMissing({ nc }: { readonly nc: NatsConnection }, stream: string): Promise<boolean> {
   try {
     const manager = await jetstreamManager(nc, { checkAPI: false, timeout: MISSING_TIMEOUT_MS });
@@ -159,7 +159,7 @@ export async function streamIsMissing({ nc }: { readonly nc: NatsConnection }, s
   }
 }
 
-/** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. */
+/** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. @internal */
 export function isStreamFull(error: unknown): error is JetStreamApiError {
   return error instanceof JetStreamApiError && error.code === STORE_FAILED && error.message.includes('maximum');
 }
@@ -167,7 +167,7 @@ export function isStreamFull(error: unknown): error is JetStreamApiError {
 /** The server's number of an error of its store; only the text tells a limit from a disk that fails. */
 const STORE_FAILED = 10_077;
 
-/** Whether an error is the server's "no such stream". */
+/** Whether an error is the server's "no such stream". @internal */
 export function isStreamNotFound(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }
