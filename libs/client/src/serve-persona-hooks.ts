@@ -14,7 +14,6 @@ import {
 import {
   type AnyHandler,
   HEADERS,
-  type HookCallback,
   type HookRegistration,
   PERSONA_QUEUE_GROUP,
   type TenantId,
@@ -61,11 +60,9 @@ export function servePersonaHooks(
     if (!asked) return problem(`invalid request on ${message.subject}`);
     const found = hooks.find(({ registration: { id, point } }) => id === asked.hook && point === asked.point);
     const isBusy = running.size >= HOOKS_ANSWERING_MAX;
-    if (found && !isBusy)
-      callbacks.tell(asked.callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
     const reply =
       found && !isBusy
-        ? await answerHook(asked, tenant, found.registration, callbacks, (question, signal) =>
+        ? await answerHook(asked, tenant, found.registration, instance, callbacks, (question, signal) =>
             observedHook(observer, question, message.headers?.get(HEADERS.traceparent), () =>
               runHookHandler(found.handler, question, signal),
             ),

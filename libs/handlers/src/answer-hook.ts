@@ -48,20 +48,41 @@ export function readHookQuestion(text: string, isServed: (hook: string) => boole
   }
 }
 
+/** Tells the host which process has a question. */
+export function confirmHook(callbacks: HookCallbacks, { callback }: HookAsked, instance: string): void {
+  try {
+    callbacks.tell(callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
+  } catch {
+    // The connection is gone: the host asks again when it has another instance, or the connection.
+  }
+}
+
 /** The reply to a question that this process cannot answer. */
 export function hookUnavailable(asked: HookAsked, message: string): string {
   return replyOf(asked, failed('hook_unavailable', message));
 }
 
-/** Answers a question. @returns the text of the reply; null if the host no longer waits for it. */
+/**
+ * How long a process may work on a question before it confirms that it has the question, milliseconds. An answer within
+ * this time needs no confirmation. The host waits for one at least 30 times as long.
+ */
+const CONFIRM_AFTER_MS = 20;
+
+/**
+ * Answers a question.
+ * @param instance the process, as its heartbeats name it.
+ * @returns the text of the reply; null if the host no longer waits for it.
+ */
 export async function answerHook(
   asked: HookAsked,
   tenant: TenantId,
   registration: HookRegistration,
+  instance: string,
   callbacks: HookCallbacks,
   answer: AnswerHook,
 ): Promise<string | null> {
   const { payload, callback, timeout_ms } = asked;
+  const confirming = setTimeout(() => confirmHook(callbacks, asked, instance), CONFIRM_AFTER_MS);
   const fetched = new Map<string, Promise<readonly Message[]>>();
   const list = (want: 'transcript' | 'messages') => async () => {
     const known = fetched.get(want) ?? fetchList(callbacks, callback, want);
@@ -78,6 +99,7 @@ export async function answerHook(
     onFeedback: (text) => tell(callbacks, callback, text),
   };
   const reply = await answeredWithin(timeout_ms, (signal) => answer(question, signal));
+  clearTimeout(confirming);
   if (reply === null) return null;
   if (reply.status === 'failed') return replyOf(asked, reply);
   const problem = problemOf(reply.raw);

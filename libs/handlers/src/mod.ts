@@ -2,6 +2,7 @@
 export {
   type AnswerHook,
   answerHook,
+  confirmHook,
   HOOKS_ANSWERING_MAX,
   type HookCallbacks,
   hookUnavailable,

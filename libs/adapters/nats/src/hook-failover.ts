@@ -18,8 +18,8 @@ export interface HookInstances {
  * Questions to handlers in other processes, moved between their instances. A consult may be asked several times; the
  * journal records the first answer.
  *
- * F1: The first question goes to the queue group. A live instance confirms at once that it has taken the question. Without
- *     that confirmation it is asked again, of the instance with the newest heartbeat.
+ * F1: The first question goes to the queue group. A live instance answers or confirms within milliseconds that it has the
+ *     question. Without either, the instance with the newest heartbeat is asked.
  * F2: An instance that took a question and is silent for the bound is declared dead, and another one is asked. A later
  *     answer of the first one still counts if it comes first. If its heartbeats return, it is asked again: it may have
  *     lost its connection, and its answer with it.

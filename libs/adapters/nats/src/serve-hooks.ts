@@ -7,6 +7,7 @@
  */
 import {
   answerHook,
+  confirmHook,
   HOOKS_ANSWERING_MAX,
   type HookCallbacks,
   hookUnavailable,
@@ -20,7 +21,6 @@ import {
   HOOK_QUEUE_GROUP,
   type HookAnnouncement,
   type HookAsked,
-  type HookCallback,
   HookServiceName,
   parseHookService,
   readId,
@@ -88,11 +88,12 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     const question = readHookQuestion(message.string(), (hook) => hook === id);
     if (!question) return log.warn({ subject: message.subject }, 'invalid request');
     const found = served(question);
-    callbacks.tell(question.callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
     const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;
+    // So the question goes to another instance.
+    if (!found || busy) confirmHook(callbacks, question, instance);
     const reply =
       found && !busy
-        ? await answerHook(question, tenant, found.registration, callbacks, (asked, signal) =>
+        ? await answerHook(question, tenant, found.registration, instance, callbacks, (asked, signal) =>
             observedHook(options.observer, asked, message.headers?.get(HEADERS.traceparent), () =>
               found.handlers.answer(asked, signal),
             ),
