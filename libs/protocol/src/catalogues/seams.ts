@@ -54,7 +54,7 @@ export const SEAMS: Readonly<Record<SeamKind, Seam>> = {
     feedback: false,
     where: 'start of each turn, after `turn_start`',
   },
-  pre_compact: { drains: [], feedback: true, where: 'in each turn, before the host decides about a compaction' },
+  pre_compact: { drains: [], feedback: true, where: 'in each turn, before the decision about a compaction' },
   post_compact: {
     drains: [],
     feedback: true,
@@ -69,7 +69,7 @@ export const SEAMS: Readonly<Record<SeamKind, Seam>> = {
   iteration_end: {
     drains: ['interrupt_immediate', 'finish_step'],
     feedback: false,
-    where: 'after an answer without calls, before the run would end',
+    where: 'after an answer without calls, a cut-short answer, or a failed step',
   },
   post_tool_dispatch: {
     drains: ['interrupt_immediate', 'finish_step'],

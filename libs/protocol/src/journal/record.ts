@@ -108,7 +108,7 @@ export class RecordNotServedError extends RecordUnreadableError {
   }
 }
 
-/** The session was deleted: its journal contains only a tombstone. */
+/** The session was deleted: its journal ends with a tombstone. */
 export class SessionDeletedError extends RecordUnreadableError {
   override readonly name = 'SessionDeletedError';
   override readonly code = 'session_deleted';
@@ -145,8 +145,8 @@ export function decodeRecord(
 }
 
 /**
- * Like {@link decodeRecord}, for bytes that were read before and are unchanged by their hash. It skips the validation,
- * which takes most of the time.
+ * Like {@link decodeRecord}, for bytes that were read before, and whose hash shows that they did not change. It skips
+ * the validation, which takes most of the time.
  * @throws RecordUnreadableError if the bytes are not a record, or a blob is missing.
  */
 export function decodeUnchangedRecord(
@@ -165,7 +165,7 @@ function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<n
 
 /**
  * Puts large fields back into the parsed JSON of a record, and removes its `blobs` member.
- * @param which selects pointers; other large fields are left out.
+ * @param which selects pointers; other large fields stay references.
  * @throws RecordUnreadableError if a pointer is invalid, or a text is not available.
  */
 export function withLargeFields(

@@ -100,7 +100,7 @@ export const BOUNDS = {
   abortGraceMs: 5_000,
   /** Restarts of a model call after crashes of its host. Then the run fails. */
   modelRestartsMax: 10,
-  /** Delay before the third start of a model call, doubled for each further start. */
+  /** Delay before the third restart of a model call, doubled for each further restart. */
   modelRestartBackoffMs: 250,
   /** Maximum of this delay. */
   modelRestartBackoffMaxMs: 30_000,

@@ -65,7 +65,12 @@ export interface CrewSession {
 
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
-/** Sends a child's start command. @param traceparent the span of the call that starts the child. */
+/**
+ * Sends a child's start command.
+ * @param traceparent the span of the call that starts the child.
+ * @returns `call_accepted` once the command is stored, or if `signal` aborts the sending; an error outcome if the child
+ *   cannot start.
+ */
 export async function startChild(
   ports: WorkerPorts,
   session: CrewSession,
@@ -319,7 +324,10 @@ function messageId({ sessionId }: SessionRef, effectId: string): string {
   return `msg-${sha256Hex(`${sessionId}/${effectId}`).slice(0, 32)}`;
 }
 
-/** The progress of a child for watchers of the parent's call: one small message for each step. */
+/**
+ * The progress of a child for watchers of the parent's call: one small message for each turn, started call and requested
+ * approval.
+ */
 export function tellParent(
   publisher: Publisher,
   ref: SessionRef,
@@ -359,7 +367,7 @@ function progressText(persona: string, event: SessionEvent): string | null {
 
 const RESENDS: BackOff = { firstMs: BOUNDS.crewResendMs, maxMs: BOUNDS.crewResendMaxMs };
 
-/** Tries until it is stored, refused, or the session is left. @returns why it was refused. */
+/** Sends a command until it is stored, refused, or the session is left. @returns why it was refused, or null. */
 async function store(
   ports: WorkerPorts,
   from: SessionRef,

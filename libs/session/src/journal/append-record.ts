@@ -188,7 +188,8 @@ export interface CommitBounds {
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
 /**
- * Appends sealed bytes at a fence. A failure of the journal is a result, not an exception.
+ * Appends sealed bytes at a fence, and repeats it within `bounds` while the outcome is unknown. A failure of the journal
+ * is a result, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.
  */
 export async function commit(

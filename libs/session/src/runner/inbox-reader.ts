@@ -1,6 +1,6 @@
 /**
  * A session's inbox. Notifications name new commands; the reader reads them in the order of the stream. It acknowledges a
- * delivery when every command up to it is recorded, or has left nothing that could be lost (RUNNER-7).
+ * delivery when every command up to it is recorded, or needs no record (RUNNER-7).
  */
 import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
@@ -43,8 +43,8 @@ export class InboxReader {
    * Reads the notified commands, and takes one after another.
    * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
    *   unacknowledged, for a later read or the session's next owner.
-   * @returns the places of the commands whose deliveries were acknowledged. A command may be taken before its delivery
-   *   arrives: a later read acknowledges that.
+   * @returns the sequence numbers of the commands whose deliveries were acknowledged. A command may be taken before its
+   *   delivery arrives: a later read acknowledges that.
    * @throws what `take` throws.
    */
   async read(
@@ -70,7 +70,7 @@ export class InboxReader {
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
-    // Each is now recorded, or has left nothing that could be lost.
+    // Each is now recorded, or needs no record.
     return this.#acknowledge(doorbells, commands, after);
   }
 

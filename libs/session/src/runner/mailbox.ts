@@ -32,7 +32,7 @@ export class Mailbox<Job> {
     return this.#jobs.some(like);
   }
 
-  /** Queues a job. A closed mailbox ignores it. */
+  /** Queues a job, and starts to work if idle. A closed mailbox ignores it. */
   post(job: Job): void {
     if (this.#closed) return;
     this.#jobs.push(job);

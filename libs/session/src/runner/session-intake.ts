@@ -89,7 +89,11 @@ export class SessionIntake {
     }
   }
 
-  /** Applies one input of a copy. @returns false where it cannot be judged now. @throws {SessionLeft} */
+  /**
+   * Applies an input without checks of quotas and of the share of rejections: an input of a copy, or a failed command.
+   * @returns false where it cannot be judged now.
+   * @throws {SessionLeft}
+   */
   async apply(session: Live, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean> {
     const rejected = await this.#step.apply(session, input, place, copiedAt);
     return rejected === null || this.#rejectUnknown(session, input as CommandInput, rejected, place);

@@ -18,8 +18,8 @@ export function remember(
 
 /**
  * Whether another rejection gets a record. It does not if rejections have their full share of the newest commands.
- * Accepted commands reduce that share again. So rejections in a journal are at most a third of the accepted commands,
- * plus 64. The caller exempts commands of other sessions' hosts (`isCrewVerb`): their rejections always get a record.
+ * Accepted commands reduce that share again. The caller exempts commands of other sessions' hosts (`isCrewVerb`): their
+ * rejections always get a record.
  */
 export function recordsRejection({ command_ids: ids }: CommandMemory): boolean {
   let rejections = 0;

@@ -39,7 +39,7 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   const permissions = context.pinned?.permissions;
   if (!permissions) return { action: 'deny', rule: 'default' };
   const ruling = ruledOn(permissions, row);
-  // Remembered rules and hooks can answer `ask`. They cannot overrule a rule that denies.
+  // Remembered rules and hooks can replace the ruling `ask`, never `deny`.
   const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
   if (known) return known;
   if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };

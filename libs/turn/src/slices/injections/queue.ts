@@ -35,7 +35,7 @@ export interface InjectionOrigin {
   readonly begins_run?: true | undefined;
 }
 
-/** Decides `steer`, `remind` and `followup`: the message is queued for its seam. */
+/** Decides `steer`, `remind` and `followup`: the message is queued, or rejected beyond a bound of the queues. */
 export function decideInjection(
   context: SessionContext,
   input: InjectionCommand,

@@ -124,8 +124,8 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
 }
 
 /**
- * Delivers the next follow-up; null if none is queued, or if hooks must still check one of these: it, a queued steer, or
- * with the drain policy `all` any follow-up.
+ * Delivers the next follow-up. Null if none is queued, or if hooks must still check one of these: it, a queued steer
+ * that is not `audit_only`, or with the drain policy `all` any follow-up.
  */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);

@@ -1,6 +1,7 @@
 /**
  * Stop conditions of a run: which one is true after a turn, and when predicates in code must be called. A true
- * condition ends the run with the turn, unless a message was delivered that needs an answer.
+ * condition ends the run with the turn. Exceptions: a message was delivered that needs an answer, or an interrupt
+ * skipped calls or cut the answer short.
  */
 
 import {
@@ -39,7 +40,11 @@ export function toolStop(context: SessionContext): SessionEvent | null {
   return condition ? { type: 'stop_condition_held', turn: context.turn, condition } : null;
 }
 
-/** The call of the predicates, for a turn that no other condition ends and nothing continues; or null. */
+/**
+ * The call of the predicates, at most one for each turn, or null. Null if another condition is true, a message was
+ * delivered at the end, or the turn has handed the session over. Also null if an interrupt skipped calls or cut the
+ * answer short.
+ */
 export function predicatesAsked(context: SessionContext): SessionEvent | null {
   const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end, relay } = context;
   if (relay.from !== null || stop_held || stop_checked || dispatch_skipped || cut_short || delivered_at_end > 0)
@@ -66,7 +71,10 @@ export function decideStop(context: SessionContext, outcome: StopOutcome): Decis
   });
 }
 
-/** Whether the run ends by a condition: one is true, and no message was delivered that needs an answer. */
+/**
+ * Whether the run ends by a condition: one is true, no message was delivered that needs an answer, and no interrupt
+ * skipped calls or cut the answer short.
+ */
 export function isStopped(context: SessionContext): boolean {
   return context.stop_held && context.delivered_at_end === 0 && !context.dispatch_skipped && !context.cut_short;
 }

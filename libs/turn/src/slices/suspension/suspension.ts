@@ -68,7 +68,7 @@ export function interruption(
 
 /**
  * The effect of delivered injections on a requested suspension. A queued interrupt ends the suspension through
- * {@link waker}, so a delivered one alone is noted.
+ * {@link waker}, so only delivered ones are noted.
  */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
@@ -264,7 +264,7 @@ export function wakingMessageDelivered(
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-/** A daemon has finished its job: the usage of the job does not predict the next one. */
+/** A daemon has finished its job: counts start again for the next job. */
 export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   return {
     turns_counted: 0,
