@@ -9,7 +9,7 @@ import { onTestFailed, TestRunner } from 'vitest';
 import { COX_MAIN, SHORT_LIVED } from './kit/child.ts';
 import { isOfFile, isShort, runShort } from './kit/cox-runner.ts';
 
-const RUN_WITHIN_MS = 60_000;
+const RUN_WITHIN_MS = 120_000;
 
 /** How a `cox` ended. */
 export interface CoxEnd {

@@ -23,7 +23,7 @@ import type { StageBus } from './stage-bus.ts';
 const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** The stage is quiet after this number of round trips to the server with no request open. */
 const QUIET_ROUND_TRIPS = 4;
-const DRAINED_WITHIN_MS = 20_000;
+const DRAINED_WITHIN_MS = 60_000;
 
 /** See the top of the file. The streams are there, and empty. */
 export class NatsStageBus implements StageBus {
