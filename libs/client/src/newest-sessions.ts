@@ -226,9 +226,6 @@ class Entries {
   }
 }
 
-/** Marks are `{}`; removed entries are empty. */
-const MARK_MAX_BYTES = 2;
-
 /** An entry as it stands, or the session's newest record in place of a mark (INDEX-3). */
 async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
   return entryOf(entry) ?? newestListing(bus, ref);
@@ -236,12 +233,11 @@ async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): P
 
 /** Null for a mark, for a removed entry, and for an entry of another shape. */
 function entryOf(bytes: Uint8Array): WireListedSession | null {
-  if (bytes.length <= MARK_MAX_BYTES) return null;
   try {
     const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
     return read.success ? (read.data as WireListedSession) : null;
   } catch {
-    // Not JSON: the journal says what is right.
+    // Not JSON, or empty: the journal says what is right.
     return null;
   }
 }

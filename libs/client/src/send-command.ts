@@ -269,7 +269,7 @@ class AwaitedReceipt {
     const { resolve, reject } = settled;
     this.#settled = settled;
     this.#giveUp = reject;
-    // It may fail while the command is still being stored, when nobody awaits it yet.
+    // It may reject while the command is still being stored, before anything awaits it.
     settled.catch(() => undefined);
     this.#inbox = openInbox(nc, inboxPrefix, {
       failed: reject,

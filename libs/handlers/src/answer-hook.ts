@@ -82,7 +82,6 @@ export async function answerHook(
   answer: AnswerHook,
 ): Promise<string | null> {
   const { payload, callback, timeout_ms } = asked;
-  const confirming = setTimeout(() => confirmHook(callbacks, asked, instance), CONFIRM_AFTER_MS);
   const fetched = new Map<string, Promise<readonly Message[]>>();
   const list = (want: 'transcript' | 'messages') => async () => {
     const known = fetched.get(want) ?? fetchList(callbacks, callback, want);
@@ -98,8 +97,8 @@ export async function answerHook(
     ...(asked.shows_messages ? { messages: list('messages') } : {}),
     onFeedback: (text) => tell(callbacks, callback, text),
   };
-  const reply = await answeredWithin(timeout_ms, (signal) => answer(question, signal));
-  clearTimeout(confirming);
+  const confirm = () => confirmHook(callbacks, asked, instance);
+  const reply = await answeredWithin(timeout_ms, (signal) => answer(question, signal), confirm);
   if (reply === null) return null;
   if (reply.status === 'failed') return replyOf(asked, reply);
   const problem = problemOf(reply.raw);
@@ -119,24 +118,29 @@ function problemOf(raw: unknown): string | null {
 /**
  * Aborts a handler after the time limit and resolves to null. The asker's own limit started earlier, so it reports the
  * timeout itself. Most handlers answer immediately and need no timer.
+ * @param confirm called if the answer takes {@link CONFIRM_AFTER_MS}.
  */
 function answeredWithin(
   timeoutMs: number,
   ask: (signal: AbortSignal) => Promise<HookReply>,
+  confirm: () => void,
 ): Promise<HookReply | null> {
   const waiting = new AbortController();
   return new Promise((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let confirming: ReturnType<typeof setTimeout> | undefined;
     const late = () => {
       resolve(null);
       waiting.abort();
     };
     const starting = setImmediate(() => {
       timer = setTimeout(late, timeoutMs);
+      confirming = setTimeout(confirm, CONFIRM_AFTER_MS);
     });
     const settled = () => {
       clearImmediate(starting);
       clearTimeout(timer);
+      clearTimeout(confirming);
     };
     void ask(waiting.signal).then(resolve, reject).then(settled);
   });

@@ -222,7 +222,7 @@ function startPartitionPull(
   const inbox = `${createInbox(inboxPrefixOf(nc))}.`;
   const unacknowledged = new Map<number, string>();
   let pin: string | null = null;
-  // Stands in the reply subject of pulls, so that a late answer to a pull of an earlier pin is known as such.
+  // Part of the reply subject of pulls: it shows that a late answer belongs to a pull of an earlier pin.
   let generation = 0;
   let pullAgainAtMs = 0;
   let deliveredSincePull = 0;
@@ -252,7 +252,7 @@ function startPartitionPull(
     unacknowledged.set(seq, reply);
     handlers.delivered(message, seq, () => {
       if (unacknowledged.get(seq) === reply) unacknowledged.delete(seq);
-      // Without a connection there is nobody to tell; the delivery is made again and is then only an acknowledgement.
+      // Without a connection no acknowledgement is possible: the server delivers again, and then it is acknowledged.
       if (!nc.isClosed()) nc.publish(reply);
     });
   }
@@ -265,7 +265,7 @@ function startPartitionPull(
       generation += 1;
       pull();
     } else if (status === STATUS.requestEnded) {
-      // Not at once: where nobody leads, asking again without a pause would be a storm.
+      // The next tick pulls again: without a pause, a stream without a leader would get a storm of requests.
       pullAgainAtMs = 0;
     } else if (status === STATUS.noResponders) {
       pullAgainAtMs = 0;
@@ -292,7 +292,7 @@ function startPartitionPull(
     },
     restart: pull,
     stop() {
-      // First nobody listens, then the deliveries go back: in the other order they would come here again.
+      // The subscription ends before the deliveries go back: in the other order they would arrive here again.
       subscription.unsubscribe();
       if (!nc.isClosed()) for (const reply of unacknowledged.values()) nc.publish(reply, '-NAK');
       unacknowledged.clear();
