@@ -21,6 +21,28 @@ interface Crew {
   readonly staying: string;
 }
 
+/** A host channel whose heartbeats do not arrive for a while. */
+function slowChannel() {
+  let isSlow = false;
+  let catchUp = () => {};
+  const caughtUp = () => new Promise<void>((resolve) => (catchUp = resolve));
+  return {
+    line: (line: HostLine): HostLine => ({
+      ...line,
+      open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isSlow && handlers.beat(beat) }),
+      caughtUp: async () => {
+        if (isSlow) await caughtUp();
+        return line.caughtUp();
+      },
+    }),
+    slowDown: () => (isSlow = true),
+    recover: () => {
+      isSlow = false;
+      catchUp();
+    },
+  };
+}
+
 const QUICK: HostOptions = { liveness: HOST_LIVENESS, passivateAfterMs: 2_000, sweepEveryMs: 500 };
 
 /** A bed for two hosts, each with its own clock and channel. The second one has not started. */
@@ -150,14 +172,8 @@ test('a session whose release message was lost is found within a second', async 
 });
 
 test('a session that gets work during its release, and may not start it, is not released', async () => {
-  let isSlow = false;
-  let heardAgain = () => {};
-  const { bed, first, join, staying } = await crew((line) => ({
-    ...line,
-    open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isSlow && handlers.beat(beat) }),
-    caughtUp: () =>
-      isSlow ? new Promise<void>((resolve) => (heardAgain = resolve)).then(() => line.caughtUp()) : line.caughtUp(),
-  }));
+  const channel = slowChannel();
+  const { bed, first, join, staying } = await crew(channel.line);
   await join();
   await bed.time.advance(1_000);
   const { put } = bed.bus.snapshots;
@@ -171,34 +187,54 @@ test('a session that gets work during its release, and may not start it, is not 
   bed.models.answers = [say('done'), say('again')];
   await bed.start({}, { session: staying });
   await bed.time.advance(1_000);
-  isSlow = true;
+  channel.slowDown();
   await bed.time.advance(1_700);
   expect(kept).toHaveLength(1);
   await bed.send('prompt', 'again', { session: staying });
   await bed.time.advance(10);
   for (const keep of kept) keep();
   await bed.time.advance(100);
-  isSlow = false;
-  heardAgain();
+  channel.recover();
   await bed.time.advance(5_000);
   expect(await writersOf(bed, staying)).toEqual([first.id]);
   expect((await bed.lines(staying)).filter((line) => line.startsWith('agent_end'))).toHaveLength(2);
 });
 
+test('a call that is recorded while its host may not start it is started before the session is released', async () => {
+  const channel = slowChannel();
+  const { bed, first, join, staying } = await crew(channel.line);
+  await join();
+  await bed.time.advance(1_000);
+  bed.tools = { slow: { run: taking(200) } };
+  bed.models.answers = [{ ...ask(call('c1', 'slow')), delayMs: 1_700 }, say('done')];
+  await bed.start({}, { session: staying });
+  channel.slowDown();
+  await bed.time.advance(1_650);
+  bed.journal.next = [
+    async (append) => {
+      await bed.time.clock('store').sleep(200);
+      return append();
+    },
+  ];
+  await bed.time.advance(100);
+  const stopped = first.stop();
+  await bed.time.advance(300);
+  channel.recover();
+  await bed.time.advance(5_000);
+  await stopped;
+  expect(await bed.lines(staying)).toContain('call_ended c1 ok');
+});
+
 test('a host that stops without contact to its peers waits for nothing', async () => {
   const { bed, join } = await crew();
   await join();
-  let isSlow = false;
+  const channel = slowChannel();
   let sleeps = 0;
-  const line = bed.bus.createHostLine();
   const clock = bed.time.clock('doubter');
   const doubter = await bed.host(
     { ...QUICK, name: 'doubter' },
     {
-      hostLine: {
-        ...line,
-        open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isSlow && handlers.beat(beat) }),
-      },
+      hostLine: channel.line(bed.bus.createHostLine()),
       clock: {
         ...clock,
         sleep: (ms, signal) => {
@@ -210,7 +246,7 @@ test('a host that stops without contact to its peers waits for nothing', async (
     },
   );
   await bed.time.advance(1_000);
-  isSlow = true;
+  channel.slowDown();
   await bed.time.advance(HOST_LIVENESS.leaseMs + 400);
   expect(doubter.isHeard).toBe(false);
   doubter.abandon();
@@ -331,6 +367,22 @@ test('outcomes of a frozen host are dropped, with a log line', async () => {
   const ends = (await bed.records(staying)).filter(({ input }) => 'effect_id' in input && input.effect_id === open);
   expect(ends.filter(({ attempt }) => attempt.split('.')[0] === first.id)).toEqual([]);
   expect((await writersOf(bed, staying))[1]).toBe(second.id);
+});
+
+test('a session that is assigned to another host and back keeps the answer its host knows, unless the other has written', async () => {
+  const { bed, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(500, 'known') } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  bed.journal.always = 'lost';
+  await bed.time.advance(1_000);
+  const second = await join();
+  await bed.time.advance(12_000);
+  second.abandon();
+  await bed.time.advance(3_000);
+  bed.journal.always = 'none';
+  await bed.time.advance(60_000);
+  expect(await bed.lines(moving)).toContain('call_ended c1 ok');
 });
 
 test('messages of a refused append are dropped, with a log line', async () => {

@@ -138,11 +138,6 @@ export class HostPartitions {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
-  /** Whether a session is another host's. A host that is cut off does not know, and answers false. */
-  isOthers(ref: SessionRef): boolean {
-    return !this.#state.isCutOff && !this.isOwn(ref);
-  }
-
   /**
    * Joins the hosts. Resolves when the host receives commands and has found the sessions to claim.
    * @returns their number.
@@ -244,7 +239,6 @@ export class HostPartitions {
     }
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
-    this.#sessions.dropLeftovers((ref) => this.isOthers(ref));
     await this.#ports.inbox.open(
       { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
       [...wanted],
@@ -302,7 +296,6 @@ export class HostPartitions {
 
   #hold(session: ActiveSession): void {
     const key = sessionKey(session.ref);
-    this.#sessions.dropLeftovers((ref) => sessionKey(ref) === key);
     const held = this.#held.get(key);
     if (held) held.session = session;
     else this.#held.set(key, { session, notifications: new Map() });

@@ -1,6 +1,8 @@
 /**
  * Leftovers: outcomes and feedback that a runner had not recorded when it left its session (RUNNER-9). The session's next
- * runner on this host takes them. Once another host owns the session they are late: they are dropped and logged.
+ * runner on this host takes them. They are late once another host has appended to the journal, or the session has no work: then
+ * they are dropped and logged. An assignment or a note of another host does not suffice: the session may come back before that
+ * host has appended a record.
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -8,36 +10,70 @@ import { noteLostFeedback } from '../runner/feedback-buffer.ts';
 import type { Carried } from '../runner/session-exit.ts';
 import { noteLate } from '../runner/session-work.ts';
 
+/** Bounds of what a host keeps. Beyond them it drops the oldest. */
+export interface LeftoverBounds {
+  readonly maxSessions: number;
+  /** Of outcomes as JSON and of records. Feedback has a bound of its own. */
+  readonly maxBytes: number;
+}
+
+const BOUNDS: LeftoverBounds = { maxSessions: 1_000, maxBytes: 64 * 1024 * 1024 };
+
+interface Kept {
+  readonly ref: SessionRef;
+  readonly carried: Carried;
+  readonly bytes: number;
+}
+
 /** The leftovers of all sessions of this host. */
 export class Leftovers {
   readonly #log: Log;
-  readonly #kept = new Map<string, { readonly ref: SessionRef; readonly carried: Carried }>();
+  readonly #bounds: LeftoverBounds;
+  /** The oldest first. */
+  readonly #kept = new Map<string, Kept>();
+  #bytes = 0;
 
-  constructor(log: Log) {
+  constructor(log: Log, bounds: LeftoverBounds = BOUNDS) {
     this.#log = log;
+    this.#bounds = bounds;
   }
 
-  /** Keeps the leftovers of a runner. */
+  /** Keeps the leftovers of a runner, which replace older ones of the session. */
   keep(ref: SessionRef, carried: Carried): void {
-    if (carried.outcomes.size > 0 || !carried.feedback.isEmpty || carried.unsettled)
-      this.#kept.set(sessionKey(ref), { ref, carried });
+    const { outcomes, feedback, unsettled } = carried;
+    if (outcomes.size === 0 && feedback.isEmpty && !unsettled) return;
+    this.take(ref);
+    const outcomeBytes = Buffer.byteLength(JSON.stringify([...outcomes.values()]), 'utf8');
+    const bytes = outcomeBytes + (unsettled?.bytes.length ?? 0);
+    this.#kept.set(sessionKey(ref), { ref, carried, bytes });
+    this.#bytes += bytes;
+    for (const oldest of this.#kept.values()) {
+      if (this.#kept.size <= this.#bounds.maxSessions && this.#bytes <= this.#bounds.maxBytes) break;
+      this.#drop(oldest);
+    }
   }
 
   /** Removes the leftovers of a session. @returns them, or undefined. */
   take(ref: SessionRef): Carried | undefined {
-    const key = sessionKey(ref);
-    const carried = this.#kept.get(key)?.carried;
-    this.#kept.delete(key);
-    return carried;
+    const kept = this.#kept.get(sessionKey(ref));
+    if (kept) this.#remove(kept);
+    return kept?.carried;
   }
 
   /** Drops the leftovers of sessions that other hosts own. */
   drop(isOthers: (ref: SessionRef) => boolean): void {
-    for (const [key, { ref, carried }] of this.#kept) {
-      if (!isOthers(ref)) continue;
-      this.#kept.delete(key);
-      for (const effectId of carried.outcomes.keys()) noteLate(this.#log, ref.sessionId, effectId);
-      if (!carried.feedback.isEmpty) noteLostFeedback(this.#log, ref.sessionId);
-    }
+    for (const kept of this.#kept.values()) if (isOthers(kept.ref)) this.#drop(kept);
+  }
+
+  #drop(kept: Kept): void {
+    const { ref, carried } = kept;
+    this.#remove(kept);
+    for (const effectId of carried.outcomes.keys()) noteLate(this.#log, ref.sessionId, effectId);
+    if (!carried.feedback.isEmpty) noteLostFeedback(this.#log, ref.sessionId);
+  }
+
+  #remove({ ref, bytes }: Kept): void {
+    this.#kept.delete(sessionKey(ref));
+    this.#bytes -= bytes;
   }
 }

@@ -331,8 +331,7 @@ class Host implements SessionHost, PartitionedSessions {
     if (OWNERSHIP_LOST.has(left.reason))
       this.#ports.telemetry?.meters.add('coxswain_ownership_changes_total', { change: left.reason });
     this.#leftovers.keep(ref, left.carried);
-    if (left.reason === 'foreign_writer' || this.#partitions.isOthers(ref))
-      this.dropLeftovers((one) => sessionKey(one) === key);
+    if (left.reason === 'foreign_writer') this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);

@@ -38,6 +38,8 @@ export class SessionWork {
   readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
+  /** Whether an effect waited at the last reconciliation, because the host may not start it now. */
+  #isHeldBack = false;
   #isQuiescing = false;
 
   constructor(
@@ -52,9 +54,12 @@ export class SessionWork {
     this.#options = options;
   }
 
-  /** Whether work is in flight that a stopping host should let end. */
+  /**
+   * Whether work is in flight that a stopping host should let end. Also a recorded call that has not started: the next owner
+   * could not know that it has not.
+   */
   get hasWorkToDrain(): boolean {
-    return this.#unacknowledged > 0 || this.effects.keeps(DRAINED);
+    return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.keeps(DRAINED);
   }
 
   /** Whether no effect runs, and the stores outside the journal have acknowledged everything. */
@@ -95,6 +100,7 @@ export class SessionWork {
       work,
       ({ kind }) => this.#options.mayBegin() && !(this.#isQuiescing && ASKS_MODEL.includes(kind)),
     );
+    this.#isHeldBack = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
   }
 
   /** Retries nothing more. {@link effects} are closed separately: their settled outcomes go to the next runner. */
@@ -165,6 +171,11 @@ export class EffectTable {
     let count = 0;
     for (const { settled } of this.#running.values()) if (!settled) count++;
     return count;
+  }
+
+  /** Whether an effect was started. */
+  has(id: string): boolean {
+    return this.#running.has(id);
   }
 
   /**
