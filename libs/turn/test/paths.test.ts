@@ -233,6 +233,10 @@ const WORLDS: Readonly<Record<string, World>> = {
       ['asks ask read ask', '. is interrupted', '(allow|deny|cancel) .', 'steer interrupt_immediate'],
     ),
   },
+  'calls in doubt while a seam waits for announcements': {
+    around: { onUnknownOutcome: 'ask', parallelCalls: 34, hooks: [hook('permission_replied')] },
+    happens: only('asks for many', 'c[01] is interrupted', 'c0 fails'),
+  },
   'calls that are taken up': {
     around: {},
     happens: only('asks long read', '. is taken up', 'cancel', 'cancel .'),

@@ -11,6 +11,7 @@ import {
   callCancelled,
   cancelled,
   denied,
+  hook,
   type Move,
   owned,
   preempted,
@@ -141,6 +142,27 @@ describe('while it is pending', () => {
       .thenJournal('approval_requested a')
       .when(denied('a'))
       .thenIncludes('call_ended a interrupted', 'call_started b');
+  });
+});
+
+describe('while a seam waits for announcements', () => {
+  const ids = Array.from({ length: 37 }, (_, i) => `c${i}`);
+  const batch = asked(...ids.map((id) => call(id, 'read')));
+  const hooks = [hook('permission_replied', 'slow')];
+  const seamWaits: Move = [running({ ...ASKS, parallelCalls: 36, hooks }), batch, owned(2)];
+
+  test('in function_awaiting_approval, another call in doubt needs a decision, too', () => {
+    given(seamWaits, returned('c0', 'interrupted'))
+      .when(returned('c1', 'interrupted'))
+      .thenJournal('approval_requested c1')
+      .thenState('function_awaiting_approval.pre_tool_dispatch');
+  });
+
+  test('in function_execute, a call in doubt needs a decision', () => {
+    given(seamWaits, returned('c0'))
+      .when(returned('c1', 'interrupted'))
+      .thenJournal('approval_requested c1')
+      .thenState('function_awaiting_approval.pre_tool_dispatch');
   });
 });
 

@@ -187,14 +187,17 @@ function handoffBatches({ pinned }: SessionState['context']) {
 /** The validation of an answer that does not fit the output schema. */
 const MISFIT = { problems: ['must be object'] };
 
-function modelMoves(state: SessionState, { outputRepairs }: Surroundings): Named[] {
+function modelMoves(state: SessionState, { outputRepairs, parallelCalls = 0 }: Surroundings): Named[] {
   if (!state.context.model) return [];
   const checked: Named[] = [
     ['work', 'answers with a misfit', answeredOutput(MISFIT)],
     ['work', 'answers with an output', answeredOutput({ value: {} })],
   ];
+  // With the announcements of so many calls, a seam waits.
+  const many = Array.from({ length: parallelCalls + 1 }, (_, i) => call(`c${i}`, 'read'));
   return [
     ['work', 'answers', answered()],
+    ...(parallelCalls > 32 ? ([['work', 'asks for many', asked(...many)]] as const) : []),
     ...(outputRepairs === undefined ? [] : checked),
     ...[...BATCHES, ...handoffBatches(state.context)].map(
       (batch): Named => [

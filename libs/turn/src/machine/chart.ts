@@ -253,6 +253,8 @@ export const turnMachine = turnSetup.createMachine({
         dispatching: {
           tags: ['seam'],
           on: {
+            // While the seam waits, the outcomes of running calls arrive.
+            approval_requested: to(`${AWAIT}.pre_tool_dispatch`),
             loop_checkpoint: [
               to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
               to(`${CHECK}.closing`, 'skips_batch'),
@@ -299,6 +301,7 @@ export const turnMachine = turnSetup.createMachine({
         pre_tool_dispatch: {
           tags: ['seam'],
           on: {
+            approval_requested: evolves,
             loop_checkpoint: [
               to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
               to(`${CHECK}.closing`, 'skips_batch'),
