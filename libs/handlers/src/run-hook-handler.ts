@@ -108,7 +108,7 @@ function deeplyFrozen<T extends object>(root: T): T {
   return root;
 }
 
-// A handler may throw any value, also one that cannot be converted to text.
+// A handler may throw any value, even one that cannot be converted to text.
 function messageOf(error: unknown): string {
   try {
     const text = error instanceof Error ? error.message || error.name : String(error);
