@@ -1,6 +1,6 @@
 /**
- * Converts reminders to parts of a prompt: in `<system-reminder>` tags that their text cannot close, in the requested
- * role as far as the provider has it.
+ * Converts reminders to parts of a prompt, in `<system-reminder>` tags that their text cannot close. A reminder gets
+ * its requested role, if the provider supports that.
  */
 import type { LanguageModelV3Message, LanguageModelV3Prompt, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import { type Message, type ReminderMessage, reminderText, textOf } from '@coxswain/protocol';
