@@ -116,8 +116,8 @@ function problemOf(raw: unknown): string | null {
 }
 
 /**
- * Aborts a handler after the time limit and resolves to null. The asker's own limit started earlier, so it reports the
- * timeout itself. Most handlers answer immediately and need no timer.
+ * Aborts a handler after the time limit and resolves to null. The host's own limit started earlier, so the host reports
+ * the timeout itself. Most handlers answer immediately and need no timer.
  * @param confirm called if the answer takes {@link CONFIRM_AFTER_MS}.
  */
 function answeredWithin(

@@ -3,8 +3,8 @@
  * everything that a handler sees and returns.
  *
  * HANDLER-1  It never rejects: an exception of a handler becomes the answer `hook_threw`.
- * HANDLER-2  A handler gets its own frozen payload and context, so its writes affect nothing else.
- * HANDLER-3  It bounds neither time nor size: the asker does, in the same way for every source of hooks.
+ * HANDLER-2  A handler gets its own frozen payload and context, so that its writes have no other effect.
+ * HANDLER-3  It limits neither time nor size. Its caller does that, in the same way for every source of hooks.
  */
 import {
   type AnyHandler,

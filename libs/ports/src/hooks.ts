@@ -31,10 +31,7 @@ export interface Hooks {
 export interface HookHandlers {
   /** The registrations, in registration order. */
   table(): HookTable;
-  /**
-   * Runs the handler of one registration. Contract: never rejects. It may change the payload of the question, so the
-   * caller does not use that afterwards.
-   */
+  /** Runs the handler of one registration. Contract: never rejects. It takes ownership of the question's payload. */
   answer(question: HookQuestion, signal: AbortSignal): Promise<HookReply>;
 }
 

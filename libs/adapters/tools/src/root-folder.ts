@@ -46,7 +46,10 @@ export interface Place {
   readonly path: string;
 }
 
-/** A session's root folder. All methods throw {@link ToolProblem}: `outside_root`, or `tool_failed` with the reason. */
+/**
+ * A session's root folder. Methods throw {@link ToolProblem}: `outside_root`, `root_not_local`, or `tool_failed` with
+ * the reason.
+ */
 export class RootFolder {
   /** The real path of the root. */
   readonly path: string;

@@ -37,7 +37,7 @@ const MODULE_MAX_BYTES = 16 * 1024 * 1024;
 const LOADED_WITHIN_MS = 30_000;
 
 /**
- * Loads a module of handlers, in TypeScript or JavaScript, with its local imports.
+ * Loads a user's module in TypeScript or JavaScript, with its local imports.
  * @throws HookModuleError
  */
 export async function loadModule(path: string): Promise<LoadedModule> {
