@@ -30,13 +30,13 @@ export interface HookCallbacks {
 /** Runs a handler on a question. Contract: never rejects. */
 export type AnswerHook = (question: HookQuestion, signal: AbortSignal) => Promise<HookReply>;
 
-/** Maximum of concurrent hook questions of one process. Further questions are rejected. */
+/** The maximum number of concurrent hook questions in one process. Further questions are rejected. */
 export const HOOKS_ANSWERING_MAX = 256;
 
 /**
  * Parses a question.
  * @param isServed whether this process serves a hook with the id.
- * @returns null for an invalid question.
+ * @returns null for an invalid question, and for a hook that this process does not serve.
  */
 export function readHookQuestion(text: string, isServed: (hook: string) => boolean): HookAsked | null {
   try {
@@ -48,12 +48,12 @@ export function readHookQuestion(text: string, isServed: (hook: string) => boole
   }
 }
 
-/** Tells the host which process has a question. */
+/** Confirms to the host that this process has the question. */
 export function confirmHook(callbacks: HookCallbacks, { callback }: HookAsked, instance: string): void {
   try {
     callbacks.tell(callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
   } catch {
-    // The connection is gone: the host asks again when it has another instance, or the connection.
+    // Without the connection, the host asks again once it has another instance or the connection returns.
   }
 }
 
@@ -116,8 +116,8 @@ function problemOf(raw: unknown): string | null {
 }
 
 /**
- * Aborts a handler after the time limit and resolves to null. The asker's own limit started earlier, so it reports the
- * timeout itself. Most handlers answer immediately and need no timer.
+ * Aborts a handler after the time limit and resolves to null. The host's own limit started earlier, so the host reports
+ * the timeout itself. Most handlers answer immediately and need no timer.
  * @param confirm called if the answer takes {@link CONFIRM_AFTER_MS}.
  */
 function answeredWithin(

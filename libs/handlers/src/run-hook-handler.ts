@@ -3,8 +3,8 @@
  * everything that a handler sees and returns.
  *
  * HANDLER-1  It never rejects: an exception of a handler becomes the answer `hook_threw`.
- * HANDLER-2  A handler gets its own frozen payload and context, so its writes affect nothing else.
- * HANDLER-3  It bounds neither time nor size: the asker does, in the same way for every source of hooks.
+ * HANDLER-2  A handler gets its own frozen payload and context, so that its writes have no other effect.
+ * HANDLER-3  It limits neither time nor size. Its caller does that, in the same way for every source of hooks.
  */
 import {
   type AnyHandler,
@@ -108,7 +108,7 @@ function deeplyFrozen<T extends object>(root: T): T {
   return root;
 }
 
-// A handler may throw any value, also one that cannot be converted to text.
+// A handler may throw any value, even one that cannot be converted to text.
 function messageOf(error: unknown): string {
   try {
     const text = error instanceof Error ? error.message || error.name : String(error);

@@ -2,8 +2,8 @@
 import { type ModelAnswered, type ModelAsked, refusedStep, type StepModels } from '@coxswain/protocol';
 
 /**
- * Runs one step: the only caller of models, in hosts and in persona services. Never rejects if `models` keeps its
- * contract: every ending is a result.
+ * Runs one step. Hosts and persona services call models only here. Never rejects if `models` keeps its contract: every
+ * end is a result.
  */
 export async function runModelStep<Part>(
   models: StepModels<Part>,

@@ -1,6 +1,4 @@
-/**
- * Ports of approvals: rules that a persona remembers, and notifications of external services.
- */
+/** Ports of human-in-the-loop approvals: the remembered rules of personas, and notifications of external services. */
 import type {
   ApprovalNotice,
   NoticeOutcome,
@@ -10,22 +8,25 @@ import type {
   TenantId,
 } from '@coxswain/protocol';
 
-/** The rules of personas, for later sessions. The session in which one was made holds the truth; this is where others find it. */
+/**
+ * The remembered rules of personas, for later sessions. The journal of the session that made a rule is authoritative.
+ */
 export interface RememberedRules {
   /**
-   * The rules that hold for this persona in this root, the oldest first: the newest `BOUNDS.rememberedRulesMax` of them.
-   * Contract: rejects where it is not known.
+   * The rules that apply to this persona in this root, oldest first: at most the newest `BOUNDS.rememberedRulesMax`.
+   * Revoked rules are left out.
+   * Contract: rejects if the rules cannot be read.
    */
   of(tenant: TenantId, holder: RuleHolder): Promise<readonly RememberedRule[]>;
-  /** Keeps one that is not known yet, or that it is revoked, which is for good. The same again changes nothing. */
+  /** Stores a rule, or its revocation. A revocation is final. Storing the same state again changes nothing. */
   keep(tenant: TenantId, stored: StoredRule): Promise<void>;
 }
 
 /** Notifies an external service of a pending approval. */
 export interface ApprovalNotices {
   /**
-   * Contract: never rejects; ends within minutes, whatever is at the other end, and soon after `signal` is aborted.
-   * @param id the same for the same notice, also when another host gives it again.
+   * Contract: never rejects. Settles within minutes, whatever the service does, and soon after `signal` aborts.
+   * @param id idempotency key: equal for every delivery of the same notice, on every host.
    */
   deliver(id: string, notice: ApprovalNotice, signal: AbortSignal): Promise<Omit<NoticeOutcome, 'type' | 'effect_id'>>;
 }

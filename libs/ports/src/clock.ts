@@ -1,26 +1,30 @@
-/** Time and ids as ports, so that a simulation and a replay can hold them. */
+/** Ports of time, ids and logs. A simulation or a replay replaces the clock and the ids. */
 
 /** A clock. */
 export interface Clock {
   /**
-   * Milliseconds since 1970. Of a session host: the store's time, which is the time of records and timers on every host.
+   * Milliseconds since 1970. The clock of a session host returns the store's time, so that records and timers use the
+   * same time on every host.
    */
   nowMs(): number;
   /** Milliseconds of a monotonic clock, for durations. */
   monotonicMs(): number;
-  /** Resolves after `delayMs`, or at once when the signal aborts; never rejects. */
+  /** Resolves after `delayMs` milliseconds, or immediately when the signal aborts. Never rejects. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
-  /** Gives the event loop one whole turn, so that no instant model can starve what arrives. */
+  /**
+   * Waits for one full turn of the event loop, so that a model that answers immediately does not starve incoming
+   * messages.
+   */
   yield(): Promise<void>;
 }
 
-/** Ids that do not repeat. */
+/** A source of unique ids. */
 export interface Ids {
   /** A UUIDv7, RFC 9562 section 5.7. */
   next(): string;
 }
 
-/** A log that knows levels and fields; pino's shape. */
+/** A structured log with levels, in the shape of pino. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

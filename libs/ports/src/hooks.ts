@@ -1,50 +1,50 @@
-/** The ports of hooks and of stop conditions in code. */
+/** Ports of hooks, and of stop conditions in code. */
 import type { HookQuestion, HookReply, HookTable, Message, SessionRef, TenantId } from '@coxswain/protocol';
 
 export type { HookQuestion, HookReply };
 
-/** One question to one registration, as a host asks it. */
+/** One request of a host to one registration. */
 export interface HookRequest extends Omit<HookQuestion, 'transcript' | 'messages'> {
-  /** What models are shown now. Made when it is called: it may be long. */
+  /** Builds the messages that models see now. It may be long, so it is built only on demand. */
   readonly transcript: () => readonly Message[];
-  /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
+  /** At `transform_context`: the messages of the request, as the previous handlers changed them. */
   readonly messages?: readonly Message[];
   /** Trace context for the handler; undefined without tracing. */
   readonly traceparent?: string | undefined;
 }
 
-/** Where hooks are asked. */
+/** Consults hooks. */
 export interface Hooks {
   /**
-   * The registrations that sessions see now, in the order in which they were made. Contract: complete before a host
-   * starts, and what has ceased to be served stays in it, marked `unavailable`, until it is taken back.
-   * @param tenant whose sessions: what is served on a bus holds for those of its own tenant only.
+   * The registrations that apply to sessions now, in registration order. Contract: the table is complete before a host
+   * starts. A hook without a live service stays in the table, marked `unavailable`, until its registration is removed.
+   * @param tenant the tenant of the sessions. Hooks on a bus apply only to sessions of their own tenant.
    */
   table(tenant: TenantId): HookTable;
-  /** Calls back whenever the table has become another one. @returns ends that. */
+  /** Calls back after each change of the table. @returns a function that removes the listener. */
   onChange?(changed: () => void): () => void;
-  /** Asks one registration. Contract: never rejects. The caller bounds the time. */
+  /** Consults one registration. Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }
 
-/** Handlers that can be served to hosts elsewhere. */
+/** Handlers that a process can serve to hosts elsewhere. */
 export interface HookHandlers {
-  /** What is registered, in the order in which it was. */
+  /** The registrations, in registration order. */
   table(): HookTable;
-  /** Runs the handler of one registration. Contract: never rejects, and takes the question's payload for its own. */
+  /** Runs the handler of one registration. Contract: never rejects. It takes ownership of the question's payload. */
   answer(question: HookQuestion, signal: AbortSignal): Promise<HookReply>;
 }
 
-/** What a predicate is asked about: a turn that is over. */
+/** The input of a stop predicate: a turn that has ended. */
 export interface StopQuestion {
   readonly ref: SessionRef;
   readonly turn: number;
-  /** The transcript so far, oldest first; the last answer and its results are in it. */
+  /** The transcript so far, oldest first, including the last answer and its results. */
   readonly messages: readonly Message[];
 }
 
-/** A stop condition in code. It may be asked again after a crash. */
+/** A stop condition in code. It may be evaluated again after a crash. */
 export type StopPredicate = (question: StopQuestion, signal: AbortSignal) => boolean | Promise<boolean>;
 
-/** The predicates that personas may name, by name. */
+/** The predicates that personas can refer to, by name. */
 export type StopPredicates = Readonly<Record<string, StopPredicate>>;

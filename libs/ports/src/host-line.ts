@@ -1,55 +1,61 @@
 /**
- * The line between hosts. Whatever comes over it is hearsay: it says where work should go, and may be lost, late or
- * repeated. Who may write a journal is decided by its fence alone.
+ * The host channel. Its messages are hints about where work should go: they can be lost, late or repeated. Only the
+ * fencing token of a journal decides which host may write it.
  */
 import type { HostBeat, SessionRef } from '@coxswain/protocol';
 
-/** Handlers of an open line. They return at once. */
+/** Handlers of an open channel. They return at once. */
 export interface HostLineHandlers {
-  /** A host lives, this one included: its own beats come back to it, which says that it is connected. */
+  /** A heartbeat of a host. This host receives its own heartbeats as well, which shows that it is connected. */
   beat(beat: HostBeat): void;
-  /** Another host was rung for a session that this one works on still. */
+  /** Another host received a command for a session that this host works on. */
   rung(ref: SessionRef, seq: number): void;
-  /** A host has let go of a session that has work left. */
+  /** A host has left a session that has unfinished work. */
   released(ref: SessionRef): void;
 }
 
-/** The line of one host. Sending returns at once and does not throw. */
+/** The host channel of one host. Sending returns at once and does not throw. */
 export interface HostLine {
   /**
-   * Begins to listen. Resolves when all beats that the line still keeps have been handed on.
+   * Starts to listen. Resolves once the handlers have received all stored heartbeats.
    * @param host this host's own name.
    */
   open(host: string, handlers: HostLineHandlers): Promise<void>;
-  /** Tells all that this host lives. */
+  /** Sends a heartbeat of this host to all hosts. */
   beat(beat: HostBeat): void;
-  /** Tells a host of a command for a session that it works on. */
+  /** Notifies a host of a command for a session that it works on. */
   ring(host: string, ref: SessionRef, seq: number): void;
-  /** Tells all that a session waits for its next host. */
+  /** Notifies all hosts of a session that waits for its next host. */
   release(ref: SessionRef): void;
-  /** Resolves when what others had told this host by now has been handed on. Rejects while the line is cut. */
+  /**
+   * Resolves once this host's handlers have received all messages that other hosts sent before the call. Rejects if the
+   * connection is lost.
+   */
   caughtUp(): Promise<void>;
-  /** Ends listening. */
+  /** Stops listening. */
   close(): void;
 }
 
-/** A session that a host owns, or should own. */
+/** A session with unfinished work, and its owner. */
 export interface ActiveSession {
   readonly ref: SessionRef;
-  /** Its owner; null for a released session with work. */
+  /** Its owner. Null if a host has released the session, or if the owner cannot be read. */
   readonly host: string | null;
-  /** The note's place, which a later note of the same session changes. */
+  /** The revision of the note. A later note of the same session has another one. */
   readonly revision: number;
 }
 
 /**
- * The sessions with unfinished work. Notes may name more sessions than have work, never fewer, so that a host that
- * claims a partition need not read every session.
+ * The sessions with unfinished work. There may be notes of sessions without work, but each session with work has a
+ * note. So a host that claims a partition need not read every session.
  */
 export interface ActiveSessions {
-  /** Notes who works on a session, before its first record of that work. @returns the note's revision; durable then. */
+  /**
+   * Notes the host that works on a session, before its first record of that work. Durable when it resolves. @returns
+   * the note's revision.
+   */
   note(ref: SessionRef, host: string | null): Promise<number>;
-  /** Takes a note back, if no other has replaced it. */
+  /** Removes a note, unless a later one has replaced it. */
   forget(ref: SessionRef, revision: number): Promise<void>;
   /** The notes of a partition. */
   list(partition: number): Promise<readonly ActiveSession[]>;

@@ -1,7 +1,10 @@
-/** The inbox port: durable commands, rung in by doorbells and read in stream order. The publisher: ephemeral messages. */
+/**
+ * The inbox port: durable commands in stream order, and notifications of new ones. The publisher port: ephemeral
+ * messages.
+ */
 import type { Delta, Receipt, SessionRef } from '@coxswain/protocol';
 
-/** One command as it is stored. */
+/** One stored command. */
 export interface StoredCommand {
   readonly ref: SessionRef;
   /** The subject's last token, unchecked. */
@@ -10,9 +13,9 @@ export interface StoredCommand {
   readonly payload: Uint8Array;
   /** Position in the command stream. */
   readonly seq: number;
-  /** When the store took it, milliseconds since 1970. */
+  /** When the store accepted it, in milliseconds since 1970. */
   readonly storedAtMs: number;
-  /** A due timer: it came from the store of timers, where no client can put anything. */
+  /** A due timer. It comes from the timer store, to which clients cannot write. */
   readonly isTimer?: boolean | undefined;
   /** `Cox-Command-Id`, unchecked. */
   readonly commandId?: string | undefined;
@@ -22,24 +25,30 @@ export interface StoredCommand {
   readonly actor?: string | undefined;
   /** `traceparent`, unchecked. */
   readonly traceparent?: string | undefined;
-  /** `Cox-Restricted` is set: the policy of the host holds, also where the host trusts the bus. */
+  /** `Cox-Restricted` is set: the host's policy applies, even if the host trusts the bus. */
   readonly restricted?: boolean | undefined;
 }
 
-/** A command has arrived for a session. Says where, not what: read the inbox for that. */
+/** A notification: a command has arrived for a session. Read the inbox for its content. */
 export interface Doorbell {
   readonly ref: SessionRef;
   readonly seq: number;
-  /** What has arrived is a due timer; see {@link StoredCommand.isTimer}. */
+  /** The command is a due timer; see {@link StoredCommand.isTimer}. */
   readonly isTimer?: boolean | undefined;
-  /** Tells the store that this delivery is done with; the command is deleted. Call it only at or below the session's durable cursor, or after a rejection without a record. */
+  /**
+   * Acknowledges the delivery, and the store deletes the command. Call it only at or below the session's durable
+   * cursor, or after a rejection without a record.
+   */
   ack(): void;
 }
 
-/** A message in the command stream that belongs to no session: a hostile id, a subject that the transform did not take. */
+/**
+ * An unroutable message of the command stream: it has an invalid id, or the subject transform did not accept its
+ * subject.
+ */
 export interface StrayCommand {
   readonly subject: string;
-  /** Its place in the command stream; 0 where no stream took it. */
+  /** Its position in the command stream; 0 if no stream has stored it. */
   readonly seq: number;
   readonly receiptTo?: string | undefined;
   ack(): void;
@@ -51,33 +60,35 @@ export interface InboxHandlers {
   stray(command: StrayCommand): void;
 }
 
-/** Where commands wait. */
+/** The queue of commands for sessions. */
 export interface CommandInbox {
-  /** The command stream's name and incarnation (when it was created, milliseconds since 1970, in digits), for cursors. */
+  /**
+   * The name of the command stream, and its creation time in milliseconds since 1970, as digits. Cursors contain both.
+   */
   readonly incarnation: { readonly stream: string; readonly created: string };
   /**
-   * Starts deliveries of these partitions (all when left out). Returns when they flow. Called again while open, it
-   * changes the set: partitions left out are let go, others are not interrupted.
+   * Starts deliveries of these partitions, by default of all. Resolves once deliveries have started. A call on an open
+   * inbox changes the set: it releases the partitions that are left out, and does not interrupt the others.
    */
   open(handlers: InboxHandlers, partitions?: readonly number[]): Promise<void>;
   /**
-   * The session's commands after `afterSeq`, in stream order, at least up to `untilSeq` (a doorbell's position) where
-   * that command is still stored. Null: those that any replica knows of, and no more than `BOUNDS.inboxCatchUpMax`; the
-   * others' deliveries are still to come.
+   * The session's commands after `afterSeq`, in stream order.
+   * @param untilSeq the position of a notification: the result reaches at least this command, if that is still stored.
+   *   Null returns the commands that any replica has, at most `BOUNDS.inboxCatchUpMax`. Notifications of the others
+   *   follow.
    */
   read(ref: SessionRef, afterSeq: number, untilSeq: number | null): Promise<readonly StoredCommand[]>;
-  /** Stops deliveries. Unacknowledged commands are delivered again to the next open inbox. */
+  /** Stops deliveries. The store delivers unacknowledged commands again to the next open inbox. */
   close(): Promise<void>;
 }
 
-/** Where clients put commands. */
+/** Sends commands to sessions. */
 export interface CommandSender {
   /**
    * Stores a command durably.
-   * @returns its position and the command id it is known by: the one given here, else the position's
-   * (`<stream>-<created ms>-<seq>`). An `id` in the body, by which the session would
-   * go, is not looked at.
-   * @throws when the store does not acknowledge it within its bound.
+   * @returns its position in the stream and its command id. The id is `options.commandId`, or derived from the
+   *   position: `<stream>-<created ms>-<seq>`. An `id` in the body is ignored here, although the session uses it.
+   * @throws if the store refuses the command, or does not acknowledge it within the adapter's time limit.
    */
   send(
     ref: SessionRef,
@@ -88,15 +99,15 @@ export interface CommandSender {
       readonly receiptTo?: string;
       readonly actor?: string;
       readonly traceparent?: string;
-      /** Holds the command to the policy of the host. */
+      /** Applies the host's policy to the command. */
       readonly restricted?: boolean;
     },
   ): Promise<{ readonly seq: number; readonly commandId: string }>;
 }
 
 /**
- * Sends ephemeral messages. A lost one loses no state.
- * Contract: returns at once and never throws; what cannot be sent is logged by the adapter.
+ * Sends ephemeral messages. The loss of a message loses no state.
+ * Contract: returns at once and never throws. The adapter logs messages that it cannot send.
  */
 export interface Publisher {
   delta(ref: SessionRef, delta: Delta): void;

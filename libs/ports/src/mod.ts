@@ -1,4 +1,7 @@
-/** Ports: interfaces to the world. The one function of the package has an export of its own: `regular-file`. */
+/**
+ * Ports: the interfaces of the runtime to its environment, without code. Functions are in `discovery` and
+ * `regular-file`.
+ */
 export type { ApprovalNotices, RememberedRules } from './approvals.ts';
 export type { Clock, Ids, Log } from './clock.ts';
 export type {

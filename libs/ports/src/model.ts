@@ -10,7 +10,7 @@ import type {
   Usage,
 } from '@coxswain/protocol';
 
-/** One request for one answer. */
+/** One request to a model. */
 export interface ModelRequest {
   /** `<tenant>.<sid>.<effect id>`: the same when the request is sent again after a crash. */
   readonly idempotencyKey: string;
@@ -19,22 +19,23 @@ export interface ModelRequest {
   readonly model: ModelSettings;
   readonly system: string;
   /**
-   * The view of the transcript, oldest first. Calls and results are paired; injected messages follow the results. Texts are the
-   * original ones: a model that sends them on marks them first, by where they are from (`prompt-marks.ts` of the protocol).
+   * The messages of the context, oldest first. Calls and results are paired, and injected messages follow the results.
+   * The texts are the original ones. A model that sends them to a provider marks their origin first (`prompt-marks.ts`
+   * of the protocol).
    */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   /**
-   * The JSON Schema of the final answer, which `system` states too. A model whose provider has an option for it sets that; the
-   * session checks the answer in any case.
+   * The JSON Schema of the final answer. `system` contains it as well. A model sets the provider's option for a schema
+   * if there is one. The session validates the answer in any case.
    */
   readonly outputSchema?: JsonObject | undefined;
   /**
-   * How many answers the session's models have given, and the newest of them, whether or not `messages` still hold it.
-   * For models that play what was written before.
+   * The number of answers in the session, and the newest of them, even if `messages` does not contain it. Scripted and
+   * replayed models use it to find their position.
    */
   readonly answered?: { readonly count: number; readonly last: AssistantMessage | null };
-  /** Set where a compaction asks: which of the session's it is, from 1. */
+  /** Set for a request of a compaction: its number within the session, from 1. */
   readonly compaction?: number;
   /** Trace context for the answer; undefined without tracing. */
   readonly traceparent?: string | undefined;
@@ -45,27 +46,30 @@ export type ModelPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
-  /** All earlier parts are void: another process starts the answer again. Models of providers never send it. */
+  /** All earlier parts are void: another process starts the answer again. Models of providers do not send it. */
   | { readonly type: 'again' };
 
-/** How one model call ended. `message` holds what was streamed by then, in every status. Call parts hold parsed `args`; arguments that do not parse give `problem {code: 'invalid_call_arguments'}` and `args: null`. */
+/**
+ * How one model call ended. In every status, `message` has the content that was streamed by then. Call parts have
+ * parsed `args`. Arguments that cannot be parsed have `problem {code: 'invalid_call_arguments'}` and `args: null`.
+ */
 export interface ModelResult {
   readonly status: 'complete' | 'failed' | 'cancelled';
   readonly message: AssistantMessage;
   readonly finishReason: string;
   readonly usage: Usage;
   readonly error?: Failure;
-  /** Requests that were sent, retries included. */
+  /** The number of requests, including retries. */
   readonly attempts: number;
 }
 
-/** A model that can be asked. */
+/** A model. */
 export interface Model {
   /**
    * Streams one answer.
-   * Contract: never rejects; a failed request is a `failed` result, an aborted one `cancelled`. Settles within a
-   * bounded time after `signal` aborts. Calls `onPart` in order, never after it has settled. Retries (429, 5xx,
-   * network; retry-after honoured) only while no part has been handed on.
+   * Contract: never rejects. A failed request has the status `failed`, an aborted one `cancelled`. Settles within a
+   * bounded time after `signal` aborts. Calls `onPart` in order, and never after it has settled. Retries 429, 5xx and
+   * network errors, and honours `retry-after`, but only before the first part.
    */
   stream(request: ModelRequest, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<ModelResult>;
 }
@@ -73,10 +77,10 @@ export interface Model {
 /** Finds a model by the provider in its name. */
 export interface Models {
   /**
-   * Null where the model can be asked; else what is missing, for an early and clear error.
-   * @param rules what the session may use; without it everything.
+   * Null if the model can be used; otherwise the reason, for an early and clear error.
+   * @param rules the host's rules for the session. Without them the session may use everything.
    */
   check(model: ModelSettings, rules?: HostRules): Promise<Failure | null>;
-  /** The model of a `provider/name`. Throws only where {@link check} would have given a failure. */
+  /** The model of a `provider/name`. Throws only if {@link check} would return a failure. */
   resolve(model: ModelSettings, rules?: HostRules): Model;
 }

@@ -1,69 +1,75 @@
-/**
- * The purge port, for administrators of a bus only. It removes data that is no longer needed.
- */
+/** The purge port, for administrators of a bus only. It removes data that is no longer needed. */
 import type { SessionRef } from '@coxswain/protocol';
 
-/** Bytes in the store of blobs. */
+/** One stored blob. */
 export interface StoredBlob {
   readonly sha256: string;
-  /** When they were stored last, milliseconds since 1970: bytes that are put again after a while count as new. */
+  /** When the blob was last stored or renewed, in milliseconds since 1970. A renewed blob counts as new. */
   readonly storedAtMs: number;
-  /** Changes whenever they are stored again. */
+  /** Changes when the blob is stored again or renewed. */
   readonly revision: number;
 }
 
-/** How far deletions were read, by journal stream: the next position to read. */
+/** The progress of reading deletions: the next position to read, by journal stream. */
 export type DeletionPlace = Readonly<Record<string, number>>;
 
-/** Deletions behind a place. */
+/** Deletions after a position. */
 export interface DeletedSince {
   readonly place: DeletionPlace;
   readonly refs: readonly SessionRef[];
   readonly isAtEnd: boolean;
 }
 
-/** Times that a retention job keeps, milliseconds from the deletion on. */
+/** Times within which the retention job purges, in milliseconds after the deletion. */
 export interface PurgesWithin {
   /** Records, timers and snapshots. */
   readonly recordsMs: number;
-  /** Large fields and files that no other session refers to. */
+  /** Large fields and files without a reference from another session. */
   readonly filesMs: number;
 }
 
 /** The retention job of a bus, as session hosts see it. */
 export interface Retention {
-  /** Within what time a session that is deleted now is purged; null where no retention job answers. Contract: does not reject. */
+  /**
+   * The time within which a session that is deleted now is purged; null if no retention job answers. Contract: does not
+   * reject because a job is missing.
+   */
   purgesWithin(): Promise<PurgesWithin | null>;
 }
 
-/** Removes the data of deleted sessions. Removing missing data is not an error. */
+/** Removes the data of deleted sessions. It is not an error if the data does not exist. */
 export interface Purge {
-  /** Changes nothing. Rejects if the caller has no right to purge, so that no purge starts that cannot finish. */
+  /**
+   * Checks the right to purge, and changes nothing. Rejects without it, so that a purge without the right does not
+   * start.
+   */
   check(): Promise<void>;
-  /** Deletes the records of a session that stand before `fence`; the one at it stays. */
+  /** Deletes the records of a session before the position `fence`. The record at `fence` stays. */
   journalBefore(ref: SessionRef, fence: number): Promise<void>;
   /** Whether a session has records before `fence`. */
   hasBefore(ref: SessionRef, fence: number): Promise<boolean>;
   /** Deletes a session's snapshots. */
   snapshots(ref: SessionRef): Promise<void>;
-  /** Deletes a session's timers that are still to come. */
+  /** Deletes a session's pending timers. */
   timers(ref: SessionRef): Promise<void>;
-  /** The store's own time, milliseconds since 1970: what `storedAtMs` is measured with. */
+  /** The store's own time, in milliseconds since 1970. `storedAtMs` is a time of the same clock. */
   nowMs(): Promise<number>;
   /**
-   * The sessions that were deleted behind a place, in no order, and the place that was read up to: null starts at the end of what
-   * is stored now. One call reads a bounded part; the place tells the next call where to go on, and `isAtEnd` whether to.
+   * Reads a bounded part of the deletions after a position.
+   * @param place the `place` of the previous result. Null reads nothing, and returns the current end of the journals.
+   * @returns the sessions, in no order, and the position for the next call. `isAtEnd`: there are no more deletions now.
    */
   deletedSince(place: DeletionPlace | null): Promise<DeletedSince>;
-  /** All tenants that have a session, or had one. */
+  /** All tenants with stored journals. A deleted session counts until its tombstone is removed. */
   tenants(): Promise<readonly string[]>;
   /**
-   * The bytes of every record of every session: all that was appended before the call, and some of what comes meanwhile.
-   * @throws where not all of it can be read.
+   * The bytes of every record of every session: all records that were appended before the call, and possibly later
+   * ones.
+   * @throws if not all of them can be read.
    */
   records(): AsyncIterable<Uint8Array>;
-  /** What the store of blobs holds. */
+  /** All stored blobs. */
   blobs(): AsyncIterable<StoredBlob>;
-  /** Deletes a blob unless it was stored again since. @returns whether it did. */
+  /** Deletes a blob, unless it was stored again since. @returns whether the blob was deleted. */
   blob(blob: StoredBlob): Promise<boolean>;
 }

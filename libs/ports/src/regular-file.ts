@@ -1,22 +1,25 @@
 /**
- * Reads whole files safely: the one place for files whose path a request, a repository or a configuration names.
+ * Reads whole files safely. For files whose path comes from a request, a repository or a configuration.
  *
- * FILE-1: Only regular files are read. A pipe, socket, device or folder is refused, and none of them is waited for:
- *         the file is opened with O_NONBLOCK, and what was opened is judged by its descriptor (fstat), not by its path.
- * FILE-2: At most `maxBytes` bytes are read and held, however large the file becomes while it is read.
- * FILE-3: The real path of what was opened is reported, so that a rule about folders is applied to the file that was read and
- *         not to one that a link led to a moment before.
- * FILE-4: An error states what is wrong and never quotes the content or the resolved path.
+ * FILE-1: Only regular files are read. A pipe, socket, device or folder is refused without blocking. The file is opened
+ *         with O_NONBLOCK. The descriptor of the opened file decides (fstat), not its path.
+ * FILE-2: At most `maxBytes` bytes are read and held, even if the file grows while it is read.
+ * FILE-3: The result has the real path of the opened file. So a rule about folders applies to the file that was read,
+ *         even if a link changed before.
+ * FILE-4: An error states the problem. It quotes neither the content nor the resolved path.
  *
- * Imports from Node, as only `discovery` of this package does otherwise: adapters may not import each other, and all of them need it.
+ * This module imports from Node, as `discovery` does, because adapters share it and may not import each other.
  */
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
 
-/** Why a file was not read. */
+/** The reason why a file was not read. */
 export type UnreadableReason = 'not_found' | 'not_regular' | 'too_large' | 'failed';
 
-/** A file was not read. The message is a clause about the file, without its path: "is a pipe, not a regular file". */
+/**
+ * A file was not read. The message is a clause about the file without its path, for example "is a pipe, not a regular
+ * file".
+ */
 export class UnreadableFileError extends Error {
   override readonly name = 'UnreadableFileError';
   readonly reason: UnreadableReason;
@@ -27,30 +30,30 @@ export class UnreadableFileError extends Error {
   }
 }
 
-/** The content of a file, and what its descriptor stated when it was opened. */
+/** The content of a file, and the properties of its descriptor after opening. */
 export interface RegularFile {
   readonly bytes: Buffer;
   readonly mtimeMs: number;
-  /** Permissions of the file, as `fs.Stats` has them. */
+  /** The mode of the file, as in `fs.Stats`. */
   readonly mode: number;
-  /** Where the opened file lies, without symbolic links. */
+  /** The path of the opened file, without symbolic links. */
   readonly realPath: string;
 }
 
-/** One read of the file system: long enough to be fast, short enough that a thread of the pool is soon free again. */
+/** The size of one read: large enough for speed, small enough not to block a thread of the pool for long. */
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Reads a regular file whole.
- * @param path followed through symbolic links; relative to the working directory.
+ * Reads a whole regular file.
+ * @param path symbolic links are followed. A relative path starts at the working directory.
  * @param maxBytes a larger file is refused without reading it.
  * @throws UnreadableFileError
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<RegularFile> {
   let handle: FileHandle | undefined;
   try {
-    // Opening some devices has an effect (a tape rewinds, a watchdog starts), so the path is looked at first.
-    // The descriptor decides: the path may lead to another file by the time it is opened.
+    // Opening some devices has an effect (a tape rewinds, a watchdog starts), so the path is checked before it is
+    // opened. The descriptor decides, because the path may lead to another file by then.
     assertRegular(await stat(path));
     handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
     const found = await handle.stat();
@@ -77,7 +80,7 @@ function kindOf(found: Stats): string {
   return found.isCharacterDevice() || found.isBlockDevice() ? 'a device' : 'a special file';
 }
 
-/** Linux knows the path of a descriptor. Elsewhere the path is resolved again, and has to lead to the same file. */
+/** Linux reports the path of a descriptor. Elsewhere the path is resolved again, and must lead to the same file. */
 async function realPathOf(handle: FileHandle, opened: Stats, path: string): Promise<string> {
   if (process.platform === 'linux') {
     const known = await readlink(`/proc/self/fd/${handle.fd}`).catch(() => null);
@@ -90,7 +93,10 @@ async function realPathOf(handle: FileHandle, opened: Stats, path: string): Prom
   return real;
 }
 
-/** The bytes up to the stated size; fewer where the file was shortened meanwhile. A pseudo file states 0 bytes. */
+/**
+ * Reads up to the reported size. The result is shorter if the file was truncated meanwhile. A pseudo file reports 0
+ * bytes.
+ */
 async function bytesOf(handle: FileHandle, size: number): Promise<Buffer> {
   const buffer = Buffer.alloc(size);
   let filled = 0;
@@ -106,7 +112,7 @@ function unreadable(error: NodeJS.ErrnoException): UnreadableFileError {
   const { code } = error;
   if (code === 'ENOENT' || code === 'ENOTDIR')
     return new UnreadableFileError('not_found', `does not exist (${code})`, { cause: error });
-  // A socket, or a pipe that took the file's place, cannot be opened this way.
+  // A socket, or a pipe that replaced the file, cannot be opened in this way.
   if (code === 'ENXIO')
     return new UnreadableFileError('not_regular', 'is not a regular file (ENXIO)', { cause: error });
   const why = code === 'EACCES' || code === 'EPERM' ? 'permission denied' : 'cannot be read';

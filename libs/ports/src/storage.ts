@@ -1,26 +1,26 @@
-/** Snapshots, blobs, timers, and what tenants have in the store. */
+/** Ports of storage: snapshots, blobs, timers, and the usage of tenants. */
 import type { SessionRef, TenantId } from '@coxswain/protocol';
 
-/** A cached fold. Losing it costs time, never truth. */
+/** Snapshots: cached states of sessions. The loss of a snapshot costs time, and loses no state. */
 export interface Snapshots {
   /**
-   * Keeps a snapshot; older ones may go. Bytes are opaque here.
-   * @param summary is kept with it, for {@link Snapshots.summaries}.
+   * Stores a snapshot. The store may drop older ones. The port does not interpret the bytes.
+   * @param summary stored with the snapshot, for {@link Snapshots.summaries}.
    */
   put(ref: SessionRef, bytes: Uint8Array, summary?: SessionSummary): Promise<void>;
   /** The newest snapshot, or null. */
   get(ref: SessionRef): Promise<Uint8Array | null>;
-  /** The summary of each session of a partition, as its newest snapshot has it; those without one are left out. */
+  /** The summaries of a partition's sessions, from their newest snapshots. Sessions without a summary are left out. */
   summaries(partition: number): Promise<readonly SummarizedSession[]>;
 }
 
-/** What metrics count of a session. */
+/** The properties of a session that metrics count. */
 export interface SessionSummary {
-  /** Its outermost state. */
+  /** The outermost state of its state machine. */
   readonly state: string;
-  /** Calls that wait for a person. */
+  /** The number of calls that wait for a human-in-the-loop approval. */
   readonly approvals: number;
-  /** Since when the first of them has waited, in milliseconds since 1970; null where none waits. */
+  /** When the oldest of these calls started to wait, in milliseconds since 1970; null without such a call. */
   readonly oldestApprovalMs: number | null;
 }
 
@@ -30,40 +30,40 @@ export interface SummarizedSession {
   readonly summary: SessionSummary;
 }
 
-/** Bytes by their SHA-256, hex. */
+/** Blobs: bytes addressed by their SHA-256 hash in hex. */
 export interface Blobs {
   /**
-   * Stores bytes under their hash. Storing the same bytes again writes nothing while they are young.
-   * Once they are older than half the time that unreferenced blobs are kept, they count as new again.
+   * Stores bytes under their hash. If the bytes are stored already and recent, nothing is written. Once they are older
+   * than half of the time for which unreferenced blobs are kept, the call renews them.
    */
   put(sha256: string, bytes: Uint8Array): Promise<void>;
-  /** The bytes, or null where there are none. */
+  /** The bytes, or null for an unknown hash. */
   get(sha256: string): Promise<Uint8Array | null>;
 }
 
-/** Durable timers. A due timer arrives in the session's inbox as the verb `timer`. */
+/** Durable timers. A due timer arrives in the session's inbox as a command with the verb `timer`. */
 export interface Timers {
   /**
-   * Schedules a timer; the same id again replaces it. Resolves when the schedule is durable.
-   * @param atMs milliseconds since 1970 of the store's clock. A time that has passed fires at once.
-   * @param payload what the `timer` command will carry.
+   * Schedules a timer. The same id again replaces it. Resolves once the schedule is durable.
+   * @param atMs milliseconds since 1970, by the store's clock. A past time fires immediately.
+   * @param payload the body of the `timer` command.
    */
   schedule(ref: SessionRef, timerId: string, atMs: number, payload: Uint8Array): Promise<void>;
 }
 
-/** A measurement of one tenant. */
+/** The measured usage of one tenant. */
 export interface MeasuredUsage {
   /** Sessions with a journal. A deleted session does not count once its records are purged. */
   readonly sessions: number;
-  /** Bytes of these journals; an estimate where several tenants share a store. */
+  /** The size of these journals in bytes. An estimate if several tenants share a store. */
   readonly storedBytes: number;
 }
 
-/** Measures tenants in the background. */
+/** Measures the usage of tenants in the background. */
 export interface TenantUsage {
   /**
-   * The newest measurement, the same object until there is a newer one; null before the first. Contract: returns at once. A
-   * tenant is measured from the first question on.
+   * The newest measurement; the same object until there is a newer one. Null before the first measurement of a tenant.
+   * Contract: returns at once. The first call starts the measurements of a tenant.
    */
   of(tenant: TenantId): MeasuredUsage | null;
 }

@@ -10,12 +10,12 @@ export type LabelsOf<N extends MetricName> = Readonly<Record<MetricLabel<N>, str
 export interface Meters {
   /** Adds to a counter, or to a gauge, which may also go down. */
   add<N extends MetricName>(name: N, labels: LabelsOf<N>, by?: number): void;
-  /** Puts a value into a histogram. */
+  /** Records a value in a histogram. */
   observe<N extends MetricName>(name: N, labels: LabelsOf<N>, value: number): void;
   /**
-   * Fills a gauge in whenever it is read: with a value for each value of its one label. A gauge without a label has one value, under the
-   * empty text.
-   * @returns whether the process serves its meters: where it does not, nothing has to be counted for them.
+   * Registers the source of a gauge, which is called on each read. It returns one value for each value of the gauge's
+   * one label. The key of a gauge without labels is the empty string.
+   * @returns whether the process serves its meters. If not, there is no need to count for them.
    */
   census(
     name:
@@ -30,23 +30,23 @@ export interface Meters {
 
 /** Receives spans. */
 export interface SpanSink {
-  /** Takes a span that has ended. Contract: returns at once and does not throw. */
+  /** Accepts a span that has ended. Contract: returns at once and does not throw. */
   take(span: EndedSpan): void;
   /**
-   * Whether the spans of a trace are kept, as the sampler of the process decides.
-   * @param above what stands above in another process, with what was decided there; null where the trace begins here.
+   * Whether the spans of a trace are kept, by the sampler of the process.
+   * @param above the parent span in another process, with its sampling decision; null if the trace starts here.
    */
   keeps(traceId: string, above: TraceContext | null): boolean;
   /**
-   * Removes the secrets of the process from a text. Call it before the text is cut: the rest of a secret would not be
-   * recognized.
+   * Removes the secrets of the process from a text. Call it before the text is truncated: the rest of a truncated
+   * secret would not be recognized.
    */
   masked(text: string): string;
-  /** Whether what was said and done may stand in spans, too: bounded, and without what looks like a secret. */
+  /** Whether spans may contain the content of messages and calls: bounded in size, and without apparent secrets. */
   readonly capturesContent: boolean;
 }
 
-/** What a host is given to be looked at with. */
+/** The telemetry of a host. */
 export interface Telemetry {
   readonly meters: Meters;
   /** Null without tracing. */

@@ -12,7 +12,7 @@ import type {
   ToolResult,
 } from '@coxswain/protocol';
 
-/** One call, exactly as it was admitted. */
+/** One tool call, exactly as it was admitted. */
 export interface ToolCall {
   /** `<tenant>.<sid>.<effect id>`: the same when a call is sent again after a crash. */
   readonly idempotencyKey: string;
@@ -21,17 +21,22 @@ export interface ToolCall {
   readonly tool: string;
   readonly args: JsonObject;
   readonly epoch: number;
-  /** It may run more than once: it moves to another instance when the one that took it dies, falls silent or gives it up. */
+  /**
+   * The call may run more than once. It moves to another instance when its instance dies, falls silent or returns it.
+   */
   readonly isIdempotent?: boolean | undefined;
-  /** How often it may move, 3 without it. */
+  /** How often it may move to another instance; 3 by default. */
   readonly movesMax?: number | undefined;
-  /** Progress for watchers; ephemeral. */
+  /** Sends ephemeral progress to watchers. */
   readonly onProgress: (text: string) => void;
-  /** Inbox feedback for the model, durable: what the call's own result is not the place for. At most 2 KiB; the rest is cut. */
+  /**
+   * Sends durable inbox feedback to the model, for texts that do not belong to the call's own result. Truncated to 2
+   * KiB.
+   */
   readonly onFeedback: (text: string) => void;
   /**
-   * Called once a process outside of this one has the call: from then on it continues without this owner, and the
-   * session's next owner can `probe` its outcome. Never called by tools that run in this process, or that end with it.
+   * Called once another process has accepted the call. From then on the call continues without this owner, and the
+   * session's next owner can `probe` its outcome. Not called by tools that run in this process or end with it.
    */
   readonly onTaken?: ((instance?: string) => void) | undefined;
   /** The call's position in a trace; undefined without tracing. */
@@ -42,51 +47,58 @@ export interface ToolCall {
 export type ApprovalQuestion = Pick<ToolCall, 'ref' | 'callId' | 'tool' | 'args'>;
 
 /**
- * The end of a call. `cancelled`: it stopped because of the signal. `unavailable`: no instance took it; nothing ran.
- * `lost`: its outcome is unknown, and the result has the reason: its process died, fell silent or stopped it.
- * `accepted`: it has not ended; its worker sends the outcome as the command `call_outcome`. Only for tools that are
- * `long_running`; the result is not used.
+ * The end of a call.
+ * - `cancelled`: it stopped because of the signal.
+ * - `unavailable`: no instance accepted it, and nothing ran.
+ * - `lost`: its outcome is unknown. Its process died, fell silent or stopped it, and the result has the reason.
+ * - `accepted`: it has not ended. Its worker sends the outcome as the command `call_outcome`. The result is not used.
+ *   Only for tools that are `long_running`.
  */
 export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable' | 'accepted' | 'lost';
   readonly result: ToolResult;
-  /** Of an `accepted` call: the epoch that its outcome comes with, where that is older than the call's. */
+  /** For an `accepted` call: the epoch of its outcome, if that is older than the call's epoch. */
   readonly epoch?: number | undefined;
-  /** Of a `lost` call: how often it moved. The caller counts these as sendings. */
+  /** For a `lost` call: how often it moved. The caller counts each move as a sending. */
   readonly moves?: number | undefined;
-  /** The whole text, if the tool itself truncated its result. It is stored separately, for reading on. */
+  /**
+   * The whole text, if the tool truncated its own result. It is stored separately, so that the model can read the rest.
+   */
   readonly whole?: string | undefined;
-  /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
+  /** The call requests that its session is parked at the end of the turn. Applies only with the status `ok`. */
   readonly park?: ParkRequest | undefined;
-  /** Edited files, relative to the root, for any status: file_edited hooks are called. */
+  /** Edited files, relative to the root. For each of them `file_edited` hooks are called, whatever the status is. */
   readonly edited?: readonly string[];
 }
 
 /**
- * What is known of a call that an earlier owner of the session may have sent. Of one that runs, `attach` waits for the
- * outcome as if this owner had sent it, under the contract of `call`. `silent`: all instances that answer know nothing of it,
- * and another one, which is connected and does not answer, may have it. That state is bounded by the adapter.
+ * The result of a probe of a call that an earlier owner of the session may have sent.
+ * - `running`: `attach` waits for the outcome as if this owner had sent the call, under the contract of `call`.
+ * - `unknown`: no instance knows the call, or calls of this source cannot be probed.
+ * - `silent`: the instances that answered do not know the call. Another instance is connected, does not answer, and may
+ *   have it. The adapter bounds the time of this state.
  */
 export type ToolProbe =
   | { readonly state: 'unknown' | 'silent' }
   | { readonly state: 'running'; readonly attach: Toolset['call'] }
   | { readonly state: 'done'; readonly outcome: ToolOutcome };
 
-/** The tools of one session, open until closed. */
+/** The tools of one session, until they are closed. */
 export interface Toolset {
-  /** In the order in which they were configured. */
+  /** In the order of their configuration. */
   readonly tools: readonly ToolDefinition[];
-  /** Names of tools among them that go before those of other sources, as of now: they stand in for those. */
+  /** Names of tools in this toolset that currently replace tools of the same name of other sources. */
   readonly standsIn?: readonly string[];
   /**
-   * Runs one call. Contract: never rejects; a tool that throws is an `error` outcome. When `signal` aborts, the tool is
-   * notified. A call that does not stop settles at any time, and the caller does not wait for it. With the reason
-   * `SESSION_LEFT` only work in this process is notified: the session's next owner will probe the call.
+   * Runs one call. Contract: never rejects; if a tool throws, the status is `error`. When `signal` aborts, the tool is
+   * notified. A call that does not stop may settle at any later time, and the caller does not wait for it. With the
+   * reason `SESSION_LEFT`, only work in this process is notified, because the session's next owner will probe the call.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
   /**
-   * Asks a tool whose `needs_approval` is `by_call` whether a person must approve a call with these arguments. Runs nothing.
-   * Contract: never rejects; true where the tool cannot answer. The caller bounds the time. Absent: true.
+   * Asks a tool with `needs_approval: by_call` whether a person must approve a call with these arguments. Runs nothing.
+   * Contract: never rejects; true if the tool cannot answer. The caller bounds the time. Without this method the answer
+   * is true.
    */
   needsApproval?(question: ApprovalQuestion, signal: AbortSignal): Promise<boolean>;
   /**
@@ -95,62 +107,65 @@ export interface Toolset {
    */
   probe(idempotencyKey: string, tool: string, epoch: number): Promise<ToolProbe>;
   /**
-   * Tells the worker that accepted a call to stop. Its outcome still arrives as a command. Never rejects.
+   * Requests that the worker of an accepted call stops it. The outcome still arrives as a command. Never rejects.
    * @returns whether a worker was notified.
    */
   stop?(idempotencyKey: string, tool: string, reason: string, epoch: number): Promise<boolean>;
-  /** Closes connections. Never rejects; returns what could not be closed, in words. */
+  /** Closes connections. Never rejects. Returns a sentence for each connection that could not be closed. */
   close(): Promise<readonly string[]>;
 }
 
-/** What a session's tools are made from. */
+/** The specification of a session's tools. */
 export interface ToolsetSpec {
   readonly ref: SessionRef;
   /** Absolute path of the session's root folder. */
   readonly root: string;
   readonly mcpServers: McpServers;
-  /** What the session may use of the host; without it everything. */
+  /** The host's rules for the session. Without them the session may use everything. */
   readonly rules?: HostRules | undefined;
-  /** Tools of the bus that carry out built-in ones for the session. */
+  /** Tools on the bus that replace built-in tools for the session. */
   readonly standIns?: StandIns | undefined;
   /**
-   * The persona, where processes of its own serve it and run its tools. `tools`: as the session has pinned them; without it
-   * those that are announced are given.
+   * The persona, if separate processes serve it and run its tools. `tools`: the tools that the session has pinned.
+   * Without `tools`, the announced tools apply.
    */
   readonly served?:
     | { readonly name: string; readonly version: string; readonly tools?: readonly ToolDefinition[] | undefined }
     | undefined;
-  /** Takes inbox feedback without a call, such as a server's notifications. Absent without a receiver. */
+  /** Receives inbox feedback without a call, such as a server's notifications. Absent without a receiver. */
   readonly onFeedback?: ((source: string, text: string) => void) | undefined;
-  /** Where results that were cut are read on; without it the tools offer no reading on. */
+  /** Reads the rest of truncated results. Without it the tools do not offer this. */
   readonly results?: WholeResults | undefined;
-  /** The skills of the session's persona, whole; without any the tools offer no loading of skills. */
+  /** The skills of the session's persona, with their full texts. Without skills the tools do not offer to load them. */
   readonly skills?: readonly Skill[] | undefined;
 }
 
-/** A piece of a result that was cut for its record. Offsets are bytes of UTF-8; a piece holds whole characters. */
+/** A piece of a truncated result. Offsets are bytes of UTF-8. A piece contains whole characters only. */
 export interface ResultPiece {
   readonly text: string;
   readonly offset: number;
-  /** Where the next piece begins, or null at the end. */
+  /** The offset of the next piece, or null at the end. */
   readonly next: number | null;
-  /** Of the whole result. */
+  /** The size of the whole result. */
   readonly bytes: number;
 }
 
-/** The whole results of one session, by the references that stand in those that were cut. */
+/** The whole results of one session, by the references in the truncated ones. */
 export interface WholeResults {
   /**
-   * Reads a piece of at most `limit` bytes. `unknown`: no result of this session has this reference; `gone`: its bytes
+   * Reads a piece of at most `limit` bytes. `unknown`: no result of this session has this reference. `gone`: the bytes
    * are no longer in the object store. Rejects if the object store cannot be reached.
    */
   read(ref: string, offset: number, limit: number): Promise<ResultPiece | 'unknown' | 'gone'>;
 }
 
-/** One source of tools: built-ins, MCP servers, code of the embedding program, the bus. */
+/** One source of tools: built-in tools, MCP servers, code of the embedding program, or the bus. */
 export interface ToolSource {
-  /** Its tools give way to those of the same name of other sources: strangers have named them. */
+  /**
+   * Its tools have lower precedence than tools of the same name of other sources, because third parties choose their
+   * names.
+   */
   readonly yields?: boolean;
-  /** Opens the session's tools. Returns a failure, with a catalogued code, where that cannot be done; never rejects. */
+  /** Opens the session's tools. Returns a failure with a catalogued code if that is impossible. Never rejects. */
   open(spec: ToolsetSpec, signal: AbortSignal): Promise<Toolset | Failure>;
 }

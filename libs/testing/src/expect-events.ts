@@ -1,4 +1,4 @@
-/** Expectations of events: what a test says of a journal, held against it, and told with both where it does not hold. */
+/** Expectations of events. The message of a failure has the expected events and the journal. */
 import type { EventType, SessionEvent } from '@coxswain/protocol';
 import { EVENT_SCHEMAS, EVENT_TYPES } from '@coxswain/protocol';
 import { journalLine } from './journal-line.ts';
@@ -6,7 +6,7 @@ import { meantBy } from './known-keys.ts';
 import { shapeDifference, shown } from './match-shape.ts';
 import { ExpectationError, SceneError } from './testing-errors.ts';
 
-/** One event, with the record that holds it; of a call every event has the name of its tool. */
+/** One event, and the number of its record. Events of a call have the name of its tool. */
 export type JournalEvent = SessionEvent & { readonly n: number; readonly tool?: string | undefined };
 
 /**
@@ -16,8 +16,8 @@ export type JournalEvent = SessionEvent & { readonly n: number; readonly tool?: 
 export type EventPattern = EventType | ({ readonly type: EventType } & Readonly<Record<string, unknown>>);
 
 /**
- * Holds that these events happened in this order; others may lie between them.
- * @throws ExpectationError naming the first that did not, the nearest that did, and the journal.
+ * Asserts that these events happened in this order. Other events may come between them.
+ * @throws ExpectationError naming the first missing event, the most similar one, and the journal.
  */
 export function expectInOrder(events: readonly JournalEvent[], patterns: readonly EventPattern[]): void {
   checkPatterns(patterns);
@@ -39,7 +39,7 @@ export function expectInOrder(events: readonly JournalEvent[], patterns: readonl
   }
 }
 
-/** Holds that no event is like one of these. @throws ExpectationError naming the event that is. */
+/** Asserts that no event matches one of these patterns. @throws ExpectationError naming the event that does. */
 export function expectNone(events: readonly JournalEvent[], patterns: readonly EventPattern[]): void {
   checkPatterns(patterns);
   for (const pattern of patterns) {
@@ -54,13 +54,13 @@ export function expectNone(events: readonly JournalEvent[], patterns: readonly E
   }
 }
 
-/** The line of an event as failures show it. */
+/** The line of an event in the messages of failures. */
 export function lineOf(event: JournalEvent): string {
   const line = journalLine(event);
   return event.tool === undefined || line.includes(event.tool) ? line : `${line} (${event.tool})`;
 }
 
-/** A journal as failures show it, its end where it is long. */
+/** A journal in the messages of failures: the newest events, if it is long. */
 export function journalText(events: readonly JournalEvent[]): string[] {
   if (events.length === 0) return ['the journal holds no event'];
   const shownEvents = events.filter((event) => !isIdleSeam(event));
@@ -75,7 +75,10 @@ export function journalText(events: readonly JournalEvent[]): string[] {
 
 const LINES_MAX = 80;
 
-/** A seam that delivers nothing is passed several times a turn, and says nothing to a person. */
+/**
+ * Whether the event is a seam without a delivery. There are several in a turn, and they carry no information for a
+ * reader.
+ */
 export function isIdleSeam(event: JournalEvent): boolean {
   return event.type === 'loop_checkpoint' && event.delivered === 0 && event.inbox_delivered === 0;
 }
@@ -103,7 +106,7 @@ function whyMissing(pattern: EventPattern, events: readonly JournalEvent[], from
   return `the nearest is in record ${nearest.event.n}: ${lineOf(nearest.event)}; its ${path}: ${why}`;
 }
 
-// What is misspelt would never be found, and of what must not happen that would be a test that cannot fail.
+// A misspelt event or member would match no event, so that `expectNone` could never fail.
 function checkPatterns(patterns: readonly EventPattern[]): void {
   for (const pattern of patterns) {
     const { type, ...members } = typeof pattern === 'object' && pattern !== null ? pattern : { type: pattern };
@@ -115,7 +118,7 @@ function checkPatterns(patterns: readonly EventPattern[]): void {
   }
 }
 
-/** Holds that there are events of this type. @throws SceneError with what may have been meant. */
+/** Checks the name of an event type. @throws SceneError with a similar name. */
 export function checkEventType(type: unknown): asserts type is EventType {
   if ((EVENT_TYPES as readonly unknown[]).includes(type)) return;
   throw new SceneError(

@@ -1,12 +1,12 @@
-/** The replay check: a recorded journal, computed again by the code that is installed now. */
+/** The replay check: the installed code computes a recorded journal again. */
 import { createReadStream } from 'node:fs';
 import { ExportedJournal, linesOf, replayJournal } from '@coxswain/session';
 import { ExpectationError } from './testing-errors.ts';
 
 /**
- * Replays a recorded journal, one that `journal.save` or `cox session export` has written. No model, tool or hook is asked.
- * @returns how many records came out the same, byte for byte.
- * @throws ExpectationError naming the record and the member that come out otherwise, or why it cannot be read.
+ * Replays a recorded journal, as `journal.save` or `cox session export` writes it. No model, tool or hook is called.
+ * @returns the number of records that are equal, byte for byte.
+ * @throws ExpectationError naming the first record and member that differ, or the reason why the file cannot be read.
  */
 export async function expectReplay(path: string): Promise<{ readonly records: number; readonly sessionId: string }> {
   const exported = new ExportedJournal(linesOf(createReadStream(path)));
@@ -17,7 +17,7 @@ export async function expectReplay(path: string): Promise<{ readonly records: nu
   }
 }
 
-/** What a replay has thrown, as a test tells it. */
+/** Converts an error of a replay into the error of a failed test. */
 export function replayFailure(what: string, error: unknown): Error {
   const { code, message, n, path, expected, actual } = error as Error & {
     readonly code?: string;

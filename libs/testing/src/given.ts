@@ -20,52 +20,61 @@ import { QUIET, Stage } from './stage.ts';
 import { SceneError } from './testing-errors.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** What a scene begins with. */
+/** The setup of a scene. */
 export interface SceneSetup {
-  /** Left out, the session has the plain persona of every session that names none. */
+  /** Default: the built-in persona of sessions without one. */
   readonly persona?: ScenePersona | undefined;
   /**
-   * What the model answers: a list of answers, a whole script, or the path of one in YAML. It answers whichever model the persona
-   * names. Left out, the persona's own model has to be a scripted one.
+   * The model's answers: a list, a whole script, or the path of a script in YAML. It replaces the model that the
+   * persona names. Without it, and without `journal`, the persona's model must be a scripted one.
    */
   readonly model?: Script | readonly ScriptedAnswer[] | string | undefined;
-  /** In place of every tool that is not built in. Servers of MCP are not started: name their tools `server__tool` here. */
+  /** Replaces all tools that are not built in. MCP servers are not started: name their tools `server__tool` here. */
   readonly tools?: SceneTools | undefined;
   readonly hooks?: HookSource | readonly HookSource[] | undefined;
-  /** Personas that the session may delegate to and hand over to. They answer from the same script; `matchSystem` tells them apart. */
+  /** Personas for delegation and hand-off. They use the same script; `matchSystem` tells them apart. */
   readonly crew?: readonly ScenePersona[] | undefined;
-  /** With it the built-in tools are there, and work on this folder. */
+  /** The root folder of the built-in tools. Without it there are no built-in tools. */
   readonly root?: string | undefined;
-  /** What the start of the session says besides: `permissions`, `limits`, `maxTurns`, `output`, … */
+  /** Further settings of the start: `permissions`, `limits`, `maxTurns`, `output`, … */
   readonly start?: Omit<SessionSettings, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root'> | undefined;
-  /** A recorded journal that the session goes on from, as `journal.save` or `cox session export` writes it. */
+  /**
+   * The path of a recorded journal that the session continues from, as `journal.save` or `cox session export` writes
+   * it.
+   */
   readonly journal?: string | undefined;
-  /** Only its records up to this one, 1 is the first. Cut in the middle of its work, the session goes on once something is sent. */
+  /**
+   * The last record to import, from 1. A session that is cut in the middle of its work continues after the next
+   * command.
+   */
   readonly upTo?: number | undefined;
   /** The session's id. Default `test`. */
   readonly session?: string | undefined;
-  /** How long a tool or a handler of the test may be at work, milliseconds of the machine's time. Default 30,000. */
+  /** The time limit of one tool or handler of the test, in milliseconds of real time. Default 30,000. */
   readonly patienceMs?: number | undefined;
-  /** How long the session may take to come to rest, milliseconds of its own time. Default an hour. */
+  /** The time limit until the session is idle, in milliseconds of virtual time. Default 3,600,000. */
   readonly withinMs?: number | undefined;
 }
 
-/** A session under test. Nothing of it has to be ended. */
+/** A session under test. It needs no cleanup. */
 export interface Scene {
   /**
-   * Lets these happen one after another, and after each plays until the session rests: its run has ended, or it waits for a
-   * person, a signal or a time. What is to happen while it works ({@link atSeam}, `during`, `duringAnswer`) is known from the beginning.
-   * @returns the whole journal; `added` is what this has added.
-   * @throws SceneError where something cannot be sent, never was, or was delivered elsewhere.
+   * Makes these moves in order. After each, it runs until the session is idle: its run has ended, or it waits for a
+   * person, a signal or a time. Commands for the time when the session works ({@link atSeam}, `during`, `duringAnswer`)
+   * are armed from the start.
+   * @returns the whole journal; `added` is the part since the call.
+   * @throws SceneError if a command cannot be sent, was never due, or was delivered elsewhere.
    */
   when(...moves: readonly Move[]): Promise<Journal>;
-  /** The journal as it stands. */
+  /** The current journal. */
   journal(): Promise<Journal>;
 }
 
 /**
- * Given a persona, a scripted model, tools and hooks, or a recorded journal; when prompts, steering and approvals arrive;
- * then the journal. In memory: no server, no disk, no real time. An invalid setup is thrown by the first `when`.
+ * Creates a scene: given a persona, a scripted model, tools and hooks, or a recorded journal; when prompts and other
+ * moves arrive; then the journal. It runs in memory and in virtual time, without a server. An invalid setup rejects the
+ * first `when` or `journal`.
+ * @throws SceneError for an unknown key, and for `upTo` without `journal`.
  */
 export function given(setup: SceneSetup): Scene {
   checkSetup(setup);
@@ -147,10 +156,10 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
 
 const SCENE_MODEL = 'scripted/scene';
 
-/** Whatever model is named, the scene's answers, where it has some. */
+/** The models of the scene. The script of the setup answers for every model name. */
 async function modelsOf(setup: SceneSetup, lead: LoadedPersona | null, time: VirtualTime): Promise<Models> {
   const { model } = setup;
-  // Time stands still while a script is looked for: it is read once.
+  // The time does not advance while a script is read: it is read once.
   const clock = { ...time.clock(), monotonicMs: () => 0 };
   if (model === undefined) {
     const named = lead?.persona.model?.name;
@@ -202,7 +211,7 @@ function checkSetup(setup: SceneSetup): void {
     throw new SceneError('upTo: there is no journal to cut: give({ journal: "…" })');
 }
 
-// What is none of them would be left out, and what was to happen would not.
+// An invalid move would be ignored, and the test would miss it.
 function checkMoves(moves: readonly Move[]): void {
   const other = moves.find((move: unknown) => !isMove(move));
   if (other === undefined && !moves.includes(other as never)) return;
@@ -215,7 +224,7 @@ function isMove(move: unknown): boolean {
   return typeof move === 'object' && move !== null && ['command', 'wait', 'moment'].includes((move as Move).kind);
 }
 
-/** What is read: a path that leads nowhere is told by the key that has it. */
+/** Resolves to the path if it exists and is of the right kind. The error names the key of the setup. */
 async function presentAt(key: 'model' | 'journal' | 'root', path: string): Promise<string> {
   const found = await stat(path).catch(() => null);
   if (found === null) throw new SceneError(`${key}: there is nothing at ${path}`);

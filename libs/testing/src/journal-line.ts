@@ -1,7 +1,7 @@
-/** One event as a readable line: what tests of the machine state, and what they print when they fail. */
+/** Formats an event as a readable line, for tests of the machine and for the messages of failed tests. */
 import { callsOf, type SessionEvent, textOf } from '@coxswain/protocol';
 
-/** The line of an event: its type, then what it is about, then what is unusual about it. */
+/** The line of an event: its type, its subject, then its unusual properties. */
 export function journalLine(event: SessionEvent): string {
   switch (event.type) {
     case 'prompt_received':

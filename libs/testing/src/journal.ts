@@ -26,19 +26,19 @@ import { replayFailure } from './expect-replay.ts';
 import { shapeDifference, shown } from './match-shape.ts';
 import { ExpectationError } from './testing-errors.ts';
 
-/** One call of a tool, from what the model asked for to what it was told. */
+/** One tool call, from the model's request to the result that the model got. */
 export interface CallSeen {
   readonly callId: string;
   readonly tool: string;
   /** The arguments of the tool; those of the model if the call never ran. */
   readonly args: Json;
-  /** How it ended; null while it has not. */
+  /** The status of its end; null before the end. */
   readonly status: CallStatus | null;
   /** The text of its result. */
   readonly text: string;
 }
 
-/** Finds what lies apart of records. */
+/** Reads blobs that records refer to. */
 export interface BlobSource {
   get(sha256: string): Promise<Uint8Array | null>;
 }
@@ -56,17 +56,17 @@ export async function readJournalOf(
 
 /** A session's journal for tests. Its expectations throw {@link ExpectationError}. */
 export class Journal {
-  /** The records as they are stored, one each. */
+  /** The stored bytes of each record. */
   readonly bytes: readonly Uint8Array[];
   readonly records: readonly JournalRecord[];
   /** All events, in order. */
   readonly events: readonly JournalEvent[];
-  /** Receipts of the commands of the scene. */
+  /** Receipts of the scene's commands; empty on a bus. */
   readonly receipts: readonly Receipt[];
   readonly #blobs: BlobSource;
   readonly #before: number;
 
-  /** Made by a scene, a bus, or {@link readJournalOf}. */
+  /** Created by a scene, a bus, or {@link readJournalOf}. */
   constructor(
     bytes: readonly Uint8Array[],
     records: readonly JournalRecord[],
@@ -84,7 +84,7 @@ export class Journal {
     );
   }
 
-  /** The events of one type, in order: `journal.of('call_started')`. @throws SceneError where there are none of that name. */
+  /** The events of one type, in order: `journal.of('call_started')`. @throws SceneError for an unknown type. */
   of<T extends EventType>(
     type: T,
   ): readonly (EventOf<T> & { readonly n: number; readonly tool?: string | undefined })[] {
@@ -92,7 +92,7 @@ export class Journal {
     return this.events.filter((event): event is Extract<JournalEvent, { type: T }> => event.type === type) as never;
   }
 
-  /** The calls of tools, in the order in which the model asked for them. */
+  /** The tool calls, in the order of the model's requests. */
   get calls(): readonly CallSeen[] {
     const calls: (CallSeen & { batch: number })[] = [];
     let batch = 0;
@@ -104,7 +104,7 @@ export class Journal {
             calls.push({ batch, callId: part.call_id, tool: part.tool, args: part.args, status: null, text: '' });
       }
       if (event.type !== 'call_started' && event.type !== 'call_ended') continue;
-      // Providers may number calls anew in each answer: the newest of this id is meant.
+      // Providers may reuse call ids in each answer. The newest call with the id is the right one.
       const at = calls.findLastIndex(({ callId }) => callId === event.call_id);
       const call = calls[at];
       if (!call) continue;
@@ -116,49 +116,52 @@ export class Journal {
     return calls.map(({ batch: _, ...call }) => call);
   }
 
-  /** What a model would be shown now. */
+  /** The messages that a model would get now. */
   get transcript(): readonly Message[] {
     const transcript = new Transcript();
     for (const { events } of this.records) for (const event of events) transcript.push(event);
     return transcript.view();
   }
 
-  /** How the newest run ended; null where none has. */
+  /** The result of the newest run that has ended; null before the first. */
   get result(): RunResult | null {
     const results = new ResultCollector();
     for (const record of this.records) results.add(record);
     return results.newest;
   }
 
-  /** The name of the state after the newest record, `stopped` or `function_awaiting_approval` for two. */
+  /**
+   * The name of the state after the newest record, for example `stopped` or `function_awaiting_approval`. Empty without
+   * records.
+   */
   get state(): string {
     const newest = this.records.at(-1);
     return newest ? topState(newest.state) : '';
   }
 
-  /** What the last `when` has added, as a journal of its own: what came before it is not looked at. */
+  /** The records that the last `when` added, as a journal of its own. */
   get added(): Journal {
     return new Journal(this.bytes.slice(this.#before), this.records.slice(this.#before), this.#blobs, 0, this.receipts);
   }
 
-  /** The events as lines; those of seams that delivered nothing are left out. */
+  /** The events as lines, without seams that delivered nothing. */
   get lines(): readonly string[] {
     return this.events.filter((event) => !isIdleSeam(event)).map(lineOf);
   }
 
-  /** Holds that these events happened in this order; others may lie between them. @returns itself. */
+  /** Asserts that these events happened in this order. Other events may come between them. @returns itself. */
   expect(...patterns: readonly EventPattern[]): this {
     expectInOrder(this.events, patterns);
     return this;
   }
 
-  /** Holds that no event is like one of these. @returns itself. */
+  /** Asserts that no event matches one of these patterns. @returns itself. */
   expectNone(...patterns: readonly EventPattern[]): this {
     expectNone(this.events, patterns);
     return this;
   }
 
-  /** Holds that a run has ended, and how: `{ stopReason: 'end_turn', text: /two words/ }`. @returns itself. */
+  /** Asserts that a run has ended, and its result: `{ stopReason: 'end_turn', text: /two words/ }`. @returns itself. */
   expectResult(shape: Readonly<Partial<Record<keyof RunResult, unknown>>>): this {
     const { result } = this;
     if (result === null)
@@ -170,12 +173,15 @@ export class Journal {
     return this.#hold('result', shape, result);
   }
 
-  /** Holds that exactly these calls were asked for, in this order: `[{ tool: 'count_words', status: 'ok' }]`. @returns itself. */
+  /**
+   * Asserts that the model requested exactly these calls, in this order: `[{ tool: 'count_words', status: 'ok' }]`.
+   * @returns itself.
+   */
   expectCalls(shapes: readonly Readonly<Partial<Record<keyof CallSeen, unknown>>>[]): this {
     return this.#hold('calls', shapes, this.calls);
   }
 
-  /** Holds that a message of the transcript is like this: `{ role: 'reminder', text: /tide/ }`. @returns itself. */
+  /** Asserts that a message of the transcript matches: `{ role: 'reminder', text: /tide/ }`. @returns itself. */
   expectMessage(shape: { readonly role: Message['role']; readonly text?: unknown }): this {
     const messages = this.transcript.map((message) => ({ role: message.role, text: textOf(message) }));
     if (messages.some((message) => shapeDifference(shape, message) === null)) return this;
@@ -189,7 +195,7 @@ export class Journal {
     );
   }
 
-  /** Replays it with the present code. @throws ExpectationError naming the first record that comes out otherwise. */
+  /** Replays the journal with the installed code. @throws ExpectationError naming the first record that differs. */
   async expectReplay(): Promise<this> {
     await replayJournal(this.bytes, this.#blobs).catch((error: unknown) => {
       throw replayFailure('the journal', error);
@@ -197,7 +203,9 @@ export class Journal {
     return this;
   }
 
-  /** Writes it as `cox session export` does, to be given to `given({ journal })`, `expectReplay` or `cox session import`. */
+  /**
+   * Writes the journal as `cox session export` does, for `given({ journal })`, `expectReplay` or `cox session import`.
+   */
   async save(path: string): Promise<void> {
     const lines: Uint8Array[] = [];
     const newline = new Uint8Array([0x0a]);
@@ -206,7 +214,7 @@ export class Journal {
     await writeFile(path, Buffer.concat(lines));
   }
 
-  /** Its lines, with the number of each record. */
+  /** The lines of the journal, with the number of each record. */
   toString(): string {
     return this.#text().join('\n');
   }
@@ -231,7 +239,7 @@ export class Journal {
   }
 }
 
-/** Says of every event of a call which tool it is about. */
+/** Adds the tool's name to each event of a call. */
 function withTools(events: readonly JournalEvent[]): readonly JournalEvent[] {
   const tools = new Map<string, string>();
   return events.map((event) => {

@@ -1,11 +1,11 @@
-/** Keys that the kit knows: many tests are JavaScript, where a misspelt key would have no effect and say nothing. */
+/** Checks keys of objects. Many tests are JavaScript, where a misspelt key would have no effect without an error. */
 import { nearestWord, pathText, toWire } from '@coxswain/protocol';
 import { SceneError } from './testing-errors.ts';
 
 /**
- * Holds that an object of a test has only keys that are known.
- * @param where what takes the object, as the message begins: `approve({ … })`.
- * @throws SceneError naming the unknown key, the key that may have been meant, and all that there are.
+ * Checks that an object of a test has known keys only.
+ * @param where the receiver of the object, for the start of the message: `approve({ … })`.
+ * @throws SceneError naming the unknown key, the most similar known key, and all known keys.
  */
 export function checkKeys(where: string, given: unknown, known: readonly string[]): void {
   const has = `it has: ${known.join(', ')}`;
@@ -16,9 +16,9 @@ export function checkKeys(where: string, given: unknown, known: readonly string[
 }
 
 /**
- * What a test has written, in the form of the wire.
- * @param where what takes the object, as the message begins.
- * @throws SceneError naming a key that is unknown, at any depth.
+ * Converts an object of a test to wire form.
+ * @param where the receiver of the object, for the start of the message.
+ * @throws SceneError naming an unknown key at any depth, or another problem.
  */
 export function inWireForm(where: string, schema: Parameters<typeof toWire>[0], given: unknown): unknown {
   const form = toWire(schema, given as never);
@@ -26,7 +26,7 @@ export function inWireForm(where: string, schema: Parameters<typeof toWire>[0], 
   throw new SceneError(`${where}: ${pathText(form.path)} ${form.words}`);
 }
 
-/** `; did you mean "tool"?` where a word is near to one of these; else the end of the sentence. */
+/** `; did you mean "tool"?` if a known word is similar; otherwise the end of the sentence. */
 export function meantBy(word: string, words: readonly string[]): string {
   const meant = nearestWord(word, words);
   return meant === null ? '.' : `; did you mean "${meant}"?`;

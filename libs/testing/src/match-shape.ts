@@ -1,7 +1,7 @@
-/** Partial shapes: what a test says of a value, and where the value is otherwise. */
+/** Partial shapes: the expected members of a value, and the first difference. */
 import { cutGraphemes } from '@coxswain/protocol';
 
-/** A first difference between a shape and a value. */
+/** The first difference between a shape and a value. */
 export interface ShapeDifference {
   /** The path in code: `result.content[0].text`; empty for the value itself. */
   readonly path: string;
@@ -17,7 +17,7 @@ export function shapeDifference(shape: unknown, value: unknown, path = ''): Shap
   if (shape instanceof RegExp) {
     if (typeof value !== 'string')
       return { path, why: `${shown(value)} is not a text that can be searched for ${shape}` };
-    // A search with a global expression would begin where the last one ended.
+    // A global expression would continue after its previous match.
     return new RegExp(shape.source, shape.flags.replace(/[gy]/g, '')).test(value)
       ? null
       : { path, why: `${shown(value)} does not match ${shape}` };
@@ -48,7 +48,7 @@ export function shapeDifference(shape: unknown, value: unknown, path = ''): Shap
   return Object.is(shape, value) ? null : { path, why: `${shown(value)} is not ${shown(shape)}` };
 }
 
-/** A value on one line, cut where it is long. */
+/** A value on one line, truncated if it is long. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing';
   const text = JSON.stringify(value, (_key, member: unknown) =>

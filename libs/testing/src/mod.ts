@@ -1,4 +1,4 @@
-/** Tests of personas, tools and hooks, for any test runner: in memory, and on a bus of their own. */
+/** Test kit for personas, tools and hooks, for any test runner: in memory, or on a separate bus. */
 
 export type { HookSource as SceneHooks } from '@coxswain/adapter-hooks';
 export { NatsServerNotFoundError } from '@coxswain/adapter-nats';

@@ -1,4 +1,4 @@
-/** What happens to a session in a test: what a person, a program or the clock does to it. */
+/** The moves of a test: commands of a person or a program, and the passing of time. */
 import type { BodyInput } from '@coxswain/client';
 import {
   type CamelCased,
@@ -13,16 +13,16 @@ import {
 import { checkKeys, inWireForm } from './known-keys.ts';
 import { SceneError } from './testing-errors.ts';
 
-/** Which call is meant: by its tool, by its id, or the only one where nothing is said. */
+/** Selects a call by its tool or by its id. Without both, it selects the only candidate. */
 export interface WhichCall {
   readonly tool?: string | undefined;
   readonly callId?: string | undefined;
 }
 
-/** A body as a test writes it. */
+/** The body of a command, with names in camelCase. */
 type MoveBody<V extends Verb> = CamelCased<BodyInput<V>>;
 
-/** A body in the form of the wire that is known when the command is sent: an approval names the call that waits then. */
+/** The body of a command in wire form. `call_id` is added when the command is sent. */
 export type CommandBody = Readonly<Record<string, unknown>>;
 
 /** A command to a session. */
@@ -30,17 +30,17 @@ export interface CommandMove {
   readonly kind: 'command';
   readonly verb: Verb | 'say';
   readonly body: CommandBody;
-  /** The call that `call_id` is to name, among those that wait for a person or that run. */
+  /** The call for `call_id`: among those that wait for an approval, or among those that run. */
   readonly call?: { readonly among: 'waiting' | 'running'; readonly which: WhichCall } | undefined;
 }
 
-/** Time that passes. */
+/** The passing of virtual time. */
 export interface WaitMove {
   readonly kind: 'wait';
   readonly ms: number;
 }
 
-/** When something happens while the session works. */
+/** A moment at which the session works. */
 export type Moment =
   | { readonly at: 'seam'; readonly seam: SeamKind }
   | { readonly at: 'answer'; readonly number: number }
@@ -53,35 +53,38 @@ export interface MomentMove {
   readonly move: CommandMove;
 }
 
-/** One thing that happens. Made by the functions of this file. */
+/** One move of a test. The functions of this module create moves. */
 export type Move = CommandMove | WaitMove | MomentMove;
 
-/** A prompt: it starts the session, and where that has ended its next run. */
+/** A prompt: it starts the session, or the next run of an idle session. */
 export function prompt(text: string): Move & CommandMove {
   return { kind: 'command', verb: 'say', body: { body: text } };
 }
 
-/** Steering. Without a mode it is delivered where the step ends; inside {@link atSeam}, as that seam takes it. */
+/**
+ * A steering message. Its default mode delivers it at the end of the step. Inside {@link atSeam} the default is a mode
+ * of that seam.
+ */
 export function steer(body: string, options: Omit<MoveBody<'steer'>, 'body'> = {}): Move & CommandMove {
   return bodied('steer(…, { … })', 'steer', { ...options, body });
 }
 
-/** A reminder, not in a user's voice. */
+/** A reminder, which is not a message of the user. */
 export function remind(body: string, options: Omit<MoveBody<'remind'>, 'body'> = {}): Move & CommandMove {
   return bodied('remind(…, { … })', 'remind', { ...options, body });
 }
 
-/** What is to be done once the run would otherwise end. */
+/** A follow-up prompt, for the time when the run would otherwise end. */
 export function followup(body: string): Move & CommandMove {
   return { kind: 'command', verb: 'followup', body: { body } };
 }
 
-/** What a person says of a call that waits, and of which. */
+/** A person's decision on a call, and the selection of that call. */
 export type CallDecision = WhichCall & Pick<MoveBody<'approve'>, 'remember' | 'reason'>;
 
 /**
- * A person allows a call that waits: `approve({ tool, args })` with these arguments in place of the model's, `remember` for
- * later calls like it.
+ * A person approves a call that waits. `args` replaces the model's arguments. `remember` stores the decision for
+ * similar later calls.
  * @throws SceneError for an unknown key.
  */
 export function approve(decision: CallDecision & Pick<MoveBody<'approve'>, 'args'> = {}): Move & CommandMove {
@@ -89,7 +92,7 @@ export function approve(decision: CallDecision & Pick<MoveBody<'approve'>, 'args
   return decided('allow', decision);
 }
 
-/** A person refuses a call that waits. @throws SceneError for an unknown key. */
+/** A person denies a call that waits. @throws SceneError for an unknown key. */
 export function deny(decision: CallDecision = {}): Move & CommandMove {
   checkKeys('deny({ … })', decision, DECISION_KEYS);
   return decided('deny', decision);
@@ -98,19 +101,22 @@ export function deny(decision: CallDecision = {}): Move & CommandMove {
 const CALL_KEYS = ['tool', 'callId'] as const;
 const DECISION_KEYS = [...CALL_KEYS, 'remember', 'reason'] as const;
 
-/** Ends the run. */
+/** Cancels the run. */
 export function cancel(reason?: string): Move & CommandMove {
   return { kind: 'command', verb: 'cancel', body: reason === undefined ? {} : { reason } };
 }
 
-/** Ends one call that runs. Inside {@link during} it is the one that is being made. */
+/**
+ * Cancels one running call. Without `which` exactly one call must be running.
+ * @throws SceneError for an unknown key.
+ */
 export function cancelCall(which: WhichCall = {}, reason?: string): Move & CommandMove {
   checkKeys('cancelCall({ … })', which, CALL_KEYS);
   const body = reason === undefined ? {} : { reason };
   return { kind: 'command', verb: 'cancel_call', body, call: { among: 'running', which } };
 }
 
-/** A signal, for a session that waits for it. */
+/** Sends a signal to a session that waits for it. */
 export function signal(name: string, data?: Json): Move & CommandMove {
   return { kind: 'command', verb: 'signal', body: { name, ...(data === undefined ? {} : { data }) } };
 }
@@ -120,32 +126,41 @@ export function suspend(request: MoveBody<'suspend'> = {}): Move & CommandMove {
   return bodied('suspend({ … })', 'suspend', { ...request });
 }
 
-/** Lets a suspended session go on. */
+/** Resumes a suspended session. */
 export function resume(): Move & CommandMove {
   return { kind: 'command', verb: 'resume', body: {} };
 }
 
-/** Any command, by its verb and its whole body. */
+/**
+ * Any command, by its verb and its whole body.
+ * @throws SceneError for an unknown verb or key.
+ */
 export function command<V extends Verb>(verb: V, body: MoveBody<V>): Move & CommandMove {
   if (!(VERBS as readonly string[]).includes(verb))
     throw new SceneError(`unknown command ${JSON.stringify(verb)}; there are ${VERBS.join(', ')}`);
   return bodied(`command("${verb}", { … })`, verb, body as CommandBody);
 }
 
-/** Lets time pass, of which none is spent: timers, approvals that expire, daemons that wake by themselves. Milliseconds. */
+/**
+ * Advances the virtual time: timers fire, approvals expire, daemons wake up. No real time passes.
+ * @param ms milliseconds.
+ */
 export function wait(ms: number): Move {
   if (!Number.isFinite(ms) || ms < 0) throw new SceneError(`wait(${ms}): give milliseconds, 0 or more`);
   return { kind: 'wait', ms };
 }
 
 /**
- * Sends a steer or a reminder so that this seam is the next that takes it, the first time that the session comes there. The
- * scene fails where it is delivered elsewhere, or never.
+ * Sends a steering message or a reminder just before this seam, the first time that the session reaches it. The scene
+ * fails if it is delivered elsewhere, or not at all.
  *
- * `daemon_idle_post` is passed by a daemon that something has woken: it is sent once the daemon waits. `daemon_idle_pre` takes only what
- * comes while a `SessionIdle` hook is asked, as everything sooner is taken by `iteration_end`: the scene needs such a hook.
- * `pre_compact` and `post_compact` never take any: they deliver what tools and hooks have said by `feedback`.
- * @throws SceneError for a seam that takes none of its mode, naming those that do.
+ * - `daemon_idle_post`: a daemon passes it when it wakes up. The message is sent once the daemon waits.
+ * - `daemon_idle_pre`: it delivers only messages that arrive while a `SessionIdle` hook is consulted, so the scene
+ *   needs such a hook. `iteration_end` delivers earlier messages.
+ * - `pre_compact`, `post_compact`: they deliver feedback of tools and hooks only.
+ *
+ * @throws SceneError for an unknown seam, for another command, and for a mode that the seam does not deliver. The
+ *   message names the modes that it delivers.
  */
 export function atSeam(seam: SeamKind, move: CommandMove): Move {
   const known: (typeof SEAMS)[SeamKind] | undefined = SEAMS[seam];
@@ -165,13 +180,13 @@ export function atSeam(seam: SeamKind, move: CommandMove): Move {
   return { kind: 'moment', moment: { at: 'seam', seam }, move: { ...move, body: { ...move.body, mode } } };
 }
 
-/** Sends a command while a call of this tool is being made, the first time that one is. */
+/** Sends a command during the first call of this tool. */
 export function during(tool: string, move: CommandMove): Move {
   checkSent(`during(${JSON.stringify(tool)}, …)`, move);
   return { kind: 'moment', moment: { at: 'call', tool }, move };
 }
 
-/** Sends a command while the model's answer of this number is being made, counted from 1 in the session. */
+/** Sends a command during the model's answer with this number, counted from 1 in the session. */
 export function duringAnswer(number: number, move: CommandMove): Move {
   if (!Number.isInteger(number) || number < 1) throw new SceneError(`duringAnswer(${number}, …): answers count from 1`);
   checkSent(`duringAnswer(${number}, …)`, move);
@@ -185,7 +200,7 @@ function checkSent(where: string, move: CommandMove): void {
   );
 }
 
-/** By what the session is kept busy just before it comes to a seam. */
+/** The activity of the session just before it reaches a seam. */
 export const BEFORE_SEAM: Readonly<
   Partial<Record<SeamKind, 'start' | 'answer with calls' | 'plain answer' | 'calls' | 'idle hook' | 'idle'>>
 > = {
@@ -206,7 +221,7 @@ function decided(
   return { kind: 'command', verb: 'approve', body: { ...body, decision }, call };
 }
 
-/** A command whose body has only keys of its verb; their values are checked by the session. */
+/** Creates a command with known keys only. The session validates the values. */
 function bodied(where: string, verb: Verb, body: CommandBody): Move & CommandMove {
   const schema = COMMAND_BODIES[verb];
   checkKeys(where, body, Object.keys(schema.shape).map(camelName));

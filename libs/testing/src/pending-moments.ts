@@ -3,26 +3,24 @@ import { injectionFateIn } from '@coxswain/protocol';
 import { BEFORE_SEAM, type MomentMove } from './moves.ts';
 import { SceneError } from './testing-errors.ts';
 
-/** What the session is doing at a moment. */
+/** The current activity of the session. */
 export type Doing =
   | { readonly what: 'start' }
   | { readonly what: 'answering'; readonly number: number }
   | { readonly what: 'answered'; readonly withCalls: boolean }
   | { readonly what: 'calling'; readonly tool: string }
-  /** A `session_idle` hook is asked: before a daemon waits. */
+  /** A `session_idle` hook is consulted, before a daemon waits. */
   | { readonly what: 'idle hook' }
-  /** A daemon waits. */
+  /** A daemon waits for its next wake-up. */
   | { readonly what: 'idle' };
 
 interface Pending {
   readonly move: MomentMove;
-  /** The id of its command, once it was sent. */
+  /** The id of its command, once it is sent. */
   sent: string | null;
 }
 
-/**
- * Commands that a test sends while the session works, in one `when`: those due at a moment, and the outcome of each.
- */
+/** The commands of one `when` that a test sends while the session works: when each is due, and its outcome. */
 export class PendingMoments {
   readonly #all: readonly Pending[];
 
@@ -30,12 +28,15 @@ export class PendingMoments {
     this.#all = moves.map((move) => ({ move, sent: null }));
   }
 
-  /** Those that are due now, in the order in which the test has them. Each is due once. */
+  /** The commands that are due now, in the order of the test. Each is due once. */
   due(doing: Doing): readonly Pending[] {
     return this.#all.filter((pending) => pending.sent === null && isDue(pending.move, doing));
   }
 
-  /** Holds that each was sent, and that what was to be delivered at a seam was. @throws SceneError */
+  /**
+   * Checks that each command was sent, and that each one for a seam was delivered there or blocked by a hook.
+   * @throws SceneError
+   */
   check(records: readonly JournalRecord[]): void {
     const events = records.flatMap(({ events: of }) => of);
     for (const { move, sent } of this.#all) {
@@ -78,7 +79,7 @@ function neverCame(move: MomentMove, events: readonly SessionEvent[]): string {
 
 function undelivered(events: readonly SessionEvent[], commandId: string, seam: SeamKind): string | null {
   const fate = events.map(injectionFateIn).find((one) => one?.of === commandId)?.fate;
-  // A hook that refuses it is what a test of that hook wants to see.
+  // The command may be there to test a hook that refuses it.
   if (fate?.stage === 'blocked') return null;
   if (fate?.stage === 'delivered') return fate.seam === seam ? null : `was delivered at ${fate.seam}`;
   const rejected = events.find((event) => event.type === 'command_rejected' && event.command_id === commandId);

@@ -1,4 +1,4 @@
-/** The tools of a scene: functions of the test, and the built-in ones where it has a folder for them. */
+/** The tools of a scene: functions of the test, and the built-in tools if the scene has a root. */
 import {
   combineToolSources,
   createBuiltInTools,
@@ -20,15 +20,15 @@ export type ToolFunction = (
 
 type Returned = string | CamelCased<ToolResult>;
 
-/** Tools as `defineTool()` declares them; or by name, each a function or always the same text. */
+/** Tools from `defineTool()`; or functions and fixed texts by the name of the tool. */
 export type SceneTools =
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
   readonly Tool<any>[] | Readonly<Record<string, ToolFunction | string>>;
 
-/** What the tools of a scene are made from. */
+/** The inputs of {@link sceneTools}. */
 export interface ToolsOfScene {
   readonly tools: SceneTools;
-  /** Without it there are no built-in tools. */
+  /** Without a root there are no built-in tools. */
   readonly root: string | undefined;
   readonly withCrew: boolean;
 }

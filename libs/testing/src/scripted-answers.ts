@@ -1,19 +1,19 @@
-/** Scripted models of tests: their answers as values, as in docs/guides/scripted-models.md with names in camelCase. */
+/** Scripted models of tests: answers as values, as in docs/guides/scripted-models.md, with names in camelCase. */
 import { ScriptFile } from '@coxswain/adapter-models';
 import type { JsonObject } from '@coxswain/protocol';
 import { inWireForm } from './known-keys.ts';
 
-/** One answer of a model. At least one of `text`, `reasoning`, `calls` and `fail`. */
+/** One answer of a model. It needs at least one of `text`, `reasoning`, `calls` and `fail`. */
 export interface ScriptedAnswer {
   readonly text?: string;
   readonly reasoning?: string;
-  /** Tools that it asks for; a text as `args` stands for what a model has written, and may be broken JSON. */
+  /** Tool calls. A text as `args` is the raw output of the model, and may be invalid JSON. */
   readonly calls?: readonly { readonly tool: string; readonly args?: JsonObject | string }[];
-  /** It is given only where the newest user message, the newest results, or the system prompt match. RE2 syntax. */
+  /** The answer requires a match of the newest user message, the newest results, or the system prompt. RE2 syntax. */
   readonly match?: string;
   readonly matchResults?: string;
   readonly matchSystem?: string;
-  /** Milliseconds, of the session's own time in memory: before the first word, and from word to word. */
+  /** Milliseconds before the first word, and between words; virtual time in a scene. */
   readonly delayMs?: number;
   readonly chunkMs?: number;
   readonly usage?: {
@@ -22,7 +22,7 @@ export interface ScriptedAnswer {
     readonly cachedInputTokens?: number;
     readonly reasoningTokens?: number;
   };
-  /** How it fails. */
+  /** The failure of the answer. */
   readonly fail?: {
     readonly kind:
       | 'rate_limit'
@@ -37,26 +37,26 @@ export interface ScriptedAnswer {
   };
 }
 
-/** What a scripted model answers, in order. */
+/** The answers of a scripted model, in order. */
 export interface Script {
   readonly turns: readonly ScriptedAnswer[];
-  /** What compactions are answered. */
+  /** The answers to compactions. */
   readonly compactions?: readonly Pick<ScriptedAnswer, 'text' | 'delayMs' | 'usage' | 'fail'>[];
-  /** Begins again when no answer is left. */
+  /** Restarts from the first answer after the last one. */
   readonly loop?: boolean;
 }
 
-/** An answer that says something. */
+/** An answer with a text. */
 export function says(text: string, more: Omit<ScriptedAnswer, 'text'> = {}): ScriptedAnswer {
   return { ...more, text };
 }
 
-/** An answer that asks for one call. */
+/** An answer with one tool call. */
 export function calls(tool: string, args: JsonObject = {}, more: Omit<ScriptedAnswer, 'calls'> = {}): ScriptedAnswer {
   return { ...more, calls: [{ tool, args }] };
 }
 
-/** A script as the models adapter reads it: JSON is YAML. */
+/** A script as JSON, which the models adapter reads as YAML. */
 export function scriptText(script: Script | readonly ScriptedAnswer[]): string {
   return JSON.stringify(inWireForm('the script', ScriptFile, 'turns' in script ? script : { turns: script }));
 }

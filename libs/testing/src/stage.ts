@@ -22,18 +22,18 @@ import { SceneError } from './testing-errors.ts';
 import type { VirtualTime } from './virtual-time.ts';
 import { WorkUnderWay } from './work-under-way.ts';
 
-/** What a stage is made with. */
+/** The settings of a stage. */
 export interface StageSettings {
   readonly session: string;
   readonly root: string | undefined;
   readonly models: Models;
   readonly tools: ToolSource;
   readonly hooks: Hooks;
-  /** Found by name; those with code of their own are served, the others the host knows. */
+  /** The personas that the host finds by name. A persona with handlers is served, the others are known to the host. */
   readonly personas: readonly {
     readonly persona: Persona;
     readonly handlersById: Readonly<Record<string, AnyHandler>>;
-    /** Which of its code is asked before a daemon waits. */
+    /** The ids of its handlers that are consulted before a daemon waits. */
     readonly idle: ReadonlySet<string>;
   }[];
   readonly defaultModel: string | undefined;
@@ -42,18 +42,18 @@ export interface StageSettings {
   readonly withinMs: number;
 }
 
-/** A logger that logs nothing: the journal shows what a session does. */
+/** A logger without output: the journal shows the behaviour of a session. */
 export const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const INBOX = '_INBOX.testing';
-/** Beats so rare that a month of virtual time costs little. */
+/** Rare heartbeats, so that a month of virtual time costs little. */
 const PLACID = { beatMs: 3_600_000, ttlMs: 4 * 3_600_000, leaseMs: 3 * 3_600_000 };
-/** States in which a session waits for somebody, and may do so for ever. */
+/** States in which a session waits for an event from outside, possibly indefinitely. */
 const WAITING: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
 
 /**
- * The stage of a scene: a real session host on a memory bus, with a clock that only the scene moves, ids that count, and
- * the test's own models, tools and hooks. The same scene gives the same journal on every machine.
+ * The stage of a scene: a real session host on a memory bus. It has virtual time, counted ids, and the test's own
+ * models, tools and hooks. The same scene produces the same journal on every machine.
  */
 export class Stage {
   readonly ref: SessionRef;
@@ -63,9 +63,9 @@ export class Stage {
   readonly #host: SessionHost;
   readonly #work: WorkUnderWay;
   readonly #receipts: Receipt[] = [];
-  /** What waits for a receipt, or for what a hook says of a steer. */
+  /** Callbacks by command id: for a receipt, or for a hook's decision on a steering message. */
   readonly #told = new Map<string, () => void>();
-  /** The newest state of every session that was heard of. */
+  /** The newest state of each known session. */
   readonly #states = new Map<string, string>();
   readonly #ids = new Map<string, number>();
   #moments = new PendingMoments([]);
@@ -114,7 +114,7 @@ export class Stage {
     );
   }
 
-  /** Brings a recorded journal onto the bus. Before {@link start}. */
+  /** Imports a recorded journal. Call it before {@link start}. */
   async import(lines: () => AsyncIterable<Uint8Array>): Promise<void> {
     const ports = { journal: this.#bus.journal, blobs: this.#bus.blobs, clock: this.#time.clock() };
     await importJournal(ports, { lines, tenant: this.ref.tenant, as: this.ref.sessionId });
@@ -127,41 +127,41 @@ export class Stage {
     await started;
   }
 
-  /** Arms what is to happen while the session works. */
+  /** Sets the commands that are to be sent while the session works. */
   arm(moments: PendingMoments): void {
     this.#moments = moments;
   }
 
-  /** Sends a command, and plays until the session rests. */
+  /** Sends a command, and runs until the session is idle. */
   async play(move: CommandMove, start: JsonObject): Promise<void> {
     const sent = this.#send(move, start);
-    // On the bus before the session has taken the prompt.
+    // These commands reach the bus before the session processes the prompt.
     const beside = move.verb === 'say' ? this.#at({ what: 'start' }) : null;
     await Promise.all([sent, beside, this.#untilRest()]);
     while (this.#states.get(this.ref.sessionId) === 'daemon_idle' && this.#moments.due({ what: 'idle' }).length > 0)
       await Promise.all([this.#at({ what: 'idle' }), this.#untilRest()]);
   }
 
-  /** Lets time pass. */
+  /** Advances the virtual time, and runs all work that becomes due. */
   async wait(ms: number): Promise<void> {
     const untilMs = this.#time.nowMs + ms;
     for (;;) {
       await this.#atOnce();
       const leftMs = untilMs - this.#time.nowMs;
       if (leftMs <= 0) return;
-      // Not past work that begins on the way.
+      // Stops as soon as work of the test starts.
       await this.#time.until(() => this.#work.any, leftMs);
     }
   }
 
-  /** The journal of the scene's session. */
+  /** The journal of the session under test. */
   async journal(before: number): Promise<Journal> {
     const bytes: Uint8Array[] = [];
     for await (const stored of this.#bus.journal.read(this.ref)) bytes.push(stored.bytes);
     return readJournalOf(bytes, this.#bus.blobs, { before, receipts: [...this.#receipts] });
   }
 
-  /** Everything that needs no time of the session's own. */
+  /** Runs all work that needs no virtual time. */
   async #atOnce(): Promise<void> {
     for (;;) {
       await this.#time.settle();
@@ -184,9 +184,9 @@ export class Stage {
   #rests(): boolean {
     if (this.#sending > 0 || this.#work.any) return false;
     const own = this.#states.get(this.ref.sessionId);
-    // Nothing was recorded: whoever sent the command is told why.
+    // Without a record, the receipt tells the sender why the command was rejected.
     if (own === undefined || own === 'stopped' || own === 'failed' || WAITING.has(own)) return true;
-    // It waits for a child, and that for a person.
+    // It waits for a child that waits for a person.
     return [...this.#states].some(([id, state]) => id !== this.ref.sessionId && WAITING.has(state));
   }
 
@@ -197,9 +197,9 @@ export class Stage {
   }
 
   /**
-   * Sends a command, and resolves when the session has taken it or refused it.
-   * @param start what a first prompt starts the session with; null where that is on its way.
-   * @returns its id.
+   * Sends a command. Resolves once the session has accepted or rejected it.
+   * @param start the settings for a first prompt, which starts the session; null if the start is sent already.
+   * @returns the command id.
    */
   async #send(move: CommandMove, start: JsonObject | null): Promise<string> {
     this.#sending++;
@@ -220,7 +220,7 @@ export class Stage {
       });
       await told;
       const refused = this.#receipts.find((one) => one.command_id === id && one.stage === 'rejected');
-      // A start that is refused leaves no journal in which the test could see it.
+      // A rejected start leaves no journal for the test.
       if (isStart && refused && !this.#states.has(this.ref.sessionId))
         throw new SceneError(`the session was not started: ${refused.code}: ${refused.message ?? ''}`);
       return id;
@@ -246,12 +246,12 @@ export class Stage {
     );
   }
 
-  /** Sends what is due while the session does this. */
+  /** Sends the commands that are due during this activity. */
   async #at(doing: Doing): Promise<void> {
     const due = this.#moments.due(doing);
-    // A daemon is woken by one, and would take the next one in its run.
+    // One command wakes a daemon. Its run would deliver the next one.
     for (const pending of doing.what === 'idle' ? due.slice(0, 1) : due) {
-      // Due once, also while it is on its way.
+      // Marked before it is sent, so that it is due only once.
       pending.sent = '';
       pending.sent = await this.#send(pending.move.move, null);
     }
@@ -264,7 +264,7 @@ export class Stage {
     this.#settled(id);
   }
 
-  /** Whether what is said to the session is shown to a hook before it may be delivered. */
+  /** Whether a hook may still block a steering message or a reminder after its receipt. */
   #isGuarded(): boolean {
     return (
       this.#settings.hooks.table(this.ref.tenant).some(({ point }) => point === 'user_prompt_submit') ||
@@ -299,7 +299,7 @@ export class Stage {
     return `${verb}-${number}`;
   }
 
-  /** The scene's models: what they answer is the script's, when is the scene's. */
+  /** The models of the scene. The script decides their answers; the scene sends commands during and after them. */
   #models(): Models {
     const { models } = this.#settings;
     return {
@@ -370,7 +370,7 @@ export class Stage {
     };
   }
 
-  /** Handlers of a persona, whose work the scene waits for. */
+  /** Handlers of a persona. The scene waits for their work. */
   #seen(
     handlers: Readonly<Record<string, AnyHandler>>,
     idle: ReadonlySet<string>,

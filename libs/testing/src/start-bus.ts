@@ -1,6 +1,6 @@
 /**
- * A bus of a test's own: a real nats-server in a folder of its own, with a session host in this process. For what goes over a
- * bus: personas, tools and hooks that are served, and programs of one's own.
+ * A separate bus for a test: a nats-server with its own folder, and a session host in this process. For tests of served
+ * personas, tools and hooks, and of programs that use a bus.
  */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -44,67 +44,81 @@ import { type Script, type ScriptedAnswer, scriptText } from './scripted-answers
 import { QUIET } from './stage.ts';
 import { ExpectationError } from './testing-errors.ts';
 
-/** How a bus is started. */
+/** Options of a test bus. */
 export interface StartBusOptions {
-  /** Tools of the host, in place of the built-in ones of the same names. What is served on the bus is there besides. */
+  /** Tools of the host. They replace built-in tools of the same name. Tools on the bus are available as well. */
   readonly tools?: SceneTools | undefined;
-  /** Hooks in the host's own process. */
+  /** Hooks that run in the host's process. */
   readonly hooks?: HookSource | readonly HookSource[] | undefined;
-  /** The root of sessions that name none. Default: a folder of the bus. */
+  /** The root of sessions without one. Default: the folder of the bus. */
   readonly root?: string | undefined;
-  /** How long anything is waited for, milliseconds. Default 60,000. */
+  /** The time limit of each wait, in milliseconds. Default 60,000. */
   readonly patienceMs?: number | undefined;
-  /** Environment variables of hosts and models. Default `process.env`; `NATS_URL` is ignored. */
+  /** Environment variables of the host and of models. Default `process.env`; `NATS_URL` is ignored. */
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** What a session is started with; the model may be a script. */
+/** Settings of a session. The model may be a script. */
 export type RunOptions = Omit<SessionSettings, 'prompt' | 'messages' | 'model'> & {
   readonly model?: SessionSettings['model'] | Script | readonly ScriptedAnswer[];
 };
 
-/** A bus that is up. Stop it when the tests have ended; `await using` does that by itself. */
+/** A running bus. Call `stop` after the tests, or use `await using`. */
 export interface TestBus extends AsyncDisposable {
-  /** For `connect({ servers })`, `NATS_URL` and other programs: with its token, and good for this machine alone. */
+  /**
+   * The address for `connect({ servers })`, `NATS_URL` and other programs. It contains the token, and works on this
+   * machine only.
+   */
   readonly url: string;
-  /** Its folder, which goes with it. */
+  /** The folder of the bus. `stop` removes it. */
   readonly folder: string;
   /** A client of the bus. */
   readonly client: BusClient;
-  /** Writes a script. @returns the model's name, for `model` of a persona or of a session. */
+  /** Writes a script to a file. @returns the model's name, for `model` of a persona or of a session. */
   script(script: Script | readonly ScriptedAnswer[]): Promise<string>;
   /** Starts a session. */
   start(prompt: string, options?: RunOptions): Promise<BusSession>;
   /** Starts a session and waits for the end of its run, as {@link ended} does. */
   run(prompt: string, options?: RunOptions): Promise<Journal>;
-  /** Waits for the end of a run, its newest by default. @throws ExpectationError with the journal where it does not end in time. */
+  /**
+   * Waits for the end of a run, by default of the newest. @throws ExpectationError with the journal if it does not end
+   * in time.
+   */
   ended(session: BusSession, options?: { readonly after?: number }): Promise<Journal>;
-  /** Waits until these events have happened in this order. @throws ExpectationError with the journal where they do not in time. */
+  /**
+   * Waits until these events have happened in this order. @throws ExpectationError with the journal if they have not
+   * happened in time, or when the session has ended.
+   */
   until(session: BusSession, ...patterns: readonly EventPattern[]): Promise<Journal>;
-  /** A session's journal as it is stored now. */
+  /** The current stored journal of a session. */
   journal(session: BusSession): Promise<Journal>;
-  /** Serves a persona, and resolves when the host knows of it. */
+  /** Serves a persona. Resolves once the host knows it. */
   servePersona(
     persona: ScenePersona,
     options?: Partial<ServePersonaOptions> & { readonly model?: Script | readonly ScriptedAnswer[] },
   ): Promise<ServedPersonaInstance>;
-  /** Serves a tool, and resolves when the host knows of it. */
+  /** Serves a tool. Resolves once the host knows it. */
   serveTool<const Schema extends InputSchema | JsonObject>(tool: Tool<Schema>): Promise<ServedTool>;
-  /** Serves hooks, declared or from a file, and resolves when the host knows of them. @param service default `test`. */
+  /**
+   * Serves hooks from declarations or from a file. Resolves once the host knows them. @param service default `test`.
+   */
   serveHooks(hooks: HookDefinitions | string, service?: string): Promise<TestHooks>;
-  /** Ends all that was served, the host and the server, and takes the folder away. */
+  /** Stops all served personas, tools and hooks, the host and the server, and removes the folder. */
   stop(): Promise<void>;
 }
 
-/** Hooks that a test serves. After `stop` they stay registered and do not respond, like those of a crashed service. */
+/**
+ * Hooks that a test serves. After `stop` their registrations remain without an instance, as after a crash of the
+ * service.
+ */
 export interface TestHooks {
-  /** This instance of the service. */
+  /** The id of this instance of the service. */
   readonly instance: string;
-  /** Serves other handlers from now on. @throws NatsUnavailableError; then the ones before are served. */
+  /** Replaces the served handlers. @throws NatsUnavailableError; the previous handlers stay in use. */
   update(handlers: HookHandlers): Promise<void>;
-  /** Accepts no more questions, and resolves when the accepted ones are answered. */
+  /** Accepts no more questions. Resolves once the accepted ones are answered. */
   stop(): Promise<void>;
-  /** Ends the service and takes its registrations back: sessions ask for them no more. */
+  /** Stops the service and removes its registrations, so that sessions no longer consult them. */
   remove(): Promise<void>;
 }
 
@@ -122,9 +136,10 @@ const SERVE_PERSONA_KEYS: readonly (keyof ServePersonaOptions)[] = [
 ];
 
 /**
- * Starts a bus. The server is found as `cox` finds it: `COX_NATS_SERVER`, the PATH, the npm package, or fetched once.
- * @throws NatsServerNotFoundError where there is none and none can be fetched: a test may be skipped for it.
- * @throws SceneError for an unknown key; what else finding and starting a server throws, which says what to do.
+ * Starts a bus. It looks for the server as `cox` does: `COX_NATS_SERVER`, the PATH, the npm package, then a download
+ * that is cached.
+ * @throws NatsServerNotFoundError if no server is found and none can be downloaded. A test may be skipped in this case.
+ * @throws SceneError for an unknown key; other errors of finding and starting a server, which say what to do.
  */
 export async function startBus(options: StartBusOptions = {}): Promise<TestBus> {
   checkKeys('startBus({ … })', options, ['tools', 'hooks', 'root', 'patienceMs', 'env']);
@@ -135,13 +150,13 @@ export async function startBus(options: StartBusOptions = {}): Promise<TestBus> 
   const stateDir = join(folder, 'state');
   const closing: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
   const stop = endOnce(async () => {
-    // Those that were begun last end first, and one that fails keeps no other from ending.
+    // In reverse order of their start. A failure does not keep the others from ending.
     const failed: unknown[] = [];
     for (const close of closing.reverse()) await close().catch((error: unknown) => failed.push(error));
     if (failed.length > 0) throw failed[0];
   });
   try {
-    // What a test leaves need not outlive the machine.
+    // The data of a test need not survive a power failure.
     const server = await startServer({ binary: found.path, stateDir, syncAlways: false });
     closing.push(() => server.stop());
     const nats = { servers: server.url, token: server.token };

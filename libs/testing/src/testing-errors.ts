@@ -1,4 +1,4 @@
-/** How tests of this kit fail. */
+/** The errors of failed tests. */
 
 /** An expectation failed. Test runners compare `expected` and `actual`. */
 export class ExpectationError extends Error {
@@ -15,7 +15,7 @@ export class ExpectationError extends Error {
   }
 }
 
-/** What was to be tested could not be played: the test is written wrongly, or what it is given cannot be started. */
+/** The test could not be played: the test is wrong, or its setup cannot be started. */
 export class SceneError extends Error {
   override readonly name = 'SceneError';
 }

@@ -1,6 +1,6 @@
 /**
- * Virtual time: a clock whose hands move only when a test moves them. Everything that waits stands in one queue, ordered
- * by time and then by arrival, so that the same program always runs in the same order.
+ * Virtual time: a clock that only a test advances. One queue contains all waits, ordered by time and then by arrival.
+ * So the same program always runs in the same order.
  */
 import type { Clock } from '@coxswain/ports';
 
@@ -11,22 +11,25 @@ interface Entry {
   readonly wake: () => void;
 }
 
-/** 2030-01-01: far from any real clock, so that a leak of the system's time shows. */
+/** 2030-01-01: far from any real time, so that accidental use of the system clock is visible. */
 export const BEGINNING_MS = Date.UTC(2030, 0, 1);
 
 /** A queue of timers. Each timer belongs to an owner, and an owner can be stopped or held. */
 export class VirtualTime {
   #nowMs = BEGINNING_MS;
   #order = 0;
-  // Latest first, so that the next one is popped off the end.
+  // Latest first, so that the next entry is at the end.
   readonly #entries: Entry[] = [];
-  /** Called after each wake-up, once everything that follows from it without waiting has happened. */
+  /** Called after each wake-up, once all consequences that need no waiting have happened. */
   afterWake: (owner: string) => void = () => {};
   readonly #dead = new Set<string>();
   readonly #heldUntilMs = new Map<string, number>();
   readonly #drained: () => Promise<void>;
 
-  /** @param drained resolves when everything has happened that needs no time: on a bus in memory one turn of the event loop is enough. */
+  /**
+   * @param drained resolves once all work that needs no time has happened. On a memory bus one turn of the event loop
+   *   is enough.
+   */
   constructor(drained: () => Promise<void> = oneTurn) {
     this.#drained = drained;
   }
@@ -36,12 +39,12 @@ export class VirtualTime {
     return this.#nowMs;
   }
 
-  /** Milliseconds since the test began. */
+  /** Milliseconds since the start of the test. */
   get elapsedMs(): number {
     return this.#nowMs - BEGINNING_MS;
   }
 
-  /** The clock of one owner: of a host, of the bus. */
+  /** The clock of one owner, such as a host or the bus. */
   clock(owner = 'world'): Clock {
     return {
       nowMs: () => this.#nowMs,
@@ -51,14 +54,17 @@ export class VirtualTime {
     };
   }
 
-  /** Nothing of this owner ever runs again: a process that was killed between two awaits. */
+  /**
+   * Removes all timers of this owner, now and in the future. This simulates a process that is killed between two
+   * awaits.
+   */
   kill(owner: string): void {
     this.#dead.add(owner);
     for (let i = this.#entries.length - 1; i >= 0; i--)
       if (this.#entries[i]?.owner === owner) this.#entries.splice(i, 1);
   }
 
-  /** Nothing of this owner runs until then: a process that was stopped and goes on. */
+  /** Delays all timers of this owner until the given time. This simulates a process that is suspended and continues. */
   hold(owner: string, untilMs: number): void {
     this.#heldUntilMs.set(owner, untilMs);
     const held = this.#entries.filter((entry) => entry.owner === owner && entry.atMs < untilMs).reverse();
@@ -68,12 +74,12 @@ export class VirtualTime {
     }
   }
 
-  /** Runs everything that needs no time to pass. */
+  /** Runs all work that needs no time to pass. */
   async settle(): Promise<void> {
     await this.advance(0);
   }
 
-  /** Lets time pass, and runs everything that is due on the way. */
+  /** Advances the time, and runs all timers that are due meanwhile. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     await this.#drained();
@@ -82,14 +88,14 @@ export class VirtualTime {
   }
 
   /**
-   * Moves the time without running due timers. They run at the next advance, and are late as on a machine that was
-   * asleep.
+   * Advances the time without running due timers. They run late, at the next advance, as after a suspension of the
+   * machine.
    */
   leap(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Lets time pass until something holds. @returns whether it held within the time. */
+  /** Advances the time until the condition holds. @returns whether it held within the time. */
   async until(holds: () => boolean, withinMs = 60_000): Promise<boolean> {
     const untilMs = this.#nowMs + withinMs;
     await this.#drained();
@@ -114,7 +120,7 @@ export class VirtualTime {
 
   #sleep(owner: string, delayMs: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.resolve();
-    // Whoever is dead never learns that time has passed.
+    // A timer of a killed owner never ends.
     if (this.#dead.has(owner)) return new Promise(() => {});
     return new Promise((resolve) => {
       const wake = () => {
@@ -147,7 +153,7 @@ export class VirtualTime {
   }
 }
 
-// One turn of the real event loop: every promise that can go on by itself has gone on.
+// One turn of the real event loop: all promises that can settle without waiting have settled.
 function oneTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,31 +3,32 @@ import { SceneError } from './testing-errors.ts';
 
 const LOOK_AGAIN_MS = 5;
 
-/**
- * Running functions of the test, whose time the clock of a scene does not know: while one runs, the clock stands still.
- */
+/** Running functions of the test. The virtual time cannot measure them, so it does not advance while one runs. */
 export class WorkUnderWay {
   readonly #patienceMs: number;
   readonly #under = new Map<Promise<unknown>, { readonly what: string; readonly sinceMs: number }>();
 
-  /** @param patienceMs how long one piece of work may take, of the machine's time. */
+  /** @param patienceMs the time limit of one function, in milliseconds of real time. */
   constructor(patienceMs: number) {
     this.#patienceMs = patienceMs;
   }
 
-  /** Whether something is being done. */
+  /** Whether a function is running. */
   get any(): boolean {
     return this.#under.size > 0;
   }
 
-  /** Does a piece of work. */
+  /** Runs a function, and tracks it until it settles. */
   do<T>(what: string, work: () => Promise<T>): Promise<T> {
     const done = work().finally(() => this.#under.delete(done));
     this.#under.set(done, { what, sinceMs: performance.now() });
     return done;
   }
 
-  /** Resolves when some of it is done, or a moment has gone by. @throws SceneError naming what has taken too long. */
+  /**
+   * Resolves once one of the functions has settled, or after {@link LOOK_AGAIN_MS}. @throws SceneError naming a
+   * function that exceeds the time limit.
+   */
   async some(): Promise<void> {
     const now = performance.now();
     for (const { what, sinceMs } of this.#under.values())
@@ -36,7 +37,7 @@ export class WorkUnderWay {
           `${what} has not finished within ${this.#patienceMs} ms; raise patienceMs in given({ … })`,
         );
     const look = new AbortController();
-    // What fails is told to whoever has asked for it.
+    // The caller of the function gets its error.
     const settled = [...this.#under.keys()].map((work) => work.catch(() => undefined));
     await Promise.race([...settled, sleep(LOOK_AGAIN_MS, undefined, { signal: look.signal }).catch(() => undefined)]);
     look.abort();

@@ -1,4 +1,4 @@
-/** Several sources of hooks as one. */
+/** Combines several sources of hooks into one. */
 import type { Hooks, Log } from '@coxswain/ports';
 import { BOUNDS, type HookRegistration, type HookTable, inCallOrder, type TenantId } from '@coxswain/protocol';
 
@@ -7,13 +7,13 @@ interface Combined {
   readonly owners: ReadonlyMap<string, Hooks>;
 }
 
-/** Tenants whose tables are kept until the next change. */
+/** The number of tenants whose tables are cached until the next change. */
 const TABLES_KEPT_MAX = 256;
 
 /**
- * Merges sources. Registrations are asked by priority, then manifest before code, then in the order of the sources and
- * of their own tables. Of two under one id at one point the later is left out, and so is what is beyond the bound of a
- * table; both are logged as errors, because somebody relies on a hook that nobody asks.
+ * Merges sources. The order of the table: hooks of personas first, then by priority, then manifest before code, then in
+ * the order of the sources. A registration is ignored if its id is already registered at its point, or if the table is
+ * full. Both are logged as errors, because the ignored hook will not run.
  */
 export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
   const known = new Map<TenantId, Combined>();

@@ -1,16 +1,16 @@
-/** The hooks of a program, from definitions, registries and files. */
+/** Collects the hooks of a program: definitions, registries and files. */
 import type { Hooks, Log } from '@coxswain/ports';
 import type { HookDefinitions } from '@coxswain/protocol';
 import { combineHooks } from './combine-hooks.ts';
 import { createHookRegistry } from './hook-registry.ts';
 import { loadHooks } from './load-hooks.ts';
 
-/** What `defineHooks` returns, a registry, or the path of a module or of a manifest in YAML. */
+/** The return value of `defineHooks`, a registry, or the path of a module or of a YAML manifest. */
 export type HookSource = HookDefinitions | Hooks | string;
 
 /**
- * Makes one source of all that a program gives.
- * @param name begins the ids of hooks that have none of their own; of several sources each has its number added.
+ * Combines all hooks of a program into one source.
+ * @param name the prefix of generated hook ids. If there are several sources, the number of the source is added.
  * @throws HookModuleError, ManifestError, HookRegistrationError
  */
 export async function gatherHooks(

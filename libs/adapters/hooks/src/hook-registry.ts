@@ -1,4 +1,4 @@
-/** Handlers in this process, and where they are asked. */
+/** A registry of hook handlers that run in this process. */
 
 import { runHandler } from '@coxswain/handlers/load';
 import type { HookHandlers, HookQuestion, HookReply, HookRequest, Hooks } from '@coxswain/ports';
@@ -28,31 +28,31 @@ import {
   type Wrong,
 } from '@coxswain/protocol';
 
-/** Takes a registration back. Calls after the first do nothing. */
+/** Removes a registration. Calls after the first have no effect. */
 export type Unregister = () => void;
 
 type PersonaPoint = 'PreStep' | 'PostStep' | Extract<HookPoint, `On${string}`>;
 type SessionPoint = Exclude<HookPoint, PersonaPoint | 'PreToolUse' | 'PostToolUse'>;
-/** Either spelling of these points, and of a budget's the percentage. */
+/** Both spellings of these points. The name of a budget point may include the percentage. */
 type NameOf<P extends HookPoint> =
   | { [N in HookPointName]: HookPointOf<N> extends P ? N : never }[HookPointName]
   | ('OnBudgetThreshold' extends P ? `OnBudgetThreshold(${number})` : never);
 
-/** What every surface takes: an id of its own, its place in the order, and what a failure means. */
+/** The options of every surface: an id, the priority, the timeout, and the effect of a failure. */
 export type HookOptions = Partial<Pick<HookSettings, 'id' | 'priority' | 'timeoutMs' | 'onError'>>;
 
-/** A hook on tools: a glob on their names, or a condition on the payload. */
+/** A hook on tools: a glob for their names, or a condition on the payload. */
 export interface ToolHook extends HookOptions {
   readonly pattern: string;
-  /** Refuses every such call, with this reason; nobody is asked. */
+  /** Denies every matching call with this reason, without a handler. */
   readonly deny?: string;
-  /** Characters that are left of a result. */
+  /** The maximum length of a result in characters. */
   readonly maxOutput?: number;
   readonly pre?: HookHandler<'PreToolUse'>;
   readonly post?: HookHandler<'PostToolUse'>;
 }
 
-/** What a tool hook must be as well: nothing that its handlers return has a key too many. */
+/** Checks the type of a tool hook: neither the hook nor the return values of its handlers may have unknown keys. */
 type ExactToolHook<Hook> = {
   readonly [K in keyof Hook]: K extends 'pre'
     ? ExactHandler<Hook[K], 'PreToolUse'>
@@ -63,11 +63,11 @@ type ExactToolHook<Hook> = {
         : Wrong<`a tool hook has no setting '${K & string}'`>;
 };
 
-/** Registers handlers and answers for them. Whatever is wrong with a registration is thrown when it is made. */
+/** Registers handlers, and runs them. Registration throws if anything in it is wrong. */
 export interface HookRegistry extends Hooks, HookHandlers {
-  /** What is registered, in the order in which it was: for the sessions of every tenant. */
+  /** The registrations, in registration order, for the sessions of every tenant. */
   table(): HookTable;
-  /** @throws HookRegistrationError, as all of these. */
+  /** @throws HookRegistrationError, as all methods that register. */
   registerToolHook<Hook extends ToolHook>(hook: Hook & ExactToolHook<Hook>): Unregister;
   registerPersonaHook<N extends NameOf<PersonaPoint>, H extends HookHandler<HookPointOf<N>>>(
     personaPattern: string,
@@ -93,15 +93,15 @@ export interface HookRegistry extends Hooks, HookHandlers {
     handler: H & ExactHandler<H, HookPointOf<N>>,
     options?: HookOptions,
   ): Unregister;
-  /** At seams of these kinds: one, a list, or `*` for all. */
+  /** Registers a handler at seams of these kinds: one, a list, or `*` for all. */
   registerCheckpointHook<H extends HookHandler<'loop_checkpoint'>>(
     kinds: string | readonly string[] | undefined,
     handler: H & ExactHandler<H, 'loop_checkpoint'>,
     options?: HookOptions,
   ): Unregister;
-  /** Everything that `defineHooks` has declared, or nothing of it. */
+  /** Registers all definitions of `defineHooks`, or none of them. */
   registerAll(definitions: HookDefinitions): Unregister;
-  /** One registration as a file writes it, in snake_case, with its handler. */
+  /** Registers one hook in the form of a file, with names in snake_case, and its handler. */
   register(written: Partial<HookRegistrationInput>, handler: AnyHandler | undefined): Unregister;
 }
 
@@ -110,15 +110,15 @@ interface Entry {
   readonly handler: AnyHandler | undefined;
 }
 
-/** Where the registrations come from. */
+/** Options of a registry. */
 export interface HookRegistryOptions {
-  /** What ids begin with where none is given: `<name>-<point>-<n>`. At most 32 characters of an id; `code` by default. */
+  /** The prefix of generated ids, `<name>-<point>-<n>`. At most 32 characters of an id; `code` by default. */
   readonly name?: string;
-  /** Declared by a manifest: asked before code of the same priority. */
+  /** The origin of the registrations. Hooks of a manifest run before hooks in code of the same priority. */
   readonly source?: 'manifest' | 'code';
 }
 
-/** Makes a registry without a registration. */
+/** Creates an empty registry. */
 export function createHookRegistry({ name = 'code', source }: HookRegistryOptions = {}): HookRegistry {
   let entries: readonly Entry[] = [];
   const listeners = new Set<() => void>();
@@ -168,9 +168,9 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
   const register: HookRegistry['register'] = (written, handler) => add([entryOf(written, handler)]);
 
   /**
-   * What a program registers.
-   * @param settings in the names of TypeScript.
-   * @param rest of the registration, in the names of files.
+   * Creates an entry for a registration in code.
+   * @param settings with TypeScript names.
+   * @param rest the other fields of the registration, with names as in files.
    */
   function entryInCode(settings: object, rest: Partial<HookRegistrationInput>, handler: unknown): Entry {
     const written = { ...asWritten(settings), ...rest };
@@ -234,7 +234,7 @@ async function answer(entries: readonly Entry[], question: HookQuestion, signal:
   return runHandler(entry.handler, question, signal);
 }
 
-// The session's own payload goes to the next handler and onto the tape: a handler gets another.
+// The session passes its own payload to the next handler and records it, so a handler gets a copy.
 function ownQuestion({ transcript, messages, ...request }: HookRequest): HookQuestion {
   return {
     ...request,
@@ -269,7 +269,7 @@ function toolEntries(
 
 type Definition = [settings: object, rest: Partial<HookRegistrationInput>, handler: unknown, where: string];
 
-/** Says which definition of a module it was whose registration is refused. */
+/** Adds the place of the definition in its module to the error of a registration. */
 function placed(where: string, read: () => Entry): Entry {
   try {
     return read();
@@ -299,7 +299,7 @@ function definitionsOf(definitions: HookDefinitions): Definition[] {
   });
 }
 
-/** Settings in code, as a file writes them. @throws HookRegistrationError for a name that no registration has. */
+/** Converts settings in code to the form of a file. @throws HookRegistrationError for an unknown name. */
 function asWritten(settings: object): Partial<HookRegistrationInput> {
   const form = toWire(WrittenRegistration, settings as CamelCased<HookRegistrationInput>);
   if (form.ok) return form.value;
@@ -307,7 +307,7 @@ function asWritten(settings: object): Partial<HookRegistrationInput> {
   throw new HookRegistrationError({ code: 'unknown_field', field, message: `${field}: ${form.words}` });
 }
 
-/** A refusal of what code registers has the names of TypeScript. */
+/** Converts names in the errors of a registration in code to TypeScript names. */
 function inCallersNames<T>(read: () => T): T {
   try {
     return read();
@@ -319,12 +319,12 @@ function inCallersNames<T>(read: () => T): T {
   }
 }
 
-// A class is a function that throws whenever it is called.
+// A class is a function that throws when it is called without `new`.
 function isClass(handler: unknown): boolean {
   return typeof handler === 'function' && /^class\b/.test(Function.prototype.toString.call(handler));
 }
 
-/** Fields of a registration that say where it comes from and how it fares: nobody writes them. */
+/** Internal fields of a registration. Users cannot set them. */
 const NOT_OF_MODULES = ['source', 'unavailable', 'no_handler', 'noHandler', 'point', 'surface'] as const;
 
 function refuseInternal(written: object, where?: string): void {
@@ -340,11 +340,11 @@ function refusal(field: string, message: string, where?: string): HookRegistrati
   } satisfies RegistrationProblem);
 }
 
-/** Thrown at registration: what could not be asked later, or would never be, is refused at once. */
+/** Thrown at registration: the hook could not run, or would never run. */
 export class HookRegistrationError extends CoxswainError {
   override readonly name = 'HookRegistrationError';
   declare readonly code: RegistrationProblem['code'];
-  /** What of the registration is wrong. */
+  /** The invalid field. */
   readonly field: string;
 
   constructor({ code, field, message }: RegistrationProblem) {

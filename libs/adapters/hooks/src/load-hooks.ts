@@ -5,15 +5,15 @@ import type { HookDefinitions } from '@coxswain/protocol';
 import { createHookRegistry, HookRegistrationError, type HookRegistry } from './hook-registry.ts';
 import { loadManifest } from './load-manifest.ts';
 
-/** Handlers that were loaded, and the files that they came from. */
+/** Loaded handlers, and the files of their modules. */
 export interface LoadedHooks {
   readonly hooks: HookRegistry;
   readonly files: readonly string[];
 }
 
 /**
- * Loads `policy.ts` with its `export default defineHooks({…})`, or a manifest in YAML.
- * @param name what ids of hooks begin with where none is given.
+ * Loads `policy.ts` with its `export default defineHooks({…})`, or a YAML manifest.
+ * @param name the prefix of generated hook ids.
  * @throws HookModuleError, ManifestError
  */
 export async function loadHooks(path: string, name: string): Promise<LoadedHooks> {

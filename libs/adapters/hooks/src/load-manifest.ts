@@ -1,4 +1,4 @@
-/** The manifest, `coxswain.yaml`: hooks and tools that a file declares. Errors name file, line and column. */
+/** The manifest, `coxswain.yaml`: a file that declares hooks and tools. Errors name the file, line and column. */
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
@@ -22,7 +22,7 @@ import { createHookRegistry, HookRegistrationError } from './hook-registry.ts';
 import type { LoadedHooks } from './load-hooks.ts';
 import { readLocatedYaml } from './located-yaml.ts';
 
-/** A manifest that is refused. The message begins with `path:line:column`. */
+/** The manifest is invalid, or has changed since it was trusted. The message begins with `path:line:column`. */
 export class ManifestError extends Error {
   override readonly name = 'ManifestError';
   readonly code = 'manifest_invalid';
@@ -30,7 +30,7 @@ export class ManifestError extends Error {
 
 const FILE_MAX_BYTES = 1024 * 1024;
 
-/** The file as it is written. The values of a hook are checked where they are registered. */
+/** The structure of the file. Registration validates the values of a hook. */
 const Manifest = z.strictObject({
   hooks: z
     .array(
@@ -56,40 +56,40 @@ const Manifest = z.strictObject({
 
 type Path = readonly PropertyKey[];
 
-/** A hook of a manifest, as the file declares it. */
+/** A hook, as the manifest declares it. */
 export interface DeclaredHook {
   readonly event: string;
-  /** `./policy.ts#name`; undefined where the hook runs no code. */
+  /** `./policy.ts#name`; undefined for a hook without code. */
   readonly handler: string | undefined;
 }
 
-/** A tool of a manifest, or a list of them, as the file declares it. */
+/** A tool or a list of tools, as the manifest declares it. */
 export interface DeclaredToolEntry {
   /** `./stock.ts#stockLevel` */
   readonly handler: string;
 }
 
-/** Hooks and tools that were loaded, and the files that they came from. */
+/** Loaded hooks and tools, and the files of their modules. */
 export interface LoadedManifest extends LoadedHooks {
   readonly tools: readonly Tool[];
 }
 
-/** What a manifest would run. Nothing of it has run. */
+/** The code that a manifest would run. None of it has run. */
 export interface ManifestInspection {
   readonly hooks: readonly DeclaredHook[];
   readonly tools: readonly DeclaredToolEntry[];
-  /** Modules that its handlers are made of, sorted, by their paths from the manifest's folder. */
+  /** The modules of its handlers, sorted, by their paths relative to the manifest's folder. */
   readonly modules: readonly string[];
-  /** Packages that the modules import, sorted. Their code is not part of the digest. */
+  /** The packages that the modules import, sorted. Their code is not part of the digest. */
   readonly packages: readonly string[];
-  /** SHA-256 in hex of the manifest and of all its modules. Another byte in any of them is another digest. */
+  /** The SHA-256 in hex of the manifest and of all its modules. */
   readonly digest: string;
 }
 
 /**
  * Reads a manifest and loads its handlers.
- * @param name what ids of hooks begin with where the file gives none.
- * @param digest of an earlier {@link inspectManifest}: another content is not run.
+ * @param name the prefix of generated hook ids.
+ * @param digest the result of an earlier {@link inspectManifest}. Other content does not run.
  * @throws ManifestError
  */
 export async function loadManifest(path: string, name = 'manifest', digest?: string): Promise<LoadedManifest> {
@@ -100,7 +100,7 @@ export async function loadManifest(path: string, name = 'manifest', digest?: str
   for (const [module, bundle] of bundles) {
     const loading = importBundle(bundle);
     modules.set(module, loading);
-    // What cannot be loaded is reported for the handler that names it.
+    // A failure to load is reported for the handler that refers to the module.
     await loading.catch(() => undefined);
   }
   return readManifest(file, text, name, {
@@ -110,7 +110,7 @@ export async function loadManifest(path: string, name = 'manifest', digest?: str
 }
 
 /**
- * Checks a manifest and the modules that it names, and runs nothing of them.
+ * Validates a manifest and its modules, without running them.
  * @throws ManifestError
  */
 export async function inspectManifest(path: string): Promise<ManifestInspection> {
@@ -124,7 +124,7 @@ interface BundledManifest {
   readonly found: ManifestInspection;
 }
 
-/** Reads each file once: what is digested here is what runs later. */
+/** Reads each file once, so that the digest covers exactly the code that runs later. */
 async function bundleManifest(path: string): Promise<BundledManifest> {
   const file = resolve(path);
   const text = await textOf(file);
@@ -162,10 +162,10 @@ async function bundleManifest(path: string): Promise<BundledManifest> {
   return { file, text, bundles, found: { hooks, tools, modules, packages, digest: hash.digest('hex') } };
 }
 
-/** Finds what a manifest names. */
+/** Finds the handlers and tools of a manifest. */
 interface Finder {
   handler(spec: string, folder: string): Promise<Found<AnyHandler>>;
-  /** A null stands for a tool that is not loaded. */
+  /** Null: the tool exists and is not loaded. */
   tool(spec: string, folder: string): Promise<Found<object | null>>;
 }
 
@@ -226,7 +226,7 @@ async function readManifest(
     const twice = exported.tools.find((tool) => tools.some((other) => other.name === tool.name));
     if (twice) throw refuse(at, told(at, `two tools are named ${twice.name}`));
     for (const { name } of exported.tools) {
-      // The same names as on the bus, so that a tool can move there.
+      // The rules for names are those of the bus, so that a tool can move there.
       const named = BusToolName.safeParse(name);
       if (!named.success) throw refuse(at, told(at, `the tool ${name}: ${named.error.issues[0]?.message}`));
     }

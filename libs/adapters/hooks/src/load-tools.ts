@@ -4,14 +4,14 @@ import { exportedTools, HookModuleError, loadModule } from '@coxswain/handlers/l
 import type { Tool } from '@coxswain/protocol';
 import { loadManifest } from './load-manifest.ts';
 
-/** Tools that were loaded, and the files that they came from. */
+/** Loaded tools, and the files of their modules. */
 export interface LoadedTools {
   readonly tools: readonly Tool[];
   readonly files: readonly string[];
 }
 
 /**
- * Loads the tools of a module, whose default export is a tool or a list of tools, or of a manifest in YAML.
+ * Loads the tools of a module, whose default export is a tool or a list of tools, or of a YAML manifest.
  * @throws HookModuleError, ManifestError
  */
 export async function loadTools(path: string): Promise<LoadedTools> {

@@ -1,25 +1,30 @@
-/** YAML whose values are known by line and column: for files that people write, and that are told what is wrong with them. */
+/** YAML with the line and column of each value, so that errors can point to the place in the file. */
 import type { Document } from 'yaml';
 
 type Path = readonly PropertyKey[];
 
-/** A file that could be read. */
+/** A parsed file. */
 export interface LocatedYaml {
   readonly ok: true;
-  /** Undefined where the file is empty. */
+  /** Undefined for an empty file. */
   readonly value: unknown;
-  /** `line:column` of a value, or of the nearest that encloses it; with `key`, of that key in it. */
+  /**
+   * The `line:column` of a value, or of the nearest value that encloses it. With `key`, the place of that key in it.
+   */
   at(path: Path, key?: string): string;
 }
 
-/** A file that is no YAML: where, as `line:column`, and why. */
+/** A file that is not valid YAML. `at` is `line:column`, and `problem` is a sentence. */
 export interface BrokenYaml {
   readonly ok: false;
   readonly at: string;
   readonly problem: string;
 }
 
-/** Reads a file's text; JSON is YAML too. Never rejects. The parser is loaded at the first call: few processes read such a file. */
+/**
+ * Parses the text of a file in YAML or JSON. Never rejects. The parser is loaded at the first call, because few
+ * processes need it.
+ */
 export async function readLocatedYaml(text: string): Promise<LocatedYaml | BrokenYaml> {
   const yaml = await import('./yaml-parser.ts');
   const lines = new yaml.LineCounter();
@@ -31,7 +36,7 @@ export async function readLocatedYaml(text: string): Promise<LocatedYaml | Broke
   }
   let value: unknown;
   try {
-    // The bound on aliases keeps a small file from becoming a large value.
+    // The limit on aliases keeps a small file from expanding into a large value.
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     const { message } = error as Error;
@@ -48,7 +53,7 @@ export async function readLocatedYaml(text: string): Promise<LocatedYaml | Broke
   };
 }
 
-/** In our words where the library's are for whoever writes programs with it. */
+/** Replaces messages of the library that address programmers. */
 function problemOf({ code, message }: { readonly code: string; readonly message: string }): string {
   if (code === 'MULTIPLE_DOCS') return 'a second document begins here; the file has one';
   if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';

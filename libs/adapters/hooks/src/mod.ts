@@ -1,4 +1,4 @@
-/** The hook port: handlers in this process, modules of handlers, and several sources as one. */
+/** The hook port: handlers in this process, modules of handlers, and the combination of several sources. */
 export { combineHooks } from './combine-hooks.ts';
 export { gatherHooks, type HookSource } from './gather-hooks.ts';
 export {

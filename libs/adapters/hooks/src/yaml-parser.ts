@@ -1,2 +1,5 @@
-/** The YAML parser, to be imported dynamically: bundled in chunks, a CommonJS package has named exports only for static imports. */
+/**
+ * The YAML parser, for dynamic imports. In a bundle with chunks, a CommonJS package has named exports only for static
+ * imports.
+ */
 export { isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';

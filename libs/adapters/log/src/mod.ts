@@ -1,3 +1,3 @@
-/** Services' logs: JSON lines without secrets. */
+/** Logs of services: JSON lines without secrets. */
 export { LOG_FILE_MAX_BYTES } from './rotating-file.ts';
 export { createServiceLog, type LogSink, type LogTarget, openLogFile, secretMask } from './service-log.ts';

@@ -1,10 +1,10 @@
-/** A log file with a bound: at the bound it is set aside as `<path>.1`, and a new one begins. */
+/** A log file with a size limit. At the limit the file is renamed to `<path>.1`, and a new file starts. */
 import { closeSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 
-/** Two of them are kept. */
+/** Maximum size of one log file in bytes. Two files are kept. */
 export const LOG_FILE_MAX_BYTES = 16 * 1024 * 1024;
 
-/** Appends to a file of one process; the folder must exist. */
+/** Appends to a file that one process writes. The folder must exist. */
 export class RotatingFile {
   readonly #path: string;
   readonly #maxBytes: number;
@@ -12,8 +12,8 @@ export class RotatingFile {
   #bytes: number;
 
   /**
-   * @param maxBytes of one file; together with the one set aside it is twice as much.
-   * @throws the error of the system where the file cannot be opened.
+   * @param maxBytes the limit of one file; the renamed file has the same limit. A single longer text exceeds it.
+   * @throws the system's error if the file cannot be opened.
    */
   constructor(path: string, maxBytes: number = LOG_FILE_MAX_BYTES) {
     this.#path = path;
@@ -23,8 +23,8 @@ export class RotatingFile {
   }
 
   /**
-   * Appends a text at once.
-   * @throws the error of the system where it cannot be written.
+   * Appends a text synchronously.
+   * @throws the system's error if the text cannot be written.
    */
   write(text: string): void {
     const length = Buffer.byteLength(text);

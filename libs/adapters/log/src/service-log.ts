@@ -1,14 +1,17 @@
-/** A service's log: JSON lines, with secrets taken out. */
+/** A service's log: JSON lines with redacted secrets. */
 import { mkdirSync, statSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '@coxswain/ports';
 import { pino } from 'pino';
 import { RotatingFile } from './rotating-file.ts';
 
-/** Where a log goes; or what takes the lines of several services, each with its service's name. */
+/**
+ * The destination of a log. A {@link LogSink} can receive the lines of several services; each line then has the
+ * service's name.
+ */
 export type LogTarget = 'file' | 'stderr' | 'stdout' | 'silent' | LogSink;
 
-/** Takes the lines of a log. */
+/** Receives the lines of a log. */
 export interface LogSink {
   /** Writes one line, with its line feed. */
   write(line: string): void;
@@ -19,10 +22,10 @@ const LEVELS: readonly string[] = Object.keys(pino.levels.values);
 const MASK = '[redacted]';
 
 /**
- * Makes a log, of the level that `COX_LOG_LEVEL` names. `file` is `<name>.log` in the state folder, at most
- * two files of {@link LOG_FILE_MAX_BYTES}.
- * @param name of the service.
- * @param secrets texts that never appear in a line, whatever field or message they came in.
+ * Creates a log with the level of `COX_LOG_LEVEL`, by default `info`. With `file` the log is `<name>.log` in the state
+ * directory, in at most two files of {@link LOG_FILE_MAX_BYTES}.
+ * @param name the name of the service.
+ * @param secrets texts that are redacted in every line. Texts of less than 8 characters are not.
  */
 export function createServiceLog(
   name: string,
@@ -38,7 +41,7 @@ export function createServiceLog(
     try {
       sink.write(masked(line));
     } catch {
-      // A full disk or a closed pipe: a log that cannot be written must not end sessions.
+      // A full disk or a closed pipe: a failure of the log must not end sessions.
     }
   };
   const redact = {
@@ -56,8 +59,9 @@ export function createServiceLog(
 }
 
 /**
- * What takes the secrets of a process out of a text: those that are given, and those of its environment.
- * @param secrets texts that never appear, as they stand and as JSON writes them. Short ones would take ordinary words with them.
+ * Creates a function that redacts the secrets of a process in a text: the given ones, and those of its environment.
+ * @param secrets texts that are redacted, also in JSON form. Texts of less than 8 characters are not, because they
+ *   would redact ordinary words.
  */
 export function secretMask(
   env: NodeJS.ProcessEnv,
@@ -66,7 +70,10 @@ export function secretMask(
   return maskFor([...secrets, ...secretsIn(env)]);
 }
 
-/** Values of variables whose names say that they are secret, headers that are sent along, and who logs in by an address. */
+/**
+ * The secrets of the environment: values of variables with secret names, values in header variables, and credentials in
+ * addresses.
+ */
 function secretsIn(env: NodeJS.ProcessEnv): string[] {
   return Object.entries(env).flatMap(([name, given]) => {
     const value = given?.trim();
@@ -77,13 +84,13 @@ function secretsIn(env: NodeJS.ProcessEnv): string[] {
   });
 }
 
-/** `user:password` of an address; a token stands in the user's place. */
+/** The password of an address; without a password the user part, which may be a token. */
 function loginIn(text: string): string[] {
   const [, user = '', password] = /^[a-z][a-z0-9+.-]*:\/\/([^:@/\s]*)(?::([^@/\s]*))?@/i.exec(text.trim()) ?? [];
   return [password ?? user];
 }
 
-/** Replaces secrets, as they stand and as JSON writes them. Short ones would take ordinary words with them. */
+/** Replaces secrets, in plain and in JSON form. Short secrets are skipped, because they would redact ordinary words. */
 function maskFor(secrets: readonly (string | undefined)[]): (line: string) => string {
   const texts = new Set<string>();
   for (const secret of secrets) {
@@ -106,15 +113,18 @@ function sinkOf(target: Exclude<LogTarget, 'silent'>, stateDir: string, name: st
 }
 
 /**
- * Opens `<name>.log` of a state folder, which is made where it is missing.
- * @throws the error of the system where it cannot be opened.
+ * Opens `<name>.log` in a state directory, which is created if it does not exist.
+ * @throws the system's error if it cannot be opened.
  */
 export function openLogFile(stateDir: string, name: string): LogSink {
   makeFolder(stateDir);
   return new RotatingFile(join(stateDir, `${name}.log`));
 }
 
-/** Level by level: with `recursive` it never ends where a file system says of every folder that it is not there, as /proc does. */
+/**
+ * Creates the folders one by one. `mkdir` with `recursive` never ends on a file system such as /proc, which reports
+ * every folder as missing.
+ */
 function makeFolder(path: string): void {
   const missing: string[] = [];
   for (let above = path; !statSync(above, { throwIfNoEntry: false }); above = dirname(above)) missing.push(above);
@@ -122,7 +132,7 @@ function makeFolder(path: string): void {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
-      // Another process may have made it at the same moment.
+      // Another process may have created it at the same time.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }

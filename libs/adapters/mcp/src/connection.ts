@@ -1,4 +1,4 @@
-/** One connection to one MCP server: a client of the SDK on a transport, initialised and with its list of tools. */
+/** One connection to one MCP server: an initialised client of the SDK on a transport, with its list of tools. */
 import { resolve } from 'node:path';
 import { type McpServer, VERSION } from '@coxswain/protocol';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -18,46 +18,46 @@ import { causeOf, isNetworkError } from './network-error.ts';
 import { createSameOriginFetch } from './same-origin-fetch.ts';
 import { StdioServer } from './stdio-server.ts';
 
-/** What the connection tells while it stands. */
+/** Events of an open connection. */
 export interface ConnectionEvents {
   readonly onToolsChanged: () => void;
-  /** What the server logs, without the values of host variables that it was given. */
+  /** A log message of the server. Values of host variables that it was given are redacted. */
   readonly onLog: (level: LoggingMessageNotification['params']['level'], text: string) => void;
 }
 
-/** How to connect. */
+/** The specification of a connection. */
 export interface ConnectionSpec {
   readonly name: string;
   readonly server: McpServer;
-  /** The session's root; a relative `cwd` begins there. */
+  /** The session's root, from which a relative `cwd` starts. */
   readonly root: string;
   readonly hostEnv: HostEnvironment;
   readonly startTimeoutMs: number;
-  /** What requests to the server are sent with; the system's `fetch` if not given. */
+  /** The `fetch` for requests to the server; by default the system's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** A connection that stands, or stood. */
+/** An open or closed connection. */
 export interface Connection {
   readonly client: Client;
-  /** Why it does not stand any more, in words, or null while it does as far as can be known. */
+  /** The reason why the connection is lost, as the rest of a sentence; null while no loss is known. */
   lost(): string | null;
-  /** What the server said last outside of messages; empty if nothing. */
+  /** The server's last output besides messages; empty without output. */
   lastWords(): string;
-  /** A text without the values of host variables that the server was given. */
+  /** Redacts the values of host variables that the server was given. */
   redact(text: string): string;
   /** Watches one call; see {@link AnswerWatch}. */
   watch(key: string): AnswerWatch;
-  /** Ends it. Never rejects; returns what could not be closed, in words. */
+  /** Closes the connection. Never rejects. Returns a sentence for each part that could not be closed. */
   close(): Promise<readonly string[]>;
 }
 
-/** A server that could not be started or did not answer. The message quotes it. */
+/** A server could not be started, or did not answer. The message quotes it. */
 export class ServerStartError extends Error {
   override readonly name = 'ServerStartError';
 }
 
-/** Connects, initialises and lists the tools, all within the start's time-out. Throws {@link ServerStartError}. */
+/** Connects, initialises and lists the tools within `startTimeoutMs`. Throws {@link ServerStartError}. */
 export async function connect(
   spec: ConnectionSpec,
   events: ConnectionEvents,
@@ -83,7 +83,7 @@ export async function connect(
         ? 'it was cancelled'
         : reasonOf(error, connection?.lost() ?? null);
     const unclosed = (await connection?.close()) ?? [];
-    // Asked for after closing, when all that it had to say is read.
+    // Read after closing, when all output of the server has arrived.
     const words = [reason, connection?.lastWords() ?? '', ...unclosed].filter((part) => part !== '');
     const message = `the MCP server ${spec.name} could not be started: ${words.join('; ')}`;
     throw new ServerStartError(connection?.redact(message) ?? message);
@@ -94,15 +94,15 @@ function reasonOf(error: unknown, lost: string | null): string {
   if (lost !== null) return `it ${lost}`;
   if (isNetworkError(error)) return `it cannot be reached: ${causeOf(error)}`;
   const { message } = error as Error;
-  // The client's own words for a refusal leave the status out, which says most of it.
+  // The client's message for a rejected request lacks the HTTP status.
   return error instanceof StreamableHTTPError && (error.code ?? 0) > 0
     ? `it answered with HTTP ${error.code}: ${message}`
     : message;
 }
 
 /**
- * Lists the tools, page by page. Asks by itself rather than through the client's method, which compiles every output
- * schema and fails with the whole list where one of them does not compile.
+ * Lists the tools, page by page. It does not use the client's method, which compiles every output schema and rejects
+ * the whole list if one of them does not compile.
  */
 export async function listTools(client: Client, signal: AbortSignal, timeout: number): Promise<readonly Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
@@ -143,7 +143,7 @@ function overStdio(
     lost: () => transport.end,
     lastWords: () => transport.lastWords,
     redact: (text) => withoutValues(text, used),
-    // When the process ends, the client rejects what waits.
+    // When the process ends, the client rejects its pending requests.
     watch: () => ({ lost: new Promise<never>(() => {}), done: () => {} }),
     async close() {
       await transport.close();
@@ -165,7 +165,7 @@ function overHttp(
   let closed = false;
   return {
     client: newClient(),
-    // The SDK's own declaration is not written for exactOptionalPropertyTypes.
+    // The SDK's type is not compatible with exactOptionalPropertyTypes.
     transport: transport as Transport,
     lost: () => (closed ? 'was closed' : null),
     lastWords: () => '',
@@ -180,7 +180,7 @@ function overHttp(
   };
 }
 
-/** Tells the server that the session is over, if it has one; a server that is not there has none either. */
+/** Ends the session at the server, if it has one. A server that cannot be reached has no session either. */
 async function endSession(transport: StreamableHTTPClientTransport, name: string): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -199,8 +199,8 @@ async function endSession(transport: StreamableHTTPClientTransport, name: string
 }
 
 /**
- * Makes one request under a signal that follows another only until the request has ended. The client goes on listening to
- * a request's signal after its answer, and would tell the server to cancel what it has long answered.
+ * Makes one request with a signal that follows another signal until the request ends. The client listens to a request's
+ * signal even after the answer, and would ask the server to cancel an answered request.
  */
 export async function whileAsked<T>(signal: AbortSignal, ask: (own: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted();

@@ -1,17 +1,18 @@
 /** `${VAR}` and `${VAR:-default}` in the values of a server's `env` and `headers`. */
 import { VARIABLE_REFERENCE } from '@coxswain/protocol';
 
-/** What may be expanded: the names of what is set, with their values. */
+/** The host variables that can be expanded: names and values. */
 export type HostEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** A variable that is not set. Its message names it and where it stands, and no value of any other. */
+/** A variable is not set. The message names the variable and its field, and contains no values. */
 export class MissingVariableError extends Error {
   override readonly name = 'MissingVariableError';
 }
 
 /**
- * Fills host variables into the values of a record. Throws {@link MissingVariableError}. `where` is for its message;
- * what was filled in is added to `used`, by variable.
+ * Expands host variables in the values of a record. Throws {@link MissingVariableError}.
+ * @param where the name of the record, for the message.
+ * @param used receives the expanded variables with their values.
  */
 export function expandVariables(
   values: Readonly<Record<string, string>>,
@@ -24,7 +25,7 @@ export function expandVariables(
       key,
       value.replace(VARIABLE_REFERENCE, (_whole, name: string, fallback: string | undefined) => {
         const found = host[name];
-        // As in a shell, `:-` stands in for an empty variable too.
+        // As in a shell, the default of `:-` also replaces an empty value.
         if (fallback !== undefined && (found === undefined || found === '')) return fallback;
         if (found === undefined) {
           throw new MissingVariableError(`${where}.${key} needs the environment variable ${name}, which is not set`);
@@ -36,11 +37,14 @@ export function expandVariables(
   );
 }
 
-/** A text in which no value stands that was filled in: such values are mostly keys, and messages go into journals. */
+/**
+ * Redacts expanded values in a text: most of them are keys, and messages are recorded in journals. Values of less than
+ * 6 characters are kept.
+ */
 export function withoutValues(text: string, used: ReadonlyMap<string, string>): string {
   let clean = text;
   for (const [name, value] of used) {
-    // A value as short as `1` or `true` is no secret, and stands everywhere.
+    // A short value such as `1` or `true` is not a secret, and occurs in ordinary text.
     if (value.length >= SECRET_MIN_CHARS) clean = clean.replaceAll(value, `[${name}]`);
   }
   return clean;

@@ -1,23 +1,23 @@
 /**
- * The streams on which answers of a Streamable HTTP server arrive.
+ * Tracks the streams on which answers of a Streamable HTTP server arrive.
  *
- * The SDK waits for an answer until its time-out, even when the stream that should bring it has ended. Here each
- * stream is watched from its request to its end, so that a call whose answer can no longer come is known to be lost:
- * its stream has ended, and for a grace no stream that resumes it has been open.
+ * The SDK waits for an answer until its timeout, even if the stream for it has ended. Here each stream is tracked from
+ * its request to its end. A call is lost once its stream has ended and no stream that resumes one has been open for a
+ * grace period.
  */
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** The key in `_meta` of a call under which its idempotency key goes to the server, and by which it is watched. */
+/** The key in a call's `_meta` for its idempotency key, which identifies the watched call. */
 export const IDEMPOTENCY_META_KEY = 'coxswain/idempotency-key';
 
-/** A call whose answer can no longer come. Whether it took effect is not known. */
+/** The answer of a call cannot arrive any longer. It is unknown whether the call took effect. */
 export class AnswerLostError extends Error {
   override readonly name = 'AnswerLostError';
 }
 
-/** A call while it waits. `lost` rejects with {@link AnswerLostError}; `done` ends the watch. */
+/** A watch on a pending call. `lost` rejects with {@link AnswerLostError}; `done` ends the watch. */
 export interface AnswerWatch {
   readonly lost: Promise<never>;
   done(): void;
@@ -29,7 +29,7 @@ interface Watched {
   readonly lose: () => void;
 }
 
-/** Watches the answers of one connection. `fetch` is what the connection has to fetch with. */
+/** Watches the answers of one connection, whose transport must use `fetch` of this class. */
 export class HttpAnswers {
   readonly #graceMs: number;
   readonly #fetch: Fetch;
@@ -53,13 +53,13 @@ export class HttpAnswers {
     return new Response(bounded(response.body, onEnd), { status, statusText, headers });
   };
 
-  /** Watches the call of a key from before it is sent. */
+  /** Watches a call by its key. Start before the call is sent. */
   watch(key: string): AnswerWatch {
     let lose = () => {};
     const lost = new Promise<never>((_resolve, reject) => {
       lose = () => reject(new AnswerLostError('the connection ended before the answer came'));
     });
-    // Whoever watches races it with the answer and may be done with it before it rejects.
+    // The caller races it with the answer, and may have finished before it rejects.
     lost.catch(() => {});
     this.#watched.set(key, { openStreams: 0, timer: undefined, lose });
     return {
@@ -90,7 +90,7 @@ export class HttpAnswers {
     };
   }
 
-  /** A resumption does not say which call it resumes, so while one is open no call is given up. */
+  /** A resumption does not identify the call that it resumes. So while one is open, no call counts as lost. */
   #rearm(): void {
     for (const watched of this.#watched.values()) {
       clearTimeout(watched.timer);
@@ -107,7 +107,7 @@ function callKeyIn(init: RequestInit | undefined): string | null {
   return typeof key === 'string' ? key : null;
 }
 
-/** The same bytes, refused when one message grows beyond the bound; events are parted by blank lines. */
+/** Passes the bytes on, and fails if one message exceeds the limit. Blank lines separate events. */
 function bounded(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let ended = false;

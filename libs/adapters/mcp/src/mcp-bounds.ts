@@ -1,30 +1,36 @@
-/** Every bound of the MCP adapter. Options of {@link createMcpTools} change those that a host may set. */
+/**
+ * Limits of the MCP adapter. Options of {@link createMcpTools} change `startTimeoutMs`, `callTimeoutMs` and
+ * `restartsMax`.
+ */
 export const MCP_BOUNDS = {
-  /** From starting a server to having its list of tools. */
+  /** Time limit from the start of a server to its list of tools. */
   startTimeoutMs: 30_000,
-  /** One call, begun anew with each progress that the server reports. */
+  /** Time limit of one call. Each progress report of the server restarts it. */
   callTimeoutMs: 3_600_000,
-  /** Restarts of one server in a row without a call that it answered. */
+  /** Consecutive restarts of a server process without an answered call. */
   restartsMax: 5,
-  /** From closing a server's input to SIGTERM, from there to SIGKILL, and from there to giving up. */
+  /** Grace period between closing a server's input and SIGTERM, between SIGTERM and SIGKILL, and after SIGKILL. */
   stopGraceMs: 2_000,
-  /** How long what a dead server wrote last is still read. */
+  /** Time for reading the last output of an ended server. */
   drainMs: 1_000,
-  /** Of a server's stderr the end is kept, to be quoted. */
+  /** The end of a server's stderr that is kept for messages. */
   stderrTailMaxChars: 2_048,
-  /** One message of a server. */
+  /** Maximum size of one message of a server. */
   messageMaxBytes: 10 * 1024 * 1024,
   /** Pages of one list of tools. */
   listPagesMax: 64,
   /** Tools of one server. */
   serverToolsMax: 2_048,
-  /** One tool's schema, as JSON. */
+  /** Maximum size of one tool's schema as JSON. */
   schemaMaxBytes: 256 * 1024,
   descriptionMaxChars: 16_384,
-  /** One result's text and, apart from it, its files in base64. The session cuts further, and keeps the whole. */
+  /**
+   * Maximum size of one result's text, and separately of its files in base64. The session truncates results further,
+   * and stores the whole text.
+   */
   resultTextMaxBytes: 4 * 1024 * 1024,
   resultFilesMaxBytes: 8 * 1024 * 1024,
-  /** Structured content that is passed on as detail; a larger one is left out, and that is said. */
+  /** Maximum size of structured content in the result's detail. Larger content is omitted, and its size is reported. */
   structuredMaxBytes: 64 * 1024,
   noticeMaxChars: 2_048,
   progressMaxChars: 1_024,

@@ -1,13 +1,17 @@
-/** What an MCP tool gave back, as a result of the protocol. */
+/** Converts the result of an MCP tool to the protocol's form. */
 import type { ToolOutcome } from '@coxswain/ports';
 import type { FilePart, JsonObject, TextPart } from '@coxswain/protocol';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 
 /**
- * Maps a result: text as text; images, audio and binary resources as files; text resources and links to resources as
- * text that names them; structured content as `detail.structured_content`, and as text too where there is no other
- * content. What is over a bound is left out, and a line says so.
+ * Converts a result.
+ * - Text stays text.
+ * - Images, audio and binary resources become files.
+ * - Text resources and links to resources become text with their names.
+ * - Structured content becomes `detail.structured_content`. Without other content it becomes text as well.
+ *
+ * Content beyond a limit is omitted, with a note.
  */
 export function outcomeOf(result: CallToolResult): ToolOutcome {
   const parts = new BoundedParts();
@@ -53,13 +57,13 @@ function structuredDetail(structured: unknown, parts: BoundedParts, isAll: boole
   const json = JSON.stringify(structured);
   if (isAll) parts.text(json);
   if (Buffer.byteLength(json) <= MCP_BOUNDS.structuredMaxBytes) {
-    // It came as JSON over the wire, so it is nothing else.
+    // It arrived as JSON, so it is a JSON value.
     return { structured_content: structured as JsonObject };
   }
   return { structured_content_left_out_bytes: Buffer.byteLength(json) };
 }
 
-/** The parts of a result, in order and within the bounds. */
+/** The parts of a result, in order and within the limits. */
 class BoundedParts {
   readonly content: (TextPart | FilePart)[] = [];
   #textBytes = 0;
@@ -77,7 +81,7 @@ class BoundedParts {
   }
 
   file(mediaType: string | undefined, base64: string, filename?: string): void {
-    // Written anew, because decoders forgive what a strict reader of base64 does not.
+    // Encoded again, because decoders accept input that a strict reader of base64 rejects.
     const data = Buffer.from(base64, 'base64').toString('base64');
     const media_type = mediaType === undefined || mediaType === '' ? 'application/octet-stream' : mediaType;
     if (this.#fileBytes + data.length > MCP_BOUNDS.resultFilesMaxBytes) {
@@ -95,12 +99,12 @@ class BoundedParts {
 
 function wholeCharacters(bytes: Buffer, maxBytes: number): string {
   let end = maxBytes;
-  // Continuation bytes are 10xxxxxx: step back to the beginning of a character.
+  // Continuation bytes are 10xxxxxx: go back to the start of a character.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
 }
 
-/** The last name of an address's path; undefined where it ends with a slash. */
+/** The last segment of a URI's path; undefined if it ends with a slash. */
 function fileNameOf(uri: string): string | undefined {
   const [path = ''] = uri.split(/[?#]/, 1);
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || undefined;

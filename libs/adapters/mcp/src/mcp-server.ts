@@ -17,29 +17,29 @@ import { outcomeOf } from './mcp-result.ts';
 import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
 
-/** What a server is made from, and whom it tells. */
+/** The specification of a server, and its event handlers. */
 export interface McpServerSpec extends ConnectionSpec {
   readonly callTimeoutMs: number;
   readonly restartsMax: number;
-  /** Its list of tools is another than before. */
+  /** The list of tools has changed. */
   readonly onToolsChanged: () => void;
   readonly onNotice: (level: LoggingMessageNotification['params']['level'], text: string) => void;
-  /** What the server itself has logged. */
+  /** A log message of the server. */
   readonly onLog: (level: LoggingMessageNotification['params']['level'], text: string) => void;
 }
 
-/** A call of which it is certain that it was not run, and may be sent again. */
+/** A call that certainly did not run, so it may be sent again. */
 interface NeverRan {
   readonly neverRan: string;
 }
 
 /**
- * One MCP server of one session: its connection, opened again after a loss, and its tools.
+ * One MCP server of one session: its connection, which is opened again after a loss, and its tools.
  *
- * M1: A call is sent once. It is sent a second time only if the first certainly did not run: the server no longer knew
- *     the connection and said so.
- * M2: A lost server is connected to again at the next call, not before. A process is restarted a bounded number of times
- *     in a row.
+ * M1: A call is sent once. It is sent a second time only if the server rejected the first request with HTTP 404 or 400,
+ * as for an unknown session. A rejected call did not run.
+ * M2: A lost server is connected again at the next call, not earlier. The number of consecutive restarts of a process
+ * is limited.
  * M3: Every wait ends: by its answer, its signal, its timeout, or the loss of the connection.
  */
 export class McpServerTools {
@@ -60,7 +60,7 @@ export class McpServerTools {
     return this.#spec.name;
   }
 
-  /** The newest list that is known. */
+  /** The newest known list. */
   get tools(): readonly Tool[] {
     return this.#tools;
   }
@@ -70,7 +70,7 @@ export class McpServerTools {
     await this.#connect(signal);
   }
 
-  /** Runs one call of a tool, by the name that the server knows. Never rejects. */
+  /** Runs one call of a tool, by the server's name for it. Never rejects. */
   async call(tool: string, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     if (signal.aborted) return cancelled('cancelled before the tool ran');
     const first = await this.#attempt(tool, call, signal);
@@ -80,12 +80,12 @@ export class McpServerTools {
     return unavailable(`the MCP server ${this.name} did not accept the call: ${second.neverRan}`);
   }
 
-  /** Ends the connection. Never rejects; returns what could not be closed, in words. */
+  /** Closes the connection. Never rejects. Returns a sentence for each part that could not be closed. */
   async close(): Promise<readonly string[]> {
     this.#closing.abort(new Error('the tools of this session are closed'));
     const connection = this.#connection;
     const notes = [...((await connection?.close()) ?? [])];
-    // Both are told by the signal and end soon; a connection that was there before it was told is closed as well.
+    // The signal ends both soon. A connection that was established before that is closed as well.
     await Promise.allSettled([this.#reconnecting, this.#refreshing]);
     if (this.#connection !== connection) notes.push(...((await this.#connection?.close()) ?? []));
     return notes;
@@ -131,7 +131,7 @@ export class McpServerTools {
     if (lost !== null)
       return failed('tool_failed', `the MCP server ${name} ${lost} while the call ran${quoted(connection)}`);
     if (error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400)) {
-      // The server has forgotten the session, as after its restart; what it refuses it has not run. (M1)
+      // The server does not know the session, for example after its restart. A rejected call did not run. (M1)
       await this.#drop(connection);
       return { neverRan: error.message };
     }
@@ -158,14 +158,14 @@ export class McpServerTools {
     return failed('tool_failed', `the MCP server ${name} returned an invalid result: ${cutText(message, 1_024)}`);
   }
 
-  /** A connection that stands, made anew if need be; or why there is none. */
+  /** An open connection, established again if necessary; or the reason why there is none. */
   async #standing(signal: AbortSignal): Promise<Connection | ToolOutcome> {
     const { name } = this;
     if (this.#closing.signal.aborted) return unavailable('the tools of this session are closed');
     if (this.#connection !== null && this.#connection.lost() === null) return this.#connection;
 
     if (this.#reconnecting === null) {
-      // Only processes are bounded: an address that is asked once per call costs nothing while it is silent. (M2)
+      // Only restarts of processes are limited. One request per call to a silent address costs little. (M2)
       if ('command' in this.#spec.server && this.#restarts >= this.#spec.restartsMax) {
         const end = this.#connection?.lost();
         const words = this.#connection === null ? '' : this.#connection.redact(quoted(this.#connection));
@@ -213,7 +213,7 @@ export class McpServerTools {
     for (const note of await connection.close()) this.#spec.onNotice('warning', note);
   }
 
-  /** Fetches the list anew; changes that are told meanwhile lead to one more fetch, not to many. */
+  /** Fetches the list again. Several changes during a fetch lead to one more fetch. */
   #refresh(): void {
     this.#refreshAgain = true;
     this.#refreshing ??= this.#fetchLists();
@@ -223,14 +223,15 @@ export class McpServerTools {
     try {
       while (this.#refreshAgain && !this.#closing.signal.aborted) {
         this.#refreshAgain = false;
-        // Servers tell each of many changes; and one that tells a change at every list shall not keep the host busy.
+        // Servers report each of many changes. A server that reports a change after every list must not keep the host
+        // busy.
         await delay(REFRESH_PAUSE_MS);
         const connection = this.#connection;
         if (connection === null || connection.lost() !== null) return;
         await this.#fetchList(connection);
       }
     } finally {
-      // Here, and not when its promise has settled: what is told in between would be looked at by nobody.
+      // Reset here and not after the promise has settled: a change in between would be missed.
       this.#refreshing = null;
     }
   }

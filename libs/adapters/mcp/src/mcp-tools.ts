@@ -20,48 +20,54 @@ import type { McpServerTools } from './mcp-server.ts';
 import { nameTools } from './tool-names.ts';
 import { unavailable } from './tool-outcome.ts';
 
-/** Something that a server has said outside of a call, or that is to be said about it. */
+/** A message of a server outside of a call, or a message about a server. */
 export interface McpNotice {
   readonly ref: SessionRef;
   readonly server: string;
-  /** The level of the server; `warning` for a message of Coxswain about the server. */
+  /** The server's level; `warning` for a message of Coxswain about the server. */
   readonly level: LoggingLevel;
   /** At most 2,048 characters. */
   readonly text: string;
 }
 
-/** The tools of one session have changed while they are open. */
+/** The tools of a session have changed while they are open. */
 export interface McpToolsChange {
   readonly ref: SessionRef;
-  /** All tools of the session's MCP servers, as the toolset lists them from now on. */
+  /** All tools of the session's MCP servers, as the toolset lists them now. */
   readonly tools: readonly ToolDefinition[];
 }
 
 /** Settings of the MCP adapter. */
 export interface McpToolsOptions {
-  /** From starting a server to having its list of tools, in milliseconds; 30,000 if not given. */
+  /** The time limit from the start of a server to its list of tools, in milliseconds; 30,000 by default. */
   readonly startTimeoutMs?: number;
-  /** One call, begun anew with each progress that the server reports, in milliseconds; 3,600,000 if not given. */
+  /**
+   * The time limit of one call, in milliseconds; 3,600,000 by default. Each progress report of the server restarts it.
+   */
   readonly callTimeoutMs?: number;
-  /** Restarts of one server process in a row without a call that it answered; 5 if not given. */
+  /** Consecutive restarts of a server process without an answered call; 5 by default. */
   readonly restartsMax?: number;
-  /** What `${VAR}` in `env` and `headers` stands for; the host's environment if not given. */
+  /** The values for `${VAR}` in `env` and `headers`; the host's environment by default. */
   readonly env?: HostEnvironment;
   /**
-   * What servers are asked with whose origin the policy does not list: it must refuse addresses that are not public. Without it
-   * sessions that are held to a policy have such servers not at all.
+   * The `fetch` for servers whose origin the policy does not list. It must refuse addresses that are not public.
+   * Without it, sessions under a policy cannot use such servers.
    */
   readonly publicFetch?: typeof globalThis.fetch;
-  /** Told when a toolset's list has become another; the toolset has it already. Must not throw. */
+  /** Called after the list of a toolset has changed. Must not throw. */
   readonly onChanged?: (change: McpToolsChange) => void;
-  /** Told what servers log (`notifications/message`), and what is left out of a list and why. Must not throw. */
+  /**
+   * Called for log messages of servers (`notifications/message`), and for each omitted tool with the reason. Must not
+   * throw.
+   */
   readonly onNotice?: (notice: McpNotice) => void;
 }
 
 /**
- * A source of the tools of `spec.mcpServers`. Servers are started side by side and their tools stand in the configured
- * order, named `<server>__<tool>`. If one cannot be started, the others are closed and opening fails with
- * `mcp_server_failed`, quoting the server. A tool that its server marks as idempotent or read-only may run twice.
+ * Creates a source of the tools of `spec.mcpServers`. Servers are started concurrently. Their tools are named
+ * `<server>__<tool>` and keep the configured order of servers. If a server cannot be started, the others are closed,
+ * and opening fails with `mcp_server_failed`, quoting the server. A tool that its server marks as idempotent or
+ * read-only may run twice.
  */
 export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
   return {
@@ -75,7 +81,10 @@ export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
   };
 }
 
-/** The first server that the session may not have; it was admitted elsewhere, or under an older policy. */
+/**
+ * The reason why the session may not use one of its servers. A server may have been admitted elsewhere, or under an
+ * older policy.
+ */
 function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpToolsOptions): Failure | null {
   for (const [name, server] of Object.entries(mcpServers)) {
     const field = `mcp_servers.${name}`;
@@ -98,7 +107,7 @@ function isUnlisted(rules: HostRules | undefined, server: McpServer): boolean {
 /** Warning and above, RFC 5424 6.2.1. */
 const FOR_THE_MODEL: ReadonlySet<LoggingLevel> = new Set(['warning', 'error', 'critical', 'alert', 'emergency']);
 
-// A longer timer would fire at once.
+// A longer timer would fire immediately.
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 class McpToolset implements Toolset {
@@ -141,7 +150,7 @@ class McpToolset implements Toolset {
     const { root, mcpServers, rules } = this.#spec;
     const configured = Object.entries(mcpServers);
     if (configured.length === 0) return [];
-    // The SDK takes 0.2 s to load, and most hosts serve no session with MCP servers.
+    // The SDK takes 0.2 s to load, and most hosts have no sessions with MCP servers.
     const { McpServerTools } = await import('./mcp-server.ts');
     const options = this.#options;
     return configured.map(
@@ -168,7 +177,7 @@ class McpToolset implements Toolset {
     return found.server.call(found.tool, call, signal);
   }
 
-  /** MCP has no way to ask. */
+  /** MCP has no request for the outcome of an earlier call. */
   async probe(): Promise<{ readonly state: 'unknown' }> {
     return { state: 'unknown' };
   }
@@ -178,7 +187,7 @@ class McpToolset implements Toolset {
   }
 
   #changed(): void {
-    // While the servers are still being started nobody has seen a list that could have changed.
+    // While the servers are starting, no list has been published that could change.
     if (!this.#open) return;
     this.#list();
     this.#options.onChanged?.({ ref: this.#ref, tools: this.#tools });
@@ -205,7 +214,7 @@ class McpToolset implements Toolset {
     return false;
   }
 
-  /** What concerns the work reaches the model; the rest is for people. */
+  /** Warnings and errors reach the model as well. Other log messages are for people only. */
   #logged(server: string, level: LoggingLevel, text: string): void {
     this.#notice(server, level, text);
     if (FOR_THE_MODEL.has(level)) this.#onFeedback?.(`mcp:${server}`, `${level}: ${text}`);
@@ -229,7 +238,7 @@ function definitionOf(name: string, server: string, tool: Tool): ToolDefinition 
   return {
     name,
     description: cutText(tool.description ?? tool.title ?? '', MCP_BOUNDS.descriptionMaxChars),
-    // It came as JSON over the wire, so it is nothing else.
+    // It arrived as JSON, so it is a JSON value.
     input_schema: tool.inputSchema as JsonObject,
     source: `mcp:${server}`,
     traits: { ...DEFAULT_TRAITS, idempotent: readOnlyHint === true || idempotentHint === true },

@@ -1,6 +1,6 @@
-/** Lines out of a stream of bytes, in bounded memory. */
+/** Splits a stream of bytes into lines, in bounded memory. */
 
-/** Splits what arrives into lines. */
+/** Splits incoming chunks into lines. */
 export class MessageLines {
   readonly #maxBytes: number;
   #open: Buffer[] = [];
@@ -10,7 +10,7 @@ export class MessageLines {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes a chunk and returns the lines that it completes. Throws a RangeError when a line is longer than the bound. */
+  /** Adds a chunk and returns the lines that it completes. Throws a RangeError if a line exceeds the limit. */
   add(chunk: Buffer): string[] {
     const lines: string[] = [];
     let from = 0;

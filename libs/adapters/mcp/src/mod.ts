@@ -1,4 +1,4 @@
-/** The tool port on Model Context Protocol servers. */
+/** The tool port for Model Context Protocol (MCP) servers. */
 export { type HostEnvironment, MissingVariableError } from './expand-variables.ts';
 export { IDEMPOTENCY_META_KEY } from './http-answers.ts';
 export { MCP_BOUNDS } from './mcp-bounds.ts';

@@ -1,11 +1,11 @@
-/** Failures of fetch below HTTP, told apart by the system's codes. */
+/** Classifies failures of `fetch` below HTTP by the system's error codes. */
 
-/** Whether a fetch failed below HTTP: no connection came about, or it broke. */
+/** Whether a fetch failed below HTTP: the connection was not established, or it broke. */
 export function isNetworkError(error: unknown): boolean {
   return error instanceof TypeError && error.cause !== undefined;
 }
 
-/** Whether no connection came about, so that nothing was sent. */
+/** Whether no connection was established, so that nothing was sent. */
 export function neverConnected(error: unknown): boolean {
   const { code } = ((error as TypeError).cause ?? {}) as { code?: unknown };
   return typeof code === 'string' && NEVER_CONNECTED.has(code);
@@ -20,7 +20,7 @@ const NEVER_CONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** What lies below a failed fetch, in words. */
+/** The cause of a failed fetch: the system's code and message. */
 export function causeOf(error: unknown): string {
   const { cause } = error as TypeError;
   const { code, message } = (cause ?? {}) as { code?: unknown; message?: unknown };

@@ -1,10 +1,10 @@
-/** Reading the usual `mcpServers` file. */
+/** Reads the common `mcpServers` file. */
 import { McpServers, problemSentences, readStrictly } from '@coxswain/protocol';
 
 /**
- * Reads `{"mcpServers": {"<name>": {"command": …} | {"url": …}}}`. `"type": "stdio"` beside a command is accepted and
- * dropped. `${VAR}` stays as it is; it is filled in when a server is started.
- * @returns the servers, or a sentence that says what is wrong and where.
+ * Reads `{"mcpServers": {"<name>": {"command": …} | {"url": …}}}`. `"type": "stdio"` next to a command is accepted and
+ * dropped. `${VAR}` is kept, and is expanded when a server starts.
+ * @returns the servers, or a sentence with the problem and its place.
  */
 export function parseMcpConfig(text: string): McpServers | string {
   let file: unknown;
@@ -46,7 +46,7 @@ function problemOf(server: unknown): string | null {
   return null;
 }
 
-/** The key that many configurations carry beside a command and that says nothing more. */
+/** Removes `"type": "stdio"`, which many configurations have next to a command and which adds no information. */
 function withoutStdioType(server: Record<string, unknown>): Record<string, unknown> {
   if (server.command === undefined || server.type !== 'stdio') return server;
   const { type: _stdio, ...rest } = server;

@@ -1,13 +1,13 @@
-/** Redirects of MCP servers. */
+/** Follows redirects of MCP servers. */
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 const REDIRECTS_MAX = 5;
 
 /**
- * Makes a `fetch` that follows redirects within the origin of the request only, at most 5. The policy allows an origin, and the
- * headers of the configuration are for that origin: `fetch` itself would send them, except `Authorization`, to any other.
- * The function throws a TypeError with the reason as its cause, as `fetch` does.
+ * Creates a `fetch` that follows at most 5 redirects, only within the origin of the request. The policy allows an
+ * origin, and the configured headers are for that origin. `fetch` itself would send most of these headers to another
+ * origin. The function throws a TypeError with the reason as its cause, as `fetch` does.
  */
 export function createSameOriginFetch(fetchWith: Fetch = globalThis.fetch): Fetch {
   return async (url, init) => {

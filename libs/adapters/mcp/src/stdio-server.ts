@@ -1,11 +1,11 @@
 /**
- * An MCP server as a child process that speaks on its standard input and output.
+ * An MCP server as a child process that communicates over standard input and output.
  *
- * P1: The server stands in a process group of its own: a Ctrl-C in the host's terminal does not reach it, and what it
- *     has started ends with it.
- * P2: Its input is a pipe from the host, so that it sees the end of its input when the host is gone, however it went.
- * P3: The transport is closed when the process has ended, even if a child of it still holds its output open.
- * P4: A line that is no message is kept to be quoted and otherwise passed over.
+ * P1: The server has its own process group. A Ctrl-C in the host's terminal does not reach it. The processes of its
+ * group end with it.
+ * P2: Its input is a pipe from the host, so that it reads the end of its input when the host ends for any reason.
+ * P3: The transport is closed when the process has ended, even if a child process still holds its output open.
+ * P4: A line that is not a message is kept for error messages and otherwise ignored.
  */
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
@@ -24,13 +24,13 @@ import { MessageLines } from './message-lines.ts';
 export interface StdioCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** Absolute. */
+  /** An absolute path. */
   readonly cwd: string;
-  /** Besides the few variables that the SDK takes to be safe. */
+  /** Added to the few variables that the SDK considers safe. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** One process of a server, from its start to its end. */
+/** One process of a server, from start to end. */
 export class StdioServer implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -49,10 +49,10 @@ export class StdioServer implements Transport {
     this.#command = command;
   }
 
-  /** Starts the process. Rejects where it cannot be started. */
+  /** Starts the process. Rejects if it cannot be started. */
   async start(): Promise<void> {
     const { command, args, cwd, env } = this.#command;
-    // A missing folder and a missing command give the same error; only one of them is the command's fault.
+    // A missing folder and a missing command give the same error, so the folder is checked first.
     const folder = await stat(cwd).catch(() => null);
     if (folder === null || !folder.isDirectory()) throw new Error(`its folder ${cwd} does not exist`);
 
@@ -77,7 +77,10 @@ export class StdioServer implements Transport {
     this.#ended = this.#untilEnd(child);
   }
 
-  /** Writes one message. Rejects where the process does not take it any more, and then by its end where it has one. */
+  /**
+   * Writes one message. Rejects if the process does not accept it. In this case it waits a short time for the end of
+   * the process, whose status is then in {@link end}.
+   */
   async send(message: JSONRPCMessage): Promise<void> {
     const input = this.#child?.stdin;
     if (!input?.writable) throw new Error('the server has closed its input');
@@ -85,18 +88,18 @@ export class StdioServer implements Transport {
       input.write(serializeMessage(message), resolve);
     });
     if (!problem) return;
-    // Who has closed its input is about to end, and how says more than this error.
+    // A process that has closed its input is about to end, and its exit status says more than this error.
     await this.#hasEndedWithin(MCP_BOUNDS.drainMs);
     throw problem;
   }
 
   /**
-   * Ends the process and its group: first its input is closed, then it is asked, then it is made to. Where even that
-   * does not end it, `end` stays null.
+   * Ends the process and its group: closes its input, then sends SIGTERM, then SIGKILL. If even that fails, `end` stays
+   * null.
    */
   async close(): Promise<void> {
     const child = this.#child;
-    // A process that has ended has given its id back, and another may have it by now.
+    // The system may have given the id of an ended process to another one.
     if (child === null || this.#end !== null) return;
     child.stdin.end();
     if (await this.#hasEndedWithin(MCP_BOUNDS.stopGraceMs)) return;
@@ -106,7 +109,7 @@ export class StdioServer implements Transport {
     await this.#hasEndedWithin(MCP_BOUNDS.stopGraceMs);
   }
 
-  /** How the process ended, or null while it runs. */
+  /** How the process ended; null while it runs. */
   get end(): string | null {
     return this.#end;
   }
@@ -120,7 +123,7 @@ export class StdioServer implements Transport {
     return this.#child?.pid;
   }
 
-  /** What the process said last outside of messages; empty if nothing. */
+  /** The last output of the process besides messages; empty without output. */
   get lastWords(): string {
     const words: string[] = [];
     if (this.#stderr.text !== '') words.push(`its stderr ended with: ${this.#stderr.text}`);
@@ -133,7 +136,7 @@ export class StdioServer implements Transport {
     try {
       lines = this.#lines.add(chunk);
     } catch (error) {
-      // The rest of that message would be read as garbage, and its answer would never come.
+      // The rest of the message would be read as garbage, and its answer would never arrive.
       this.#garbage.add((error as RangeError).message);
       this.#child?.stdout.removeAllListeners('data').resume();
       signalGroup(this.#child?.pid, 'SIGKILL');
@@ -142,13 +145,13 @@ export class StdioServer implements Transport {
     for (const line of lines) {
       const message = messageIn(line);
       if (message === null) this.#garbage.add(`${line}\n`);
-      // The SDK takes notifications up a moment later and answers at once: delivered together, the last progress of a
-      // call would come after its answer and be dropped.
+      // The SDK processes notifications a moment later and answers at once. If both were delivered together, the last
+      // progress of a call would arrive after its answer and be dropped.
       else this.#delivery = this.#delivery.then(() => this.onmessage?.(message));
     }
   }
 
-  /** Settles when the process has ended and what it wrote has been read. (P3) */
+  /** Settles once the process has ended and its output has been read. (P3) */
   async #untilEnd(child: ChildProcess): Promise<void> {
     const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
     const how = await new Promise<string>((resolve) => {
@@ -160,7 +163,7 @@ export class StdioServer implements Transport {
     child.stdin?.destroy();
     child.stdout?.destroy();
     child.stderr?.destroy();
-    // What it had started and left behind; to an empty group this says nothing. (P1)
+    // Ends leftover processes of its group. For an empty group this has no effect. (P1)
     signalGroup(child.pid, 'SIGKILL');
     await this.#delivery;
     this.#end = how;
@@ -181,7 +184,7 @@ function messageIn(line: string): JSONRPCMessage | null {
   }
 }
 
-/** A line that is meant as an answer and is none: whoever waits for it is told, as no other answer will come. */
+/** An invalid answer, converted to an error for the pending request, which will get no other answer. */
 function brokenAnswerIn(line: string): JSONRPCMessage | null {
   try {
     const { id, method, result, error } = JSON.parse(line) as Record<string, unknown>;
@@ -192,7 +195,7 @@ function brokenAnswerIn(line: string): JSONRPCMessage | null {
       error: { code: ErrorCode.InternalError, message: 'the answer is not a JSON-RPC message' },
     };
   } catch {
-    // No JSON, or null.
+    // The line is not JSON, or is null.
     return null;
   }
 }
@@ -202,13 +205,13 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch (error) {
-    // ESRCH: the group is empty. EPERM: only zombies on macOS, or processes of someone else.
+    // ESRCH: the group is empty. EPERM: it has only zombies on macOS, or processes of another user.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
 }
 
-/** Keeps the end of a text that goes on and on. */
+/** Keeps the end of a text of any length. */
 export class TextTail {
   readonly #decoder = new TextDecoder('utf-8');
   #text = '';

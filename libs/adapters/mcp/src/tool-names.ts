@@ -1,4 +1,4 @@
-/** The names under which models see the tools of MCP servers. */
+/** Names for the tools of MCP servers, as models see them. */
 import { createHash } from 'node:crypto';
 
 /** A tool as its server names it. */
@@ -11,9 +11,9 @@ const NAME_MAX_CHARS = 128;
 const HASH_CHARS = 8;
 
 /**
- * Names tools `<server>__<tool>`, in their order. What does not fit is made to: other characters than A-Z a-z 0-9 _ -
- * become _, what is too long is cut. A name that was cut or is taken gets a hash of the original at its end, so that
- * the same tool has the same name in every session. A name that fits as it is never gives way to one that was changed.
+ * Names tools `<server>__<tool>`, in their order. Other characters than A-Z a-z 0-9 _ - become _, and long names are
+ * cut. A name that was cut, or that another tool has, gets a hash at its end. The hash depends on the server and the
+ * tool only. A name that is valid unchanged takes precedence over a changed one.
  */
 export function nameTools(tools: readonly ServerTool[]): readonly string[] {
   const plain = tools.map(({ server, tool }) => `${server}__${tool}`);

@@ -1,18 +1,18 @@
-/** The outcomes of calls that did not come from a server, as the tool port wants them. */
+/** Outcomes of calls that did not come from a server, in the form of the tool port. */
 import type { ToolOutcome } from '@coxswain/ports';
 import type { ErrorCode } from '@coxswain/protocol';
 
-/** A call that failed, or of which it is not known whether it took effect. */
+/** A call that failed, or whose effect is unknown. */
 export function failed(code: ErrorCode, message: string): ToolOutcome {
   return ended('error', message, code);
 }
 
-/** A call that nobody could be asked to run: nothing ran. */
+/** A call that no server could accept: nothing ran. */
 export function unavailable(message: string): ToolOutcome {
   return ended('unavailable', message, 'tool_unavailable');
 }
 
-/** A call that was given up because of its signal. */
+/** A call that was cancelled by its signal. */
 export function cancelled(message: string): ToolOutcome {
   return ended('cancelled', message);
 }

@@ -1,26 +1,26 @@
-/** The arguments of a call, from the text in which models write them. */
+/** Parses the arguments of a tool call from the text that a model wrote. */
 import type { CallPart, Json, JsonObject } from '@coxswain/protocol';
 
-/** What a call part says of its arguments: them, or null and why. */
+/** The arguments of a call part; or null and the problem. */
 export type ReadArguments = Pick<CallPart, 'args' | 'problem'>;
 
 /**
- * Reads the text of a call's arguments. An empty text is the empty object: some providers send nothing where a tool
- * takes nothing.
+ * Parses the text of a call's arguments. An empty text is the empty object, because some providers send no text for a
+ * tool without parameters.
  */
 export function readArguments(text: string): ReadArguments {
   if (text.trim() === '') return { args: {} };
   try {
     return checkArguments(JSON.parse(text) as Json);
   } catch {
-    // The engine's own words change with its version, and this stands in journals.
+    // The engine's message changes with its version, and this text is recorded in journals.
     return unusable('The arguments are not valid JSON.');
   }
 }
 
 /**
- * What is said of a call's arguments where nothing of them had come when its answer was cut off: none can be meant as well
- * as all of them be missing.
+ * The problem of a call whose answer was cut off before any arguments arrived. An empty text is ambiguous here: the
+ * call may have no arguments, or all of them may be missing.
  */
 export function argumentsCutOff(finishReason: string): ReadArguments {
   return unusable(
@@ -28,7 +28,7 @@ export function argumentsCutOff(finishReason: string): ReadArguments {
   );
 }
 
-/** Takes a JSON value for a call's arguments, which must be an object. */
+/** Accepts a JSON value as a call's arguments, which must be an object. */
 export function checkArguments(value: Json): ReadArguments {
   if (isObject(value)) return { args: value };
   return unusable(

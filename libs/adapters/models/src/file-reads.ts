@@ -1,23 +1,23 @@
 /**
- * Reads of files that requests name. Node reads files with a small pool of threads (4 by default) that name look-ups share; a
- * file system that does not answer, such as an unreachable network mount, blocks one thread per read. Few reads at once leave
- * threads for the rest of the host.
+ * A queue for reads of files that requests name. Node reads files with a small thread pool (4 threads by default),
+ * which DNS lookups share. A file system that does not answer, such as an unreachable network mount, blocks one thread
+ * per read. Limited concurrency leaves threads for the rest of the host.
  */
 import { UnreadableFileError } from '@coxswain/ports/regular-file';
 
-/** Half of the threads that Node has by default. */
+/** Half of Node's default thread pool. */
 const AT_ONCE_MAX = 2;
 const WAITING_MAX = 256;
 const WITHIN_MS = 10_000;
 
-/** A queue of reads, bounded in parallel reads, in waiting reads and in time. */
+/** A queue of reads, limited in concurrent reads, in waiting reads and in time. */
 export class FileReads {
   #active = 0;
   readonly #waiting = new Set<() => void>();
 
   /**
-   * Runs a read when fewer than two others run. A read that exceeds the time keeps its place until it really ends.
-   * @throws UnreadableFileError after 10 s, or at once when 256 reads wait; else what `read` throws.
+   * Runs a read once fewer than two others run. A read that exceeds the time limit keeps its slot until it ends.
+   * @throws UnreadableFileError 10 s after the call, or at once if 256 reads wait; otherwise the errors of `read`.
    */
   run<T>(read: () => Promise<T>): Promise<T> {
     if (this.#waiting.size >= WAITING_MAX)

@@ -1,4 +1,4 @@
-/** Files that are read and parsed once, and again when they have changed. */
+/** A cache of parsed files. A file is read again after a change. */
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@coxswain/ports';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
@@ -6,27 +6,27 @@ import { type Failure, utf8Of } from '@coxswain/protocol';
 import type { FileReads } from './file-reads.ts';
 
 const FILES_KEPT_MAX = 256;
-/** Of the files themselves; what is parsed of them takes a few times as much memory. */
+/** The size of the files in bytes. The parsed values take a few times as much memory. */
 const BYTES_KEPT_MAX = 64 * 1024 * 1024;
-// A session asks about its script before each answer; the disk is not asked that often.
+// A session needs its script before each answer; the disk is checked less often.
 const LOOK_AGAIN_MS = 250;
 
-/** What a kind of file is parsed into, and what its trouble is called. */
+/** How files of one kind are parsed, and how their failures are described. */
 export interface FileKind<T extends object> {
   readonly maxBytes: number;
   /**
-   * Parses a file's text; `name` is what it is called in messages. A failure states places and never quotes the text: the
-   * request that names a file may come from someone who may not read it.
+   * Parses a file's text. `name` is the file's name in messages. A failure states places and does not quote the text: a
+   * request may name a file that its sender may not read.
    */
   parse(name: string, text: string): T | Failure | Promise<T | Failure>;
-  /** The failure of a file that cannot be read. */
+  /** Creates the failure for a file that cannot be read. */
   unreadable(name: string, why: string): Failure;
 }
 
-/** What a file was parsed into, or why it was not. */
+/** The parsed file, or the reason why it was not parsed. */
 interface Read<T> {
   readonly outcome: T | Failure;
-  /** Of the file that was opened; null where none was. */
+  /** The path of the opened file; null if no file was opened. */
   readonly realPath: string | null;
 }
 
@@ -37,10 +37,10 @@ interface Kept<T> extends Read<T> {
   lookedAtMs: number;
 }
 
-/** Refuses a file by the real path of what was opened; null where it may be used. */
+/** Decides by the real path of an opened file whether it may be used; null if it may. */
 export type RefuseFile = (realPath: string) => Promise<Failure | null>;
 
-/** Files of one kind by path, kept while they do not change. */
+/** A cache of files of one kind by path, as long as they do not change. */
 export class KeptFiles<T extends object> {
   readonly #kind: FileKind<T>;
   readonly #clock: Clock;
@@ -55,14 +55,14 @@ export class KeptFiles<T extends object> {
     this.#reads = reads;
   }
 
-  /** A file that was read before, without a look at the disk: an instant answer must stay instant. */
+  /** A cached file, without access to the disk, so that an immediate answer stays immediate. */
   kept(path: string): T | undefined {
     return this.#kept.get(path)?.outcome;
   }
 
   /**
-   * A file as it stands on the disk, give or take a quarter of a second. Never rejects.
-   * @param refuse is asked about the file that was opened, also where it could not be parsed: its failure goes first.
+   * Loads a file. The result is at most about 250 ms old. Never rejects.
+   * @param refuse checks the opened file, even if it could not be parsed. Its failure takes precedence.
    */
   async load(path: string, name: string, refuse?: RefuseFile): Promise<T | Failure> {
     const { outcome, realPath } = await this.#newest(path, name);
@@ -107,7 +107,7 @@ export class KeptFiles<T extends object> {
   #keep(path: string, kept: Kept<T>): void {
     this.#keptBytes += kept.size - (this.#kept.get(path)?.size ?? 0);
     this.#kept.delete(path);
-    // The files that were read longest ago go first.
+    // The files that were read the longest time ago are removed first.
     for (const [oldest, { size }] of this.#kept) {
       if (this.#kept.size < FILES_KEPT_MAX && this.#keptBytes <= BYTES_KEPT_MAX) break;
       this.#kept.delete(oldest);
@@ -122,7 +122,7 @@ async function isUnchanged(path: string, kept: Pick<Kept<unknown>, 'mtimeMs' | '
     const { mtimeMs, size } = await stat(path);
     return mtimeMs === kept.mtimeMs && size === kept.size;
   } catch {
-    // Reading it says why.
+    // The read reports the reason.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** The model port: AI SDK providers, scripted models, replayed journals; and what models cost. */
+/** The model port: AI SDK providers, scripted models and replayed journals; and the prices of models. */
 
 export { createModels, type ModelsOptions, ModelUnusableError } from './models.ts';
 export type { OwnModel, OwnModels } from './own-models.ts';

@@ -1,4 +1,4 @@
-/** Which provider answers for a model's name. */
+/** Finds the provider for the name of a model. */
 import { isAbsolute, resolve } from 'node:path';
 import type { Clock, Model, Models } from '@coxswain/ports';
 import { type Failure, type HostRules, type ModelSettings, modelProblem, OPEN_RULES } from '@coxswain/protocol';
@@ -15,38 +15,38 @@ import { scriptedModel } from './scripted/scripted-model.ts';
 import { providerModel } from './stream/provider-model.ts';
 import { wallClock } from './wall-clock.ts';
 
-/** What models are made with; every part has a default. */
+/** Options of models. All have defaults. */
 export interface ModelsOptions {
-  /** Keys and addresses of providers; the process's own environment by default. */
+  /** The environment variables with keys and addresses of providers; the process's own by default. */
   readonly env?: Environment;
-  /** For delays, back-off and time-outs; the machine's by default. */
+  /** The clock for delays, backoff and timeouts; the system clock by default. */
   readonly clock?: Clock;
-  /** Where the relative paths of scripts and journals begin; the working directory by default. */
+  /** The folder of relative paths of scripts and journals; the working directory by default. */
   readonly baseFolder?: string;
   /**
-   * The records of the journal that a `replay/<name>` names, one JSON object a line. It is asked once per name; by
-   * default the name is a file's, and is read again when the file changes.
+   * Reads the journal of a `replay/<name>`, one JSON object per line. Valid journals are cached by name. By default the
+   * name is the path of a file, which is read again after a change.
    */
   readonly readJournal?: (name: string) => Promise<string>;
   /**
-   * The YAML of the script that a `scripted/<name>` names. It is asked once per name; by default the name is a file's, and is
-   * read again when the file changes.
+   * Reads the YAML of a `scripted/<name>`. Valid scripts are cached by name. By default the name is the path of a file,
+   * which is read again after a change.
    */
   readonly readScript?: (name: string) => Promise<string>;
   /**
-   * What providers are asked with whose origin the policy does not list: it must refuse addresses that are not public. Without it
-   * sessions that are held to a policy cannot use such a provider.
+   * The `fetch` for providers whose origin the policy does not list. It must refuse addresses that are not public.
+   * Without it, sessions under a policy cannot use such a provider.
    */
   readonly publicFetch?: typeof globalThis.fetch;
-  /** Models of the program, by their whole names; they come before providers. */
+  /** Models of the embedding program, by their full names. They take precedence over providers. */
   readonly own?: OwnModels;
-  /** How long a provider may send nothing before its answer has begun; 120,000 ms by default. */
+  /** The maximum silence of a provider before the start of its answer, in milliseconds; 120,000 by default. */
   readonly firstByteTimeoutMs?: number;
-  /** How long a provider may send nothing in the middle of its answer; 60,000 ms by default. */
+  /** The maximum silence of a provider within its answer, in milliseconds; 60,000 by default. */
   readonly betweenBytesTimeoutMs?: number;
 }
 
-/** A model was asked for that {@link Models.check} gives a failure for. */
+/** The model cannot be used: {@link Models.check} returns the same failure. */
 export class ModelUnusableError extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {
@@ -66,7 +66,7 @@ const PROVIDERS: Readonly<Record<string, HttpProvider | 'scripted' | 'replay'>> 
   scripted: 'scripted',
 };
 
-/** The models of this package, by `provider/name`. See docs/guides/models.md. */
+/** Creates the models of this package, by `provider/name`. See docs/guides/models.md. */
 export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
   const env = options.env ?? process.env;
@@ -79,11 +79,11 @@ export function createModels(options: ModelsOptions = {}): Models {
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)
     : (name, refuse) => journalFiles.load(pathOf(name), name, refuse);
-  // What is kept was allowed to a session without restrictions, or is checked again: only such a session has it at once.
+  // Only sessions without a restriction of roots use the cache directly. For others the cached file is checked again.
   const isOpen = ({ roots }: HostRules) => roots === 'any';
   const allowedScripts = (rules: HostRules): Scripts => ({
     kept: (path) => (isOpen(rules) ? scripts.kept(path) : undefined),
-    // Before the file is opened, and again of what was opened: a link may have been changed in between.
+    // Checked before the file is opened, and again for the opened file, because a link may have changed in between.
     load: async (path, name) => {
       const isKnown = options.readScript !== undefined || (isOpen(rules) && scripts.kept(path) !== undefined);
       return (

@@ -1,4 +1,4 @@
-/** Models of the program that runs the host: by name, instead of a provider's. */
+/** Models of the embedding program, by name, instead of a provider's models. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { Clock, Model } from '@coxswain/ports';
 import type { Failure } from '@coxswain/protocol';
@@ -16,8 +16,8 @@ import { providerModel } from './stream/provider-model.ts';
 import type { SilenceLimits } from './stream/wire.ts';
 
 /**
- * A language model of the AI SDK, as its providers' packages make them. Its declarations are not named here: they do not compile
- * without types that a program need not have.
+ * A language model of the AI SDK, as the provider packages create it. The SDK's own types are not used here: they do
+ * not compile without types that a program may lack.
  */
 export interface OwnLanguageModel {
   readonly specificationVersion: 'v3';
@@ -27,20 +27,20 @@ export interface OwnLanguageModel {
   doStream(options: any): PromiseLike<{ readonly stream: object }>;
 }
 
-/** A language model of the AI SDK (specification v3), or a script: what a scripted model answers. */
+/** A language model of the AI SDK (specification v3), or the script of a scripted model. */
 export type OwnModel = OwnLanguageModel | ScriptInput;
 
-/** Own models, by the whole name that personas and sessions give: `provider/name`. */
+/** The program's models, by the full name in personas and sessions: `provider/name`. */
 export type OwnModels = Readonly<Record<string, OwnModel>>;
 
-/** Finds own models. */
+/** Finds the program's models. */
 export interface FoundOwnModels {
-  /** Undefined for an unknown name; else null, or why the model cannot be used. */
+  /** Undefined for an unknown name; null for a usable model; otherwise the reason why it cannot be used. */
   check(name: string): Promise<Failure | null> | undefined;
   resolve(name: string): Model | undefined;
 }
 
-/** Reads them. Scripts are checked when a session first asks. */
+/** Creates the lookup of the program's models. A script is validated at its first use. */
 export function findOwnModels(own: OwnModels, limits: SilenceLimits, clock: Clock): FoundOwnModels {
   const scripts = readScripts(async (name) => JSON.stringify(own[name]));
   const named = (name: string) => (Object.hasOwn(own, name) ? own[name] : undefined);
@@ -63,7 +63,10 @@ export function findOwnModels(own: OwnModels, limits: SilenceLimits, clock: Cloc
   };
 }
 
-/** By the AI SDK's name of the provider: `openai.responses`, `anthropic.messages`, `google.generative-ai`. */
+/**
+ * Selects the rules by the AI SDK's name of the provider: `openai.responses`, `anthropic.messages`,
+ * `google.generative-ai`.
+ */
 function rulesOf(provider: string): PromptRules {
   if (/^(anthropic|google-vertex\.anthropic|vertex\.anthropic)/.test(provider)) return ANTHROPIC_RULES;
   if (provider.startsWith('google')) return GOOGLE_RULES;

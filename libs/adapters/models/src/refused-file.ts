@@ -1,11 +1,11 @@
-/** Which files scripted and replay models may be read from: the policy is applied to where a path really leads. */
+/** Applies the policy to files of scripted and replay models, by their real paths. */
 import { realpath } from 'node:fs/promises';
 import { type Failure, type HostRules, isBelow, isRefused } from '@coxswain/protocol';
 
 /**
- * Why a file is not read; null if it may be, or is not there. Never rejects.
+ * The reason why a file may not be read; null if it may, or if it does not exist. Never rejects.
  * @param path absolute.
- * @param name as the model names it, for the message.
+ * @param name the file's name in the model's name, for the message.
  */
 export async function refusedFile(
   rules: Pick<HostRules, 'roots' | 'refused'>,
@@ -13,13 +13,13 @@ export async function refusedFile(
   path: string,
   name: string,
 ): Promise<Failure | null> {
-  // A path that leads nowhere is for the reader to report.
+  // The reader reports a missing file.
   const real = await realpath(path).catch(() => null);
   return real === null ? null : refusedRealPath(rules, kind, real, name);
 }
 
 /**
- * The same for a file that was opened: what a link leads to now does not matter any longer.
+ * The same check for an opened file, independent of later changes of links.
  * @param real its path without symbolic links.
  */
 export async function refusedRealPath(

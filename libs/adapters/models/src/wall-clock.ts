@@ -1,7 +1,7 @@
-/** The machine's own clock, for those who give none. */
+/** The system clock, the default. */
 import type { Clock } from '@coxswain/ports';
 
-/** Time as Node tells it. */
+/** The system clock of Node. */
 export const wallClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),

@@ -1,13 +1,13 @@
-/** The metrics of several processes at one address. */
+/** Serves the metrics of several processes at one address. */
 import { type MetricsAddress, type MetricsServer, serveMetrics } from './metrics-server.ts';
 
-/** Of the text format of Prometheus, as prom-client writes it. */
+/** The content type of the Prometheus text format, as prom-client writes it. */
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * Serves them until it is closed.
+ * Serves merged metrics until it is closed.
  * @param texts reads the metrics of each process. Their series must differ in a label, such as `host`.
- * @throws MetricsPortInUseError, and what else listening throws.
+ * @throws MetricsPortInUseError, and other errors of listening.
  */
 export function serveMergedMetrics(
   texts: () => Promise<readonly string[]>,
@@ -16,7 +16,7 @@ export function serveMergedMetrics(
   return serveMetrics({ contentType: CONTENT_TYPE, metrics: async () => mergeMetrics(await texts()) }, address);
 }
 
-/** Puts the series of each metric together: the format allows one group for each metric name. */
+/** Merges the series of each metric, because the format allows one group for each metric name. */
 export function mergeMetrics(texts: readonly string[]): string {
   const groups = new Map<string, string[]>();
   for (const group of texts.flatMap((text) => text.split('\n\n'))) {

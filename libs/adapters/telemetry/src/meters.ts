@@ -1,26 +1,26 @@
-/** Meters of the catalogue, kept by prom-client. */
+/** Meters of the catalogue, implemented with prom-client. */
 import type { Meters } from '@coxswain/ports';
 import { METRIC_CATALOGUE, METRIC_LABEL_VALUES_MAX, type MetricLabel, type MetricName } from '@coxswain/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** A registry of its own, with the meters of the process itself: several services may run in one. */
+/** Creates a separate registry with the default meters of the process. Several services may run in one process. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   return registry;
 }
 
-/** A counter of the catalogue, made in the registry. */
+/** Creates a counter of the catalogue in the registry. */
 export function counterOf<N extends MetricName>(registry: Registry, name: N): Counter<MetricLabel<N>> {
   return new Counter<MetricLabel<N>>(config(registry, name));
 }
 
-/** A gauge of the catalogue. */
+/** Creates a gauge of the catalogue in the registry. */
 export function gaugeOf<N extends MetricName>(registry: Registry, name: N): Gauge<MetricLabel<N>> {
   return new Gauge<MetricLabel<N>>(config(registry, name));
 }
 
-/** A histogram of the catalogue. */
+/** Creates a histogram of the catalogue in the registry. */
 export function histogramOf<N extends MetricName>(registry: Registry, name: N): Histogram<MetricLabel<N>> {
   const { buckets = [] } = METRIC_CATALOGUE[name];
   return new Histogram<MetricLabel<N>>({ ...config(registry, name), buckets: [...buckets] });
@@ -33,13 +33,13 @@ function config<N extends MetricName>(registry: Registry, name: N) {
 
 type Meter = Counter | Gauge | Histogram;
 
-/** The meters that a kind of process has, in a registry. */
+/** Creates the meters of a kind of process in a registry. */
 export function registryMeters(registry: Registry, of: 'host' | 'gateway' | 'worker'): Meters {
   const meters = new Map<MetricName, Meter>();
   for (const [key, entry] of Object.entries(METRIC_CATALOGUE)) {
     const name = key as MetricName;
     if (!entry.of.includes(of)) continue;
-    // Those of the gateway it makes itself.
+    // The gateway creates these itself.
     if (of === 'gateway' && name.startsWith('coxswain_gateway_')) continue;
     const make = { counter: counterOf, gauge: gaugeOf, histogram: histogramOf }[entry.type];
     meters.set(name, make(registry, name) as Meter);
@@ -58,7 +58,7 @@ export function registryMeters(registry: Registry, of: 'host' | 'gateway' | 'wor
       const meter = meters.get(name);
       const [label] = METRIC_CATALOGUE[name].labels;
       if (!(meter instanceof Gauge)) return false;
-      // prom-client calls it before it writes.
+      // prom-client calls `collect` before it writes the values.
       Object.assign(meter, {
         collect() {
           meter.reset();
@@ -70,7 +70,9 @@ export function registryMeters(registry: Registry, of: 'host' | 'gateway' | 'wor
   };
 }
 
-/** Strangers name models, tools and hooks; a process must not be filled up with their names. */
+/**
+ * Bounds the values of labels. Third parties name models, tools and hooks, and their names must not fill the memory.
+ */
 class LabelBound {
   readonly #known = new Map<string, Set<string>>();
 

@@ -1,28 +1,31 @@
-/** Where Prometheus finds the meters of a process that serves no HTTP otherwise. Open to whoever reaches it: they name nobody. */
+/**
+ * Serves the meters of a process without another HTTP server to Prometheus. Anyone who can reach the address can read
+ * them.
+ */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 
-/** Where meters are served. */
+/** The address at which meters are served. */
 export interface MetricsAddress {
   readonly host: string;
-  /** 0 for a free one. */
+  /** 0 for any free port. */
   readonly port: number;
 }
 
-/** What was given is no address. */
+/** The given text is not an address. */
 export class MetricsAddressError extends Error {
   override readonly name = 'MetricsAddressError';
   readonly code = 'invalid_field';
 }
 
-/** Something listens already where the meters were to be. */
+/** The port for the meters is in use. */
 export class MetricsPortInUseError extends Error {
   override readonly name = 'MetricsPortInUseError';
   readonly code = 'port_in_use';
 }
 
-/** Meters that are served. */
+/** A running metrics server. */
 export interface MetricsServer {
   readonly url: string;
   close(): Promise<void>;
@@ -32,8 +35,8 @@ const CONNECTIONS_MAX = 32;
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Reads `[HOST:]PORT`; without a host this machine alone can ask.
- * @param said what it was given as: a flag or a variable.
+ * Parses `[HOST:]PORT`. Without a host the address is 127.0.0.1; with an empty host it is 0.0.0.0.
+ * @param said the name of the flag or variable, for the message.
  * @throws MetricsAddressError
  */
 export function metricsAddress(text: string, said: string): MetricsAddress {
@@ -47,7 +50,7 @@ export function metricsAddress(text: string, said: string): MetricsAddress {
   return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };
 }
 
-/** Serves `/metrics` until it is closed. @throws MetricsPortInUseError, and what else listening throws. */
+/** Serves `/metrics` until it is closed. @throws MetricsPortInUseError, and other errors of listening. */
 export async function serveMetrics(
   registry: Pick<Registry, 'metrics' | 'contentType'>,
   { host, port }: MetricsAddress,
@@ -66,7 +69,7 @@ export async function serveMetrics(
   server.maxConnections = CONNECTIONS_MAX;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   await listening(server, host, port);
-  // It must not keep alive what has ended otherwise.
+  // The server must not keep a finished process alive.
   server.unref();
   const bound = server.address() as AddressInfo;
   const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;

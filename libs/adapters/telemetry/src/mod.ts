@@ -1,4 +1,4 @@
-/** Telemetry: meters for Prometheus, spans for collectors of OpenTelemetry. */
+/** Telemetry: meters for Prometheus, spans for OpenTelemetry collectors. */
 export { mergeMetrics, serveMergedMetrics } from './merge-metrics.ts';
 export { counterOf, createRegistry, gaugeOf, histogramOf, registryMeters } from './meters.ts';
 export { type MetricsAddress, MetricsAddressError, type MetricsServer, metricsAddress } from './metrics-server.ts';

@@ -1,4 +1,4 @@
-/** What a worker's pieces of work look like from outside: a meter, a span below the session's, and a line in the log. */
+/** Reports a worker's work: a meter, a span below the session's span, and a log line. */
 import { randomBytes } from 'node:crypto';
 import type { Log, Telemetry } from '@coxswain/ports';
 import {
@@ -24,7 +24,7 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
         above && spans ? { ...above, spanId: newSpanId(), sampled: spans.keeps(above.traceId, above) } : null;
       meters.add('coxswain_served_running', { kind }, 1);
       return {
-        // Who does not trace hands on what it was given.
+        // Without tracing, the received context is passed on.
         traceparent: context ? formatTraceparent(context) : above ? work.traceparent : undefined,
         end({ status, code }) {
           const tookMs = performance.now() - beganMs;
@@ -54,7 +54,7 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
   };
 }
 
-/** What a tool or a hook says of its failure is content, so the description is that of the code. */
+/** The error text of a tool or a hook is content, so the description is that of the error code. */
 function errorOf({ kind, name }: BegunWork, code = 'tool_failed') {
   return { type: code, message: isErrorCode(code) ? ERROR_CATALOGUE[code].meaning : `${NAMES[kind]} ${name} failed` };
 }
@@ -65,19 +65,19 @@ function attributesOf({ kind, name, sessionId, callId }: BegunWork, status: stri
     'coxswain.status': status,
     'messaging.system': 'nats',
     ...(kind === 'tool' ? { 'gen_ai.tool.name': name } : {}),
-    // The id of a model step is not that of a tool call.
+    // The id of a model step does not identify a tool call.
     ...(kind !== 'step' && callId !== undefined ? { 'gen_ai.tool.call.id': callId } : {}),
     ...(kind === 'step' ? { 'gen_ai.agent.name': name } : {}),
     ...(kind === 'hook' ? { 'coxswain.hook.id': name } : {}),
   };
 }
 
-/** 16 hexadecimal digits. */
+/** A random span id: 16 hexadecimal digits. */
 export function newSpanId(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** 32 hexadecimal digits. */
+/** A random trace id: 32 hexadecimal digits. */
 export function newTraceId(): string {
   return randomBytes(16).toString('hex');
 }

@@ -1,4 +1,7 @@
-/** Spans on their way to a collector: queued within a bound, sent in batches, dropped where nobody takes them. Loaded only where somebody traces. */
+/**
+ * Exports spans to a collector: a bounded queue, sent in batches. Spans that the collector does not accept are dropped.
+ * Loaded only if tracing is on.
+ */
 import type { Log, Meters, SpanSink } from '@coxswain/ports';
 import { cutText, type EndedSpan, type SpanAttributes, type TraceContext } from '@coxswain/protocol';
 import {
@@ -14,38 +17,42 @@ import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opent
 import { createSampler } from './trace-sampler.ts';
 import type { TraceSettings } from './trace-settings.ts';
 
-/** Spans that are exported. */
+/** A running export of spans. */
 export interface SpanExport extends SpanSink {
-  /** Sends what waits and ends, within the bound it was made with: what is not taken by then is dropped. Never rejects. */
+  /**
+   * Sends the queued spans and ends. Spans that the collector has not accepted within the time limit are dropped. Never
+   * rejects.
+   * @returns the spans that were lost since the start; null without losses.
+   */
   close(): Promise<SpansLost | null>;
 }
 
-/** Spans that no collector has. */
+/** Spans that the collector did not receive. */
 export interface SpansLost {
   readonly count: number;
-  /** What happened to the last of them: `the collector at … refused them with status 500`. Holds no secrets. */
+  /** The reason for the last loss: `the collector at … refused them with status 500`. Contains no secrets. */
   readonly why: string;
 }
 
-/** What is told of the process in each export, and what never stands in one. */
+/** The identity of the process in each export, and the redaction of secrets. */
 export interface ExportedAs {
   readonly service: string;
   readonly version: string;
   readonly instance: string;
-  /** Takes secrets out of a text. */
+  /** Redacts secrets in a text. */
   readonly masked: (text: string) => string;
-  /** How long the end may wait for the collector. */
+  /** The time limit of {@link SpanExport.close}, in milliseconds. */
   readonly closeMs: number;
 }
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
 /** The result code of a successful export. */
 const EXPORTED = 0;
-/** The name of the error of an exporter that was answered with a status that is none of success. */
+/** The name of the exporter's error for a status that is not successful. */
 const REFUSED_BY_COLLECTOR = 'OTLPExporterError';
 const ERROR_CHARS_MAX = 500;
 
-/** Begins to export. */
+/** Starts the export. */
 export async function exportSpans(
   settings: TraceSettings,
   { service, version, instance, masked, closeMs }: ExportedAs,
@@ -73,7 +80,7 @@ export async function exportSpans(
   const counted: SpanExporter = {
     export(spans, done) {
       exporter.export(spans, (result) => {
-        // What waited at the end has been told as dropped.
+        // The spans that were queued at the end are already reported as dropped.
         if (isClosed) return;
         waiting -= spans.length;
         const isExported = result.code === EXPORTED;
@@ -82,7 +89,7 @@ export async function exportSpans(
           trouble.ends();
         } else trouble.drops(spans.length, ...whyNot(result.error));
         isTroubled = !isExported;
-        // The processor would tell its own log of each failure.
+        // The processor would log each failure in its own log.
         done({ code: EXPORTED });
       });
     },
@@ -100,9 +107,9 @@ export async function exportSpans(
     capturesContent: settings.capturesContent,
     take(span) {
       if (!span.context.sampled) return;
-      // Counted here, where what is dropped can be told, and never by the processor, whose queue has as much room.
+      // Counted here, so that drops are reported. The processor's queue has the same size, so it drops none itself.
       if (waiting >= queueMax) {
-        // What is full because of a trouble has that for its reason.
+        // If the collector fails, the queue is full for the reason of that failure.
         trouble.drops(1, isTroubled ? null : 'takes fewer than are made');
         return;
       }
@@ -123,7 +130,7 @@ export async function exportSpans(
   };
 }
 
-/** Counts what is lost, says once for each reason that spans are, and once that they are not any more. */
+/** Counts lost spans. Logs each reason once, and the recovery once. */
 class Trouble {
   readonly #meters: Meters;
   readonly #log: Log;
@@ -144,7 +151,7 @@ class Trouble {
     return this.#count === 0 ? null : { count: this.#count, why: `${this.#collector} ${this.#why}` };
   }
 
-  /** @param what the collector did, after its name; null: as before. */
+  /** @param what the failure of the collector, as the rest of a sentence; null: the previous reason still applies. */
   drops(count: number, what: string | null, detail?: string): void {
     this.#meters.add('coxswain_trace_spans_total', { outcome: 'dropped' }, count);
     this.#count += count;
@@ -163,20 +170,20 @@ class Trouble {
   }
 }
 
-/** What a collector did that has not taken spans, after its name, and what was said of it. */
+/** The reason why a collector did not accept spans, as the rest of a sentence, and the error message. */
 function whyNot(error: (Error & { readonly code?: unknown }) | undefined): [what: string, detail?: string] {
   if (!error) return ['did not take them'];
-  // What has answered has been reached. The exporter keeps no status of those that it tried several times.
+  // The collector has answered, so it can be reached. After several attempts the exporter does not report the status.
   if (error.name === REFUSED_BY_COLLECTOR)
     return typeof error.code === 'number'
       ? [`refused them with status ${error.code}`, error.message]
       : ['refused them with status 429, 502, 503 or 504 each time', error.message];
-  // The system names what it could not do; the exporter itself says only that time was up.
+  // System errors have a code. The exporter itself reports only that the time was up.
   if (typeof error.code === 'string') return ['cannot be reached', error.message || error.code];
   return ['did not take them', error.message];
 }
 
-/** Without what may be a key. */
+/** The address without parts that may contain a key. */
 export function addressShown(text: string): string {
   const url = new URL(text);
   url.username = '';
@@ -197,7 +204,7 @@ function readable(
     name: masked(name),
     kind: KINDS[kind],
     spanContext: () => context,
-    // Whoever is above may have been told to us by another process.
+    // The parent span may be in another process.
     ...(parent ? { parentSpanContext: contextOf(parent, true) } : {}),
     startTime: timeOf(startMs),
     endTime: timeOf(endMs),

@@ -1,4 +1,6 @@
-/** The telemetry of one service: its meters, served where that was asked for, and its spans, exported where the environment says so. */
+/**
+ * The telemetry of one service. Meters are served on request, and spans are exported if the environment configures it.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Log, Meters, Telemetry } from '@coxswain/ports';
 import { VERSION } from '@coxswain/protocol';
@@ -8,37 +10,41 @@ import { type MetricsAddress, metricsAddress, serveMetrics } from './metrics-ser
 import type { SpanExport, SpansLost } from './span-export.ts';
 import { readTraceSettings } from './trace-settings.ts';
 
-/** What telemetry is started with. */
+/** Options of telemetry. */
 export interface TelemetryOptions {
-  /** The last word of its name in traces: `coxswain-sessions`. */
+  /** The suffix of its name in traces: `sessions` for `coxswain-sessions`. */
   readonly service: string;
   readonly of: 'host' | 'gateway' | 'worker';
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
-  /** Takes the secrets of the process out of a text. */
+  /** Redacts the secrets of the process in a text. */
   readonly masked: (text: string) => string;
-  /** Where meters are served; without it, where `COX_METRICS_PORT` says, if it says anything. Null: nowhere. */
+  /** The address of the meters. By default `COX_METRICS_PORT` decides. Null: the meters are not served. */
   readonly metrics?: MetricsAddress | null | undefined;
-  /** The registry to make them in, of whoever serves it itself. */
+  /** The registry for the meters, if the caller serves it itself. */
   readonly registry?: Registry | undefined;
-  /** How long the end may wait for the collector of spans; 3,000 by default. */
+  /** The time limit for the last export of spans, in milliseconds; 3,000 by default. */
   readonly closeMs?: number | undefined;
 }
 
-/** A process that stays may spend so long at its end: supervisors wait for ten seconds, mostly. */
+/** A long-running process may spend this time at its end. Most supervisors wait for ten seconds. */
 const CLOSE_MS = 3_000;
 
-/** Telemetry that runs. */
+/** Running telemetry. */
 export interface RunningTelemetry extends Telemetry {
-  /** Where meters are served; null where they are not. */
+  /** The URL of the meters; null if they are not served. */
   readonly metricsUrl: string | null;
-  /** Sends the spans that wait, within a bound, and ends; says what was lost since the start. Never rejects. */
+  /**
+   * Sends the queued spans within a time limit, and ends. @returns the spans that were lost since the start. Never
+   * rejects.
+   */
   close(): Promise<SpansLost | null>;
 }
 
 /**
- * Starts it.
- * @throws MetricsAddressError, TraceSettingsError naming the variable; and what listening throws where the port is taken.
+ * Starts the telemetry of a service.
+ * @throws MetricsAddressError; TraceSettingsError naming the variable; MetricsPortInUseError and other errors of
+ *   listening.
  */
 export async function startTelemetry(options: TelemetryOptions): Promise<RunningTelemetry> {
   const { service, of, env, log, masked } = options;
@@ -46,14 +52,14 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Running
   const asked = env.COX_METRICS_PORT?.trim();
   const address =
     options.metrics === undefined && asked ? metricsAddress(asked, 'COX_METRICS_PORT') : (options.metrics ?? null);
-  // Nobody pays for meters that nobody can read.
+  // Without a reader of the meters there is no registry, so that they cost nothing.
   const registry = options.registry ?? (address ? createRegistry() : null);
   const meters = registry ? registryMeters(registry, of) : NO_METERS;
   const server = address && registry ? await serveMetrics(registry, address) : null;
   if (server) log.info({ url: server.url }, 'metrics are served');
   let spans: SpanExport | null = null;
   if (settings) {
-    // Nobody who does not trace pays for what exports.
+    // Without tracing, the exporter is not loaded.
     const { addressShown, exportSpans } = await import('./span-export.ts');
     const closeMs = options.closeMs ?? CLOSE_MS;
     const as = { service: `coxswain-${service}`, version: VERSION, instance: randomUUID(), masked, closeMs };

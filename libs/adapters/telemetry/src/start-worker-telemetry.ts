@@ -1,16 +1,16 @@
-/** The telemetry of a process that works for sessions of others: tools, personas, hooks. */
+/** The telemetry of a worker: a process that serves tools, personas or hooks to sessions. */
 import type { WorkObserver } from '@coxswain/protocol';
 import { observeWork } from './observe-work.ts';
 import { type RunningTelemetry, startTelemetry, type TelemetryOptions } from './start-telemetry.ts';
 
-/** Telemetry that runs, and what observes the work with it. */
+/** Running telemetry, and the observer that reports work to it. */
 export interface WorkerTelemetry extends RunningTelemetry {
   readonly observer: WorkObserver;
 }
 
 /**
- * Starts it.
- * @throws what {@link startTelemetry} throws.
+ * Starts the telemetry of a worker.
+ * @throws the errors of {@link startTelemetry}.
  */
 export async function startWorkerTelemetry(
   options: Omit<TelemetryOptions, 'of' | 'registry'>,

@@ -1,11 +1,14 @@
-/** Which traces are kept: the samplers of OpenTelemetry, asked with our contexts. */
+/** Decides which traces are kept, with the samplers of OpenTelemetry. */
 import type { SpanSink } from '@coxswain/ports';
 import type { TraceContext } from '@coxswain/protocol';
 import { ROOT_CONTEXT, SpanKind, TraceFlags, trace } from '@opentelemetry/api';
 import { ParentBasedSampler, SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base';
 import type { SamplerSettings } from './trace-settings.ts';
 
-/** Decides by the id of a trace alone, so that all processes with the same settings decide alike. */
+/**
+ * Creates a sampler. It decides by the trace id, so that all processes with the same settings make the same decision.
+ * With `isParentBased`, the decision of a parent span in another process takes precedence.
+ */
 export function createSampler({ isParentBased, ratio }: SamplerSettings): SpanSink['keeps'] {
   const root = new TraceIdRatioBasedSampler(ratio);
   const sampler = isParentBased ? new ParentBasedSampler({ root }) : root;

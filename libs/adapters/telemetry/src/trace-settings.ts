@@ -1,11 +1,11 @@
-/** Whether and where spans go, from the variables that OpenTelemetry has named. */
+/** Settings of the span export, from the standard variables of OpenTelemetry. */
 
-/** Where spans go. */
+/** The destination of spans, and the bounds of the export. */
 export interface TraceSettings {
-  /** The address of a collector's traces. */
+  /** The URL of the collector's traces endpoint. */
   readonly url: string;
   readonly protocol: 'http/json' | 'http/protobuf';
-  /** Sent with each export: keys of a collector, mostly. */
+  /** Headers of each export; usually keys of a collector. */
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string | undefined;
   /** `OTEL_RESOURCE_ATTRIBUTES` */
@@ -18,22 +18,23 @@ export interface TraceSettings {
   readonly delayMs: number;
 }
 
-/** Which traces are kept. */
+/** The selection of kept traces. */
 export interface SamplerSettings {
-  /** Whether what was decided above, in another process, holds here. */
+  /** Whether the decision of a parent span in another process applies. */
   readonly isParentBased: boolean;
-  /** The share of the other traces that is kept, by their ids: 0 to 1. */
+  /** The share of the other traces that is kept, from 0 to 1, by their ids. */
   readonly ratio: number;
 }
 
-/** A variable that says something that cannot be done. */
+/** A variable has an invalid value. */
 export class TraceSettingsError extends Error {
   override readonly name = 'TraceSettingsError';
   readonly code = 'invalid_field';
 }
 
 /**
- * Reads them; null where nobody traces: no endpoint is named, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` says so.
+ * Reads the settings. Null without tracing: there is no endpoint, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none`
+ * turns it off.
  * @throws TraceSettingsError naming the variable.
  */
 export function readTraceSettings(env: NodeJS.ProcessEnv): TraceSettings | null {
@@ -41,7 +42,7 @@ export function readTraceSettings(env: NodeJS.ProcessEnv): TraceSettings | null 
   const own = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim();
   const common = env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
   if (off || (!own && !common)) return null;
-  // As the specification has it: the common one is a base, its own is taken as it is.
+  // By the specification, the common endpoint is a base URL, and the endpoint for traces is used unchanged.
   const url = own
     ? addressOf('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', own)
     : `${addressOf('OTEL_EXPORTER_OTLP_ENDPOINT', common as string).replace(/\/$/, '')}/v1/traces`;
@@ -103,7 +104,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A lone percent sign stands for itself.
+    // A percent sign outside of an encoding is kept.
     return text;
   }
 }

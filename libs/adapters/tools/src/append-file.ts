@@ -20,7 +20,7 @@ const parameters = {
   },
 } as const;
 
-/** The tool `append_file`: adds text at the end of a file. */
+/** The tool `append_file`: appends text to a file. */
 export const appendFileTool: BuiltInTool<typeof parameters> = {
   name: 'append_file',
   description: 'Appends text to a file inside the root folder. The existing content does not change.',

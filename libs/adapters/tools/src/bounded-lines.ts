@@ -1,7 +1,7 @@
-/** Lines collected up to a bound of number and of bytes. */
+/** A list of lines with a limit in lines and in bytes. */
 import { headWithin, jsonBytes } from './bounded-text.ts';
 
-/** Collects lines until a bound is reached. */
+/** Collects lines until a limit is reached. */
 export class BoundedLines {
   readonly #lines: string[] = [];
   readonly #maxLines: number;
@@ -14,9 +14,9 @@ export class BoundedLines {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds a line, or returns false: it does not fit, and from then on none does. */
+  /** Adds a line. Returns false if it does not fit; later lines are rejected as well. */
   add(line: string): boolean {
-    // A first line that is too long by itself is cut, because no line at all would say less.
+    // A first line that is too long is cut, so that the result is not empty.
     const fitting = this.#lines.length === 0 ? headWithin(line, this.#maxBytes) : line;
     const bytes = jsonBytes(fitting) + NEWLINE_JSON_BYTES;
     if (

@@ -1,16 +1,16 @@
 /**
- * Cutting text to a bound. Lengths are those of the text as JSON in UTF-8, because that is how a result lies in its
- * record: a newline takes two bytes there, a control character six.
+ * Cuts text to a limit. Lengths are bytes of the text as JSON in UTF-8, which is its form in a record. There a newline
+ * takes two bytes, and a control character six.
  */
 
-/** Bytes of a text inside a JSON string, quotes not counted. */
+/** The size of a text in a JSON string in bytes, without the quotes. */
 export function jsonBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2;
 }
 
-/** The longest beginning of a text that takes at most `maxBytes`; whole characters only. */
+/** The longest prefix of a text that takes at most `maxBytes`, in whole characters. */
 export function headWithin(text: string, maxBytes: number): string {
-  // No character takes less than one byte, so what lies beyond cannot fit and need not be looked at.
+  // Each character takes at least one byte, so the rest cannot fit.
   const candidate = text.slice(0, Math.max(0, maxBytes));
   if (candidate.length === text.length && jsonBytes(text) <= maxBytes) return text;
   let used = 0;
@@ -20,12 +20,12 @@ export function headWithin(text: string, maxBytes: number): string {
     if (used > maxBytes) break;
     end += character.length;
   }
-  // The slice may have halved a pair; half a character is none.
+  // The slice may have split a surrogate pair. Half of a pair is not a character.
   if (end > 0 && isHighSurrogate(candidate, end - 1)) end -= 1;
   return candidate.slice(0, end);
 }
 
-/** The longest end of a text that takes at most `maxBytes`; whole characters only. */
+/** The longest suffix of a text that takes at most `maxBytes`, in whole characters. */
 export function tailWithin(text: string, maxBytes: number): string {
   if (maxBytes <= 0) return '';
   let start = Math.max(0, text.length - maxBytes);
@@ -41,12 +41,12 @@ export function tailWithin(text: string, maxBytes: number): string {
   return candidate.slice(from);
 }
 
-/** A text within a bound, beginning and end kept, with a line in between that says how much is missing. */
+/** A text within a limit: its beginning and its end, and a line in between with the number of omitted bytes. */
 export function middleCut(head: string, tail: string, droppedBytes: number, maxBytes: number): string {
   if (droppedBytes === 0 && jsonBytes(head) + jsonBytes(tail) <= maxBytes) return head + tail;
   const room = Math.max(0, maxBytes - CUT_LINE_MAX_BYTES);
   const kept = headWithin(head, Math.floor(room / 4));
-  // Behind a gap only the tail is whole; without one, what the head did not keep is the tail's beginning.
+  // After a gap only the tail is complete. Without a gap, the rest of the head is the start of the tail.
   const end = tailWithin(droppedBytes > 0 ? tail : head.slice(kept.length) + tail, room - jsonBytes(kept));
   const lost = droppedBytes + Buffer.byteLength(head + tail) - Buffer.byteLength(kept) - Buffer.byteLength(end);
   return `${kept}\n[... ${lost} bytes of output are omitted here ...]\n${end}`;

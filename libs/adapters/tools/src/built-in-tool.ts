@@ -1,4 +1,4 @@
-/** What a built-in tool is. */
+/** The interface of built-in tools. */
 
 import { resolve } from 'node:path';
 import type { ToolOutcome } from '@coxswain/ports';
@@ -8,33 +8,33 @@ import { type ArgumentsOf, inputSchema, type Parameters, readArguments } from '.
 import { inTurn } from './replace-file.ts';
 import type { RootFolder } from './root-folder.ts';
 
-/** Bounds of one result. */
+/** Limits of one result. */
 export interface ResultBounds {
-  /** All text of a result, as JSON in UTF-8. */
+  /** All text of a result, in bytes as JSON in UTF-8. */
   readonly textMaxBytes: number;
-  /** A file in a result, before base64. */
+  /** One file in a result, in bytes before base64. */
   readonly fileMaxBytes: number;
 }
 
-/** What a built-in tool works with. */
+/** The context of a built-in tool. */
 export interface BuiltInContext extends Omit<ToolCallContext, 'root'> {
   readonly root: RootFolder;
   readonly bounds: ResultBounds;
 }
 
-/** One built-in tool. `run` may throw; {@link ToolProblem} keeps its code, anything else becomes `tool_failed`. */
+/** One built-in tool. `run` may throw: a {@link ToolProblem} keeps its code, any other error becomes `tool_failed`. */
 export interface BuiltInTool<P extends Parameters> {
   readonly name: string;
-  /** For the model. */
+  /** The description for the model. */
   readonly description: string;
   readonly parameters: P;
   readonly traits?: Partial<ToolTraits>;
-  /** The argument that names the file it works on: calls on one file run in the order in which they were begun. */
+  /** The argument with the path of the file. Calls with the same path run in the order of their start. */
   readonly fileArgument?: keyof P & string;
   run(args: ArgumentsOf<P>, context: BuiltInContext): Promise<ToolOutcome>;
 }
 
-/** Binds a built-in tool to a root. */
+/** Binds a built-in tool to a root folder. */
 export function bindBuiltIn<P extends Parameters>(
   tool: BuiltInTool<P>,
   root: RootFolder,
@@ -54,7 +54,7 @@ export function bindBuiltIn<P extends Parameters>(
         return tool.run(readArguments(tool.parameters, args), { ...context, root, bounds });
       };
       const file = tool.fileArgument === undefined ? undefined : args[tool.fileArgument];
-      // The turn is taken before anything is waited for: calls of a batch are begun in call order, and stay in it.
+      // The turn is reserved before the first await: the calls of a batch start in order, and keep that order.
       return typeof file === 'string' ? inTurn(`as asked: ${resolve(root.path, file)}`, work) : work();
     },
   };

@@ -1,4 +1,4 @@
-/** The built-in tools of a session: files inside its root folder, commands in it and, if turned on, the web. */
+/** The built-in tools of a session: files in its root folder, commands and, if enabled, the web. */
 
 import type { ToolSource } from '@coxswain/ports';
 import { DELEGATE_TOOL, HANDOFF_TOOL, OPEN_RULES, SEND_MESSAGE_TOOL } from '@coxswain/protocol';
@@ -23,24 +23,27 @@ import { writeFileTool } from './write-file.ts';
 
 /** Settings of the built-in tools. */
 export interface BuiltInToolsOptions {
-  /** Settings of `run_command`, or false to leave it out. */
+  /** Settings of `run_command`; false omits the tool. */
   readonly runCommand?: RunCommandOptions | false;
-  /** Turns `fetch_url` on; off if not given. */
+  /** Enables `fetch_url`; off by default. */
   readonly fetchUrl?: FetchUrlOptions | boolean;
-  /** One result as JSON, files in it not counted, in bytes; 65,536 if not given, and at least 8,192. */
+  /** The limit of one result as JSON without its files, in bytes; 65,536 by default, and at least 8,192. */
   readonly resultMaxBytes?: number;
-  /** A file that is handed over whole (images, other binary files), before base64, in bytes; 4 MiB if not given. */
+  /**
+   * The limit of a file that is returned whole (images, other binary files), in bytes before base64; 4 MiB by default.
+   */
   readonly fileMaxBytes?: number;
 }
 
 /**
- * The built-in tools: `read_file`, `write_file`, `append_file`, `edit_file`, `notify_file_edited`, `list_files`,
- * `search_files`, `park`, `run_command`, `read_result` where the session can read on, `load_skill` where its persona has
- * skills and, if turned on, `fetch_url`.
- * Their files lie in `spec.root`, which they cannot leave:
- * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
- * not confined to it. Opening fails with `root_not_local` if the root is not a folder on this host or the rules of the session do not
- * allow it. Rules that deny `run_command` leave it out.
+ * Creates the built-in tools: `read_file`, `write_file`, `append_file`, `edit_file`, `notify_file_edited`,
+ * `list_files`, `search_files`, `park` and `run_command`. `read_result` needs `spec.results`, `load_skill` needs skills
+ * of the persona, and `fetch_url` must be enabled.
+ *
+ * File tools can use files in `spec.root` only. A path that leads out of it is an error outcome with `detail.code`
+ * `outside_root`. `run_command` starts in the root and is not confined to it. Rules that deny `run_command` omit it.
+ * Opening fails with `root_not_local` if the root is not a folder on this host, or if the session's rules do not allow
+ * it.
  */
 export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSource {
   const resultMaxBytes = Math.max(options.resultMaxBytes ?? TOOL_BOUNDS.resultMaxBytes, RESULT_MIN_BYTES);
@@ -54,7 +57,7 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
       try {
         root = await RootFolder.open(spec.root, undefined, rules);
       } catch (error) {
-        // RootFolder throws nothing else.
+        // RootFolder.open throws only ToolProblem.
         const { code, message } = error as ToolProblem;
         return { code, message };
       }
@@ -83,8 +86,8 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
 const RESULT_MIN_BYTES = 2 * TOOL_BOUNDS.resultFrameMaxBytes;
 
 /**
- * Lists `delegate`, `handoff` and `send_message`. Sessions carry their calls out themselves, so nothing is ever called here. A
- * program that replaces the built-in tools by its own combines them with these.
+ * Lists `delegate`, `handoff` and `send_message`. Sessions run these calls themselves, so this source receives no
+ * calls. A program that replaces the built-in tools combines its own with these.
  */
 export function createCrewTools(): ToolSource {
   return {

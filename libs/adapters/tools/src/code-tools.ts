@@ -1,4 +1,4 @@
-/** Tools that the embedding program gives as functions. */
+/** Tools of the embedding program, declared as functions. */
 import type { ToolOutcome, ToolSource } from '@coxswain/ports';
 import { LATER, readTool, type Tool, ToolDefinitionError, toolAnswerToWire } from '@coxswain/protocol';
 import { schemaProblem } from '@coxswain/protocol/validate-arguments';
@@ -6,9 +6,9 @@ import { type FunctionTool, functionToolset } from './function-toolset.ts';
 import { failed, textResult } from './tool-outcome.ts';
 
 /**
- * A source of tools whose functions run in this process. A session has validated the arguments by JSON Schema; a Zod schema
- * validates them once more, and its defaults and transformations hold for the function.
- * @throws ToolDefinitionError if a definition is invalid or a name occurs twice.
+ * Creates a source of tools whose functions run in this process. The session has validated the arguments by JSON
+ * Schema. A Zod schema validates them again, and the function gets its defaults and transformations.
+ * @throws ToolDefinitionError if a definition is invalid or two tools have the same name.
  */
 // biome-ignore lint/suspicious/noExplicitAny: each tool has an input of its own
 export function createCodeTools(tools: readonly Tool<any>[]): ToolSource {

@@ -1,15 +1,17 @@
-/** Several sources of tools as one. */
+/** Combines several sources of tools into one. */
 import type { ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import type { Failure, ToolDefinition } from '@coxswain/protocol';
 import { unavailable } from './tool-outcome.ts';
 import { messageOf } from './tool-problem.ts';
 
 /**
- * Merges sources: they are opened side by side, and their tools stand in the order of the sources. If one cannot be
- * opened, or two have a tool of the same name, the others are closed again and the failure is returned; of several
- * failures the first by order. A name that a later list change brings twice belongs to the first source that has it.
- * Sources that yield stand behind all others, and a name that they bring twice is no failure. A tool that stands in for
- * another is in its place as long as it does.
+ * Merges sources. They are opened concurrently, and their tools keep the order of the sources. Opening fails if one
+ * source cannot be opened, or if two sources have a tool of the same name. Then the others are closed, and the first
+ * failure in this order is returned. If a later change of a list adds a duplicate name, the first source with the name
+ * owns it.
+ *
+ * Sources with `yields` come after all others, and their duplicate names are not a failure. A tool in `standsIn`
+ * replaces the tool of the same name as long as it is listed there.
  */
 export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
   const firm = sources.filter(({ yields }) => !yields);
@@ -28,7 +30,7 @@ export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
   };
 }
 
-/** A source without its tools of these names: where another source has them. */
+/** A source without its tools of these names, which another source provides. */
 export function withoutTools(source: ToolSource, names: ReadonlySet<string>): ToolSource {
   return {
     async open(spec, signal) {
@@ -53,7 +55,7 @@ async function openOne(source: ToolSource, spec: ToolsetSpec, signal: AbortSigna
   try {
     return await source.open(spec, signal);
   } catch (error) {
-    // A source must not throw; one that does shall not leave the others open.
+    // A source must not throw. If it does, the other sources must still be closed.
     return { code: 'provision_failed', message: `a source of tools threw: ${messageOf(error)}` };
   }
 }
@@ -75,7 +77,7 @@ function duplicateIn(toolsets: readonly Toolset[]): Failure | undefined {
 }
 
 function combined(toolsets: readonly Toolset[]): Toolset {
-  // Looked up anew each time, because a toolset's list may change while it is open.
+  // Looked up each time, because the list of a toolset may change while it is open.
   const ownerOf = (name: string) =>
     toolsets.find(({ standsIn }) => standsIn?.includes(name)) ??
     toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));

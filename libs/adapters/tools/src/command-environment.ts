@@ -1,7 +1,7 @@
-/** The environment variables that a command is given. */
+/** The environment variables of commands. */
 import { globMatches } from '@coxswain/protocol';
 
-/** What a command needs to find its programs, its home and its language. */
+/** The variables with which a command finds its programs, its home and its language. */
 const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'LC_*', 'TZ', 'TMPDIR', 'TEMP', 'TMP'];
 
 const SECRET_NAME =
@@ -9,9 +9,9 @@ const SECRET_NAME =
 const SECRET_IN_URL = /[a-z][a-z0-9+.-]{0,30}:\/\/[^/\s:@]*:[^/\s@]+@/i;
 
 /**
- * Makes a command's environment: the few variables that every command needs, those of the host whose names `inherit`
- * gives, and `extra`. A variable that looks like a secret is passed only if `inherit` spells its name out or `extra`
- * sets it: a glob such as `MY_*` shall not carry a key along.
+ * Builds a command's environment: the variables that every command needs, the host's variables that `inherit` names,
+ * and `extra`. A variable that looks like a secret needs its exact name in `inherit`, or a value in `extra`. A glob
+ * such as `MY_*` does not include it.
  */
 export function commandEnvironment(
   host: Readonly<Record<string, string | undefined>>,
@@ -19,7 +19,7 @@ export function commandEnvironment(
   extra: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const globs = [...PASSED, ...inherit];
-  // Colours and cursor movements are noise to a model.
+  // Models do not need colours and cursor movements.
   const made: Record<string, string> = { TERM: 'dumb' };
   for (const [name, value] of Object.entries(host)) {
     if (value === undefined) continue;
@@ -29,7 +29,7 @@ export function commandEnvironment(
   return { ...made, ...extra };
 }
 
-/** Whether a variable looks like one that holds a key, a password or a token. */
+/** Whether a variable seems to contain a key, a password or a token. */
 export function looksSecret(name: string, value: string): boolean {
   return SECRET_NAME.test(name) || SECRET_IN_URL.test(value);
 }

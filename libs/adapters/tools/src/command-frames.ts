@@ -1,8 +1,8 @@
 /**
- * The protocol between a session host and a command runner. Each command has a connection of its own on a Unix socket,
- * and each frame is a line of JSON. The host sends one `run` frame and ends its side of the connection to cancel. The
- * runner answers with `output` frames and one last frame: `ended`, or `refused` if nothing ran. A connection that ends
- * without a last frame leaves the outcome of the command unknown.
+ * The protocol between a session host and a command runner. Each command has its own connection on a Unix socket, and
+ * each frame is a line of JSON. The host sends one `run` frame, and ends its side of the connection to cancel. The
+ * runner answers with `output` frames and one last frame: `ended`, or `refused` if nothing ran. If a connection ends
+ * without a last frame, the outcome of the command is unknown.
  */
 import type { Socket } from 'node:net';
 import * as z from 'zod';
@@ -10,7 +10,9 @@ import { TOOL_BOUNDS } from './tool-bounds.ts';
 
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** A command to run; `inherit` and `env` are those of {@link RunCommandOptions}, applied to the runner's environment. */
+/**
+ * A command to run. `inherit` and `env` are those of {@link RunCommandOptions}, applied to the runner's environment.
+ */
 export const RunFrame = z.strictObject({
   type: z.literal('run'),
   shell: z.string().min(1).max(TOOL_BOUNDS.pathMaxChars),
@@ -23,7 +25,7 @@ export const RunFrame = z.strictObject({
 
 export type RunFrame = z.infer<typeof RunFrame>;
 
-/** What a runner answers. `output` holds bytes in base64; `refused` says that the command did not start. */
+/** A frame of the runner. `output` contains bytes in base64. `refused`: the command did not start. */
 export const AnswerFrame = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('output'), data: z.base64() }),
   z.strictObject({
@@ -41,14 +43,14 @@ export const AnswerFrame = z.discriminatedUnion('type', [
 ]);
 export type AnswerFrame = z.infer<typeof AnswerFrame>;
 
-/** A frame as a line. */
+/** Formats a frame as a line. */
 export function lineOf(frame: RunFrame | AnswerFrame): string {
   return `${JSON.stringify(frame)}\n`;
 }
 
 /**
- * Reads frames until the peer ends its side, and reads no faster than they are consumed. The socket stays open.
- * @throws what the socket throws, and an Error if a line is too long, is cut off or does not fit the schema.
+ * Reads frames until the peer ends its side, at the speed of the consumer. The socket stays open.
+ * @throws the socket's errors, and an Error if a line is too long, is cut off or does not match the schema.
  */
 export async function* readFrames<T>(socket: Socket, schema: z.ZodType<T>): AsyncGenerator<T, void> {
   let rest = Buffer.alloc(0);

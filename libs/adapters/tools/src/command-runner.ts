@@ -1,9 +1,9 @@
 /**
- * Serves commands on a Unix socket, for hosts whose keys the commands must not reach: the process needs no key.
+ * Serves commands on a Unix socket. The process needs no keys, so it protects those of the host from the commands.
  *
- * RUNNER-1: A command lives no longer than its connection. When the host cancels, exits or dies, its group is ended.
- * RUNNER-2: Output is not collected here: a command waits until the host has taken what it wrote.
- * RUNNER-3: `ended` is sent only after the whole process group has ended, and never because the runner stops.
+ * RUNNER-1: When the connection of a command ends, its process group is terminated: the host cancels, exits or dies.
+ * RUNNER-2: Output is not buffered here. A command waits until the host has received its output.
+ * RUNNER-3: `ended` is sent after the process group has ended, and not if the runner itself stops.
  */
 import { once } from 'node:events';
 import { lstat, rm, stat } from 'node:fs/promises';
@@ -15,31 +15,34 @@ import { runInGroup } from './process-group.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { messageOf, systemCode } from './tool-problem.ts';
 
-/** The socket cannot be listened on: another process serves it, or its folder is missing or not writable. */
+/** The socket cannot be used: another process serves it, or its folder is missing or not writable. */
 export class CommandSocketError extends Error {
   override readonly name = 'CommandSocketError';
   readonly code = 'command_socket_unusable';
 }
 
-/** A command runner that serves. */
+/** A running command runner. */
 export interface CommandRunner {
-  /** Contract: rejects, with why, while the socket does not answer. */
+  /** Checks that the socket answers. Contract: rejects with the reason if it does not. */
   ping(): Promise<void>;
-  /** Ends every command, within the graces of process groups, and closes the socket. Hosts report these calls as interrupted. */
+  /**
+   * Terminates all commands within the grace periods of process groups, and closes the socket. Hosts report these calls
+   * as interrupted.
+   */
   stop(): Promise<void>;
 }
 
 /**
- * Listens on a Unix socket that only the user of this process may use (mode 0600), and runs the commands it receives.
- * A socket that a killed process left behind is replaced.
- * @param path absolute; at most about 100 bytes, as the system says.
+ * Listens on a Unix socket that only the user of this process may use (mode 0600), and runs the commands that it
+ * receives. A leftover socket of a killed process is replaced.
+ * @param path absolute; the system limits it to about 100 bytes.
  * @throws CommandSocketError
  */
 export async function startCommandRunner(path: string): Promise<CommandRunner> {
   let isStopping = false;
   const running = new Map<AbortController, Promise<void>>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    // The loss of a connection is seen by its `close` and by the reader of frames.
+    // The `close` event and the reader of frames report the loss of a connection.
     socket.on('error', () => socket.destroy());
     if (running.size >= TOOL_BOUNDS.commandsAtOnceMax) return void refuseFull(socket);
     const leaving = new AbortController();
@@ -49,7 +52,7 @@ export async function startCommandRunner(path: string): Promise<CommandRunner> {
       served.finally(() => running.delete(leaving)),
     );
   });
-  // Connections that are refused are open for a moment, too.
+  // Refused connections are open for a moment as well.
   server.maxConnections = 2 * TOOL_BOUNDS.commandsAtOnceMax;
   try {
     await removeDeadSocket(path);
@@ -86,10 +89,10 @@ async function serveCommand(socket: Socket, leaving: AbortController, isStopping
     leaving.signal.removeEventListener('abort', destroy);
     if (first === null) return;
     if (first.type === 'refused') return await answerLast(socket, first);
-    // The end of the host's side cancels, and so does anything else that it sends.
+    // The end of the host's side cancels the command, and so does any further frame.
     void frames.next().then(leave, leave);
     const last = await runFrame(first, socket, leaving.signal);
-    // An end that the host did not ask for is not reported as one. (RUNNER-3)
+    // An end that the host did not request is not reported as `ended`. (RUNNER-3)
     if (!isStopping()) await answerLast(socket, last);
   } finally {
     clearTimeout(late);
@@ -102,7 +105,7 @@ type Refusal = Extract<AnswerFrame, { type: 'refused' }>;
 async function firstFrame(frames: AsyncGenerator<RunFrame, void>): Promise<RunFrame | Refusal | null> {
   try {
     const { value } = await frames.next();
-    // A peer that sends nothing asks whether the socket answers.
+    // A peer that sends nothing only checks whether the socket answers.
     return value ?? null;
   } catch (error) {
     return refused('tool_unavailable', `the command runner cannot read the request: ${messageOf(error)}`);
@@ -140,7 +143,10 @@ async function runFrame(
   }
 }
 
-/** @returns what resolves once the host has taken it, or is gone; nothing if more can be sent at once. (RUNNER-2) */
+/**
+ * @returns undefined if more can be sent now. Otherwise a promise that resolves once the host has received the output,
+ *   or the connection has closed. (RUNNER-2)
+ */
 function sendOutput(socket: Socket, chunk: Buffer): Promise<void> | undefined {
   if (socket.destroyed || socket.write(lineOf({ type: 'output', data: chunk.toString('base64') }))) return undefined;
   return new Promise((resolve) => {
@@ -161,13 +167,13 @@ async function refuseFull(socket: Socket): Promise<void> {
   await answerLast(socket, refused('tool_unavailable', message));
 }
 
-/** Sends the last frame, and resolves once the host has closed the connection or does not read it in time. */
+/** Sends the last frame. Resolves once the host has closed the connection, or does not read it in time. */
 async function answerLast(socket: Socket, frame: AnswerFrame): Promise<void> {
   if (socket.destroyed) return;
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const late = setTimeout(() => socket.destroy(), TOOL_BOUNDS.commandRequestWithinMs);
   socket.end(lineOf(frame));
-  // What the host still sends is dropped: a connection that is closed earlier could cost it the frame.
+  // Further input of the host is dropped. If the connection were closed earlier, the host could lose the frame.
   socket.resume();
   await closed;
   clearTimeout(late);
@@ -202,7 +208,7 @@ async function isAnswered(path: string): Promise<boolean> {
 
 async function listenPrivately(server: Server, path: string): Promise<void> {
   const listening = once(server, 'listening');
-  // The socket is made within this call, so no other file gets the mask.
+  // `listen` creates the socket within this call, so the mask affects no other file.
   const mask = process.umask(0o177);
   try {
     server.listen(path);

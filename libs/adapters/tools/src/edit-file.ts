@@ -22,7 +22,7 @@ const parameters = {
   replace_all: { type: 'boolean', description: 'Replace every occurrence. Default: false.', optional: true },
 } as const;
 
-/** The tool `edit_file`: replaces one exact text. */
+/** The tool `edit_file`: replaces an exact text in a file. */
 export const editFileTool: BuiltInTool<typeof parameters> = {
   name: 'edit_file',
   description:
@@ -64,7 +64,7 @@ async function edit(
   const edited = Buffer.from(text.split(oldText).join(newText), 'utf8');
   if (edited.length > TOOL_BOUNDS.writeMaxBytes) throw tooLarge(file.path, edited.length);
 
-  // Only now, because a place may have folders made, and an edit makes none.
+  // Opened last, because `openPlace` may create folders, and a failed edit must not create any.
   const place = await root.openPlace(file.path);
   try {
     await replaceFile(place, edited, read);
@@ -74,7 +74,7 @@ async function edit(
   return { path: file.path, replaced: matches, bytes: edited.length };
 }
 
-/** Reads a file whole and closes it. `read` is what it was then. */
+/** Reads a whole file and closes it. `read` has its properties before reading. */
 async function readWhole(file: OpenedFile): Promise<{ text: string; read: Stats }> {
   try {
     const read = await file.handle.stat();
@@ -92,7 +92,9 @@ function tooLarge(path: string, bytes: number): ToolProblem {
   );
 }
 
-/** Text of which not one byte is lost when it is written back: a byte order mark stays, other encodings are refused. */
+/**
+ * Decodes a file so that writing it back keeps every byte: a byte order mark stays, and other encodings are rejected.
+ */
 function exactText(path: string, bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -1,4 +1,4 @@
-/** The tool `fetch_url`: one document over HTTP. Off unless the host turns it on. */
+/** The tool `fetch_url`: fetches one document over HTTP. Off unless the host enables it. */
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { ToolOutcome } from '@coxswain/ports';
@@ -12,11 +12,11 @@ import { messageOf, ToolProblem } from './tool-problem.ts';
 
 /** Settings of `fetch_url`. */
 export interface FetchUrlOptions {
-  /** Globs on host names; every host if not given. Redirects are held to them too. */
+  /** Globs for host names, also for redirects; all hosts by default. */
   readonly hosts?: readonly string[];
-  /** Whether addresses of this machine and of private networks may be fetched from; false if not given. */
+  /** Whether this machine and private networks may be reached; false by default. */
   readonly privateAddresses?: boolean;
-  /** For the whole fetch, redirects included, in milliseconds; 30,000 if not given. */
+  /** The time limit of the whole fetch with its redirects, in milliseconds; 30,000 by default. */
   readonly timeoutMs?: number;
 }
 
@@ -29,7 +29,7 @@ const parameters = {
   },
 } as const;
 
-/** Makes the tool. */
+/** Creates the tool `fetch_url`. */
 export function fetchUrlTool(options: FetchUrlOptions): BuiltInTool<typeof parameters> {
   const timeoutMs = options.timeoutMs ?? TOOL_BOUNDS.fetchTimeoutMs;
   return {
@@ -60,7 +60,7 @@ interface FetchedDocument {
   readonly mediaType: string;
   readonly charset: string;
   readonly body: Buffer;
-  /** The body goes on beyond what was read. */
+  /** Whether the body is longer than the part that was read. */
   readonly cut: boolean;
 }
 
@@ -120,7 +120,7 @@ function get(url: URL, { privateAddresses }: FetchUrlOptions, signal: AbortSigna
     const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
       method: 'GET',
       signal,
-      // One connection per fetch: none is left open behind it.
+      // One connection per request, so that none stays open.
       agent: false,
       headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'coxswain' },
       ...(privateAddresses === true ? {} : { lookup: publicLookup }),
@@ -137,7 +137,7 @@ async function readBody(response: IncomingMessage, maxBytes: number): Promise<{ 
   for await (const chunk of response as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    // Leaving the loop destroys the response, and with it the connection.
+    // Leaving the loop destroys the response and its connection.
     if (bytes > maxBytes) break;
   }
   const body = Buffer.concat(chunks);
@@ -176,7 +176,7 @@ function decode(body: Buffer, charset: string): string {
   try {
     return new TextDecoder(charset).decode(body);
   } catch {
-    // A charset that nobody knows: what is not UTF-8 in it shows as U+FFFD.
+    // An unknown charset is decoded as UTF-8, with U+FFFD for invalid bytes.
     return body.toString('utf8');
   }
 }

@@ -1,28 +1,28 @@
 /**
- * Walking a folder tree: sorted, depth first, symbolic links shown and never followed, each folder reached through
- * the open folder above it.
+ * Walks a folder tree: sorted, depth first. Symbolic links are listed and not followed. Each folder is opened through
+ * its open parent.
  */
 import type { Dirent } from 'node:fs';
 import type { OpenFolder } from './open-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { systemCode } from './tool-problem.ts';
 
-/** One entry. `folder` is open until the walk goes on. */
+/** One entry. `folder` stays open until the walk continues. */
 export interface WalkEntry {
   readonly folder: OpenFolder;
   readonly name: string;
-  /** Relative to where the walk began, with forward slashes. */
+  /** The path relative to the start of the walk, with forward slashes. */
   readonly path: string;
   readonly kind: 'file' | 'folder' | 'link' | 'other';
 }
 
-/** What a walk has not looked at, in words. */
+/** Sentences about the parts that a walk has skipped. */
 export type WalkNotes = Set<string>;
 
-/** Folders that hold what nobody wrote; looked into only where a walk begins in them. */
+/** Folders whose content is not searched, unless a walk starts in them. */
 const NOT_LOOKED_INTO = new Set(['.git', 'node_modules']);
 
-/** Walks a folder, which stays the caller's to close. Throws when the signal aborts. */
+/** Walks a folder, which the caller closes. Throws when the signal aborts. */
 export async function* walk(
   start: OpenFolder,
   recursive: boolean,
@@ -59,7 +59,8 @@ export async function* walk(
     try {
       folder = await above.openFolder(name);
     } catch (error) {
-      // It may be gone or be a link by now, or not be readable: said, and the walk goes on beside it.
+      // The folder may have been removed, replaced by a link, or not be readable. A note reports it, and the walk
+      // continues.
       notes.add(`not searched: ${path}${systemCode(error) === 'EACCES' ? ' (permission denied)' : ''}`);
       return;
     }
@@ -79,7 +80,7 @@ function kindOf(entry: Dirent): WalkEntry['kind'] {
   return entry.isFile() ? 'file' : 'other';
 }
 
-/** The notes as a tool shows them: bounded, one line each. */
+/** Formats the notes for a result: a limited number, one line each. */
 export function shownNotes(notes: WalkNotes): string[] {
   const all = [...notes];
   const shown = all.slice(0, NOTES_SHOWN_MAX).map((note) => `[${note}]`);

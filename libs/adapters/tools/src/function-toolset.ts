@@ -1,8 +1,8 @@
 /**
- * A toolset of functions that run in this process: the ground under the built-ins and under code tools.
+ * A toolset of functions that run in this process: the base of built-in tools and of code tools.
  *
- * F1: `call` never rejects. What a function throws is an `error` outcome, or `cancelled` if its signal had aborted.
- * F2: Closing aborts every call that runs and waits for it, for as long as the abort grace and no longer.
+ * F1: `call` never rejects. An exception of a function is an `error` outcome, or `cancelled` if its signal has aborted.
+ * F2: Closing aborts every running call, and waits for it up to the abort grace period.
  */
 import type { ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
@@ -15,17 +15,17 @@ import {
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
 import { messageOf, ToolProblem } from './tool-problem.ts';
 
-/** One tool and the function that runs it. */
+/** One tool and its function. */
 export interface FunctionTool {
   readonly definition: ToolDefinition;
   run(args: JsonObject, context: ToolCallContext): Promise<ToolOutcome>;
   /** Whether a person must approve the call. Never rejects. */
   readonly needsApproval?: ((args: JsonObject, context: ToolApprovalContext) => Promise<boolean>) | undefined;
-  /** Told when a call that `run` has only accepted shall stop. */
+  /** Requests the stop of a call that `run` has only accepted. */
   readonly stop?: ((idempotencyKey: string, reason: string) => void | Promise<void>) | undefined;
 }
 
-/** Makes a toolset of functions. Names must differ; the caller sees to that. */
+/** Creates a toolset of functions. The caller ensures that names differ. */
 export function functionToolset(tools: readonly FunctionTool[]): Toolset {
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
   const running = new Map<AbortController, { name: string; ended: Promise<unknown> }>();
@@ -68,11 +68,11 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
     call,
     needsApproval: async ({ tool, args, callId, ref }, signal) => {
       const found = byName.get(tool);
-      // Without the function nothing can answer: a person is asked.
+      // Without the function there is no answer, so that a person must approve.
       if (!found?.needsApproval || closed) return true;
       return found.needsApproval(args, { toolCallId: callId, ref, abortSignal: signal });
     },
-    // A function leaves no trace that a later process could ask.
+    // A later process cannot ask for the outcome of a function.
     probe: async () => ({ state: 'unknown' }),
     async stop(idempotencyKey, name, reason) {
       const tool = byName.get(name);
@@ -81,7 +81,7 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
         await tool.stop(idempotencyKey, reason);
         return true;
       } catch {
-        // Who throws has not heard it; the session waits for nobody then.
+        // After an exception the session does not wait for an outcome.
         return false;
       }
     },
@@ -90,7 +90,7 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
 }
 
 async function runOne(tool: FunctionTool, request: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
-  // A function that fails after it has edited a file has edited it all the same.
+  // A function may fail after it has edited files. These edits are reported as well.
   const edited: string[] = [];
   const outcome = await outcomeOfRun(tool, request, signal, edited);
   return edited.length > 0 ? { ...outcome, edited } : outcome;

@@ -1,4 +1,4 @@
-/** The output of a command as far as it is kept: its beginning and its end, in bounded memory. */
+/** Keeps the beginning and the end of a command's output, in bounded memory. */
 
 /** Keeps the first and the last bytes of a stream. */
 export class KeptOutput {
@@ -10,7 +10,10 @@ export class KeptOutput {
   #tailBytes = 0;
   #total = 0;
 
-  /** How much is kept of the beginning, and how much of the end. */
+  /**
+   * @param headMaxBytes the size of the beginning.
+   * @param tailMaxBytes the size of the end.
+   */
   constructor(headMaxBytes: number, tailMaxBytes: number) {
     this.#headMax = headMaxBytes;
     this.#tailMax = tailMaxBytes;
@@ -28,11 +31,11 @@ export class KeptOutput {
     if (toTail.length === 0) return;
     this.#tail.push(toTail);
     this.#tailBytes += toTail.length;
-    // Joined only at twice the bound, so that many small chunks do not copy the tail each time.
+    // Joined only at twice the limit, so that many small chunks do not copy the tail each time.
     if (this.#tailBytes > 2 * this.#tailMax) this.#trim();
   }
 
-  /** The beginning, the end, and how many bytes between them are lost; 0 when head and tail join without a gap. */
+  /** The beginning, the end, and the number of omitted bytes between them; 0 if head and tail are adjacent. */
   kept(): { readonly head: Buffer; readonly tail: Buffer; readonly dropped: number; readonly total: number } {
     this.#trim();
     return {
@@ -46,7 +49,7 @@ export class KeptOutput {
   #trim(): void {
     if (this.#tailBytes <= this.#tailMax) return;
     const end = Buffer.concat(this.#tail).subarray(this.#tailBytes - this.#tailMax);
-    // A copy, because a view would keep the whole of what it was cut from.
+    // A copy, because a view would keep the original buffer in memory.
     this.#tail = [Buffer.from(end)];
     this.#tailBytes = end.length;
   }

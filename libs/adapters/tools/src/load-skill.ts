@@ -25,7 +25,8 @@ const parameters = {
 } as const satisfies Parameters;
 
 /**
- * The tool `load_skill`: the instructions of a skill, or one of its files. It reads the persona's definition, not the disk.
+ * The tool `load_skill`: returns the instructions of a skill, or one of its files. It reads them from the persona's
+ * definition, not from disk.
  */
 export function loadSkillTool(skills: readonly Skill[]): FunctionTool {
   return {
@@ -52,7 +53,7 @@ export function loadSkillTool(skills: readonly Skill[]): FunctionTool {
   };
 }
 
-/** The tool `load_skill` alone, for programs that give their sessions no other built-in tools. */
+/** Creates only the tool `load_skill`, for programs whose sessions have no other built-in tools. */
 export function createLoadSkillTool(): ToolSource {
   return { open: async ({ skills = [] }) => functionToolset(skills.length > 0 ? [loadSkillTool(skills)] : []) };
 }
@@ -64,7 +65,7 @@ function instructions({ body, files = [] }: Skill): ToolOutcome {
 }
 
 function fileOf({ name, files = [] }: Skill, path: string): ToolOutcome {
-  // Only what the skill itself lists is ever given out, so no path can lead anywhere else.
+  // Only files that the skill lists can be read, so a path cannot lead anywhere else.
   const file = files.find((one) => one.path === path.replace(/^\.\//, ''));
   if (!file)
     throw unknown(`the skill ${name} has no file ${path}`, path, [SKILL_FILE, ...files.map((one) => one.path)]);

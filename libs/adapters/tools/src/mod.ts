@@ -1,4 +1,4 @@
-/** The built-in file and command tools, tools of the embedding program, and several sources as one. */
+/** The built-in file and command tools, tools of the embedding program, and the combination of several sources. */
 export { type BuiltInToolsOptions, createBuiltInTools, createCrewTools } from './built-in-tools.ts';
 export { createCodeTools } from './code-tools.ts';
 export { combineToolSources, withoutTools } from './combine-tool-sources.ts';

@@ -6,8 +6,8 @@ const parameters = {
 } as const;
 
 /**
- * The tool `notify_file_edited`: reports a file that was changed by other means than the session's tools. It changes
- * nothing itself: the session's `file_edited` hooks run on the call.
+ * The tool `notify_file_edited`: reports a file that was changed without the session's tools. It changes nothing
+ * itself: the session runs its `file_edited` hooks for the call.
  */
 export const notifyFileEditedTool: BuiltInTool<typeof parameters> = {
   name: 'notify_file_edited',

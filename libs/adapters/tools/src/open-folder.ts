@@ -1,12 +1,12 @@
 /**
- * A folder held open, and the names in it.
+ * An open folder, and the entries in it.
  *
- * O1: On Linux every name is reached through the open descriptor (`/proc/self/fd/<n>/<name>`), so that a folder that
- *     is renamed or replaced by a link after it was opened is not walked through again.
- * O2: The last component is never followed if it is a symbolic link.
- * O3: Where there is no /proc, names are reached by path, and what was opened is compared with what the path leads to
- *     afterwards. A link that is swapped in and out again within that moment can make an empty file elsewhere; no byte
- *     is read or written there.
+ * O1: On Linux every entry is reached through the open descriptor (`/proc/self/fd/<n>/<name>`). So a folder that is
+ * renamed or replaced by a link after opening is not resolved again.
+ * O2: A symbolic link as the last component is not followed.
+ * O3: Without /proc, entries are reached by path. After opening, the opened file is compared with the file at the path.
+ * A link that is swapped in and out within that moment can create an empty file elsewhere. No byte is read or written
+ * there.
  */
 import { type Dirent, existsSync, constants as fs, type Stats } from 'node:fs';
 import {
@@ -25,42 +25,42 @@ import { join, relative, sep } from 'node:path';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { systemCode, ToolProblem } from './tool-problem.ts';
 
-/** How names below a folder are reached: through its descriptor, or by path. */
+/** How entries of a folder are reached: through its descriptor, or by path. */
 export type Anchoring = 'descriptor' | 'path';
 
-/** What this system can do. */
+/** The anchoring of this system. */
 export const SYSTEM_ANCHORING: Anchoring =
   process.platform === 'linux' && existsSync('/proc/self/fd') ? 'descriptor' : 'path';
 
-/** Whether a path is a folder or lies below it; both absolute and normal. */
+/** Whether a path is a folder or is below it. Both paths are absolute and normalized. */
 export function isInside(folder: string, path: string): boolean {
   if (path === folder) return true;
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** The refusal of a path that leads out, with the path as the model wrote it. */
+/** The error for a path that leads out of the root, with the path as the model wrote it. */
 export function outsideRoot(path: string, why: string): ToolProblem {
   return new ToolProblem('outside_root', `${JSON.stringify(path)} ${why}; only files inside the root can be used`, {
     path,
   });
 }
 
-/** Where a session may open something: in its root, but nothing that belongs to the host. */
+/** The files that a session may open: those in its root, except files that belong to the host. */
 export interface Confines {
-  /** Real path. */
+  /** The real path of the root. */
   readonly root: string;
   /** Whether a real path belongs to the host itself. */
   readonly isRefused: (real: string) => boolean;
 }
 
-/** The refusal of a path that belongs to the host. */
+/** The error for a path that belongs to the host. */
 export function hostsOwn(path: string): ToolProblem {
   return new ToolProblem('outside_root', `${JSON.stringify(path)} belongs to the host; no session can open it`, {
     path,
   });
 }
 
-/** Opens a file or folder by its real path and makes sure that what is open lies inside the root. */
+/** Opens a file or folder by its real path. Verifies that it is in the root and does not belong to the host. */
 export async function openVerified(
   { root, isRefused }: Confines,
   real: string,
@@ -96,10 +96,10 @@ async function openUnfollowed(
   at: string,
 ): Promise<FileHandle> {
   try {
-    // Not blocking, because opening a pipe to read waits for a writer.
+    // Non-blocking, because opening a pipe for reading waits for a writer.
     return await open(at, flags | fs.O_NOFOLLOW | fs.O_NONBLOCK, mode);
   } catch (error) {
-    // A link now stands where there was none: ELOOP, or ENOTDIR where a folder was asked for.
+    // A link has replaced the file or folder: ELOOP, or ENOTDIR with O_DIRECTORY.
     if (systemCode(error) === 'ELOOP') throw changed(root, real);
     if (systemCode(error) === 'ENOTDIR' && (flags & fs.O_DIRECTORY) !== 0) {
       const found = await lstat(at);
@@ -113,12 +113,12 @@ function changed(root: string, real: string): ToolProblem {
   return outsideRoot(relative(root, real) || '.', 'was replaced by a symbolic link while it was being opened');
 }
 
-/** A folder held open. Whoever opened it closes it. */
+/** An open folder. The caller that opens it closes it. */
 export class OpenFolder {
   readonly #handle: FileHandle;
   readonly #confines: Confines;
   readonly #anchoring: Anchoring;
-  /** Real path at the time of opening; for showing, and for `cwd`. */
+  /** The real path at the time of opening, for messages and for `cwd`. */
   readonly path: string;
 
   private constructor(confines: Confines, path: string, handle: FileHandle, anchoring: Anchoring) {
@@ -134,19 +134,19 @@ export class OpenFolder {
     return new OpenFolder(confines, real, handle, anchoring);
   }
 
-  /** Opens a folder in this folder; a link is refused. */
+  /** Opens a subfolder. A link is rejected. */
   async openFolder(name: string): Promise<OpenFolder> {
     const handle = await this.openFile(name, fs.O_RDONLY | fs.O_DIRECTORY);
     return new OpenFolder(this.#confines, join(this.path, name), handle, this.#anchoring);
   }
 
-  /** Opens a name in this folder with the flags of open(2); a link is refused. */
+  /** Opens an entry with the flags of open(2). A link is rejected. */
   async openFile(name: string, flags: number, mode?: number): Promise<FileHandle> {
     await this.#stillHere();
     return openVerified(this.#confines, join(this.path, name), flags, this.#anchoring, mode, this.#at(name));
   }
 
-  /** What stands under a name, links not followed; null where nothing does. */
+  /** The properties of an entry, without following links; null if it does not exist. */
   async look(name: string): Promise<Stats | null> {
     try {
       return await lstat(this.#at(name));
@@ -156,7 +156,7 @@ export class OpenFolder {
     }
   }
 
-  /** Makes a folder unless there is one. */
+  /** Creates a subfolder, unless the name exists. */
   async makeFolder(name: string): Promise<void> {
     await this.#stillHere();
     try {
@@ -166,7 +166,7 @@ export class OpenFolder {
     }
   }
 
-  /** Puts one name of this folder in the place of another. A link in that place is replaced, not followed. */
+  /** Renames one entry to the name of another, and replaces that. A link with that name is replaced, not followed. */
   async replace(from: string, to: string): Promise<void> {
     this.#expectOurs(to);
     await this.#stillHere();
@@ -179,7 +179,7 @@ export class OpenFolder {
     await unlink(this.#at(name));
   }
 
-  /** The folder's entries, sorted by name. Refuses a folder with more than the bound. */
+  /** The folder's entries, sorted by name. Throws for a folder with more entries than the limit. */
   async entries(): Promise<Dirent[]> {
     await this.#stillHere();
     const found: Dirent[] = [];
@@ -213,7 +213,7 @@ export class OpenFolder {
     return this.#anchoring === 'descriptor' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.path, name);
   }
 
-  /** By path there is nothing that holds the folder in its place, so it is looked at before each use. (O3) */
+  /** A path does not keep the folder in its place, so it is checked before each use. (O3) */
   async #stillHere(): Promise<void> {
     if (this.#anchoring === 'path' && (await realpath(this.path)) !== this.path)
       throw changed(this.#confines.root, this.path);

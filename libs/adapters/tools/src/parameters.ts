@@ -1,6 +1,6 @@
 /**
- * The parameters of a built-in tool, written once: the JSON Schema that the model sees, the check at the door and the
- * type inside are all derived from it.
+ * The parameters of a built-in tool. One declaration defines the JSON Schema for the model, the validation, and the
+ * type of the arguments.
  */
 import type { JsonObject } from '@coxswain/protocol';
 import { ToolProblem } from './tool-problem.ts';
@@ -39,12 +39,12 @@ type OptionalKey<P extends Parameters> = {
   [K in keyof P]: P[K] extends { readonly optional: true } ? K : never;
 }[keyof P];
 
-/** The arguments of a call, checked. */
+/** The validated arguments of a call. */
 export type ArgumentsOf<P extends Parameters> = {
   readonly [K in Exclude<keyof P, OptionalKey<P>>]: ValueOf<P[K]>;
 } & { readonly [K in OptionalKey<P>]?: ValueOf<P[K]> | undefined };
 
-/** The parameters as a JSON Schema that takes nothing else. */
+/** The parameters as a JSON Schema without additional properties. */
 export function inputSchema(parameters: Parameters): JsonObject {
   const properties: JsonObject = {};
   for (const [name, { optional: _optional, ...schema }] of Object.entries(parameters)) {
@@ -57,7 +57,7 @@ export function inputSchema(parameters: Parameters): JsonObject {
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** Checks a call's arguments once more at the tool's own door. Throws `invalid_call_arguments`, naming the parameter. */
+/** Validates a call's arguments again in the tool. Throws `invalid_call_arguments`, naming the parameter. */
 export function readArguments<P extends Parameters>(parameters: P, args: JsonObject): ArgumentsOf<P> {
   for (const name of Object.keys(args)) {
     if (!Object.hasOwn(parameters, name))

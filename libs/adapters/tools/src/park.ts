@@ -38,8 +38,8 @@ const parameters = {
 } as const satisfies Parameters;
 
 /**
- * The tool `park`: the agent suspends its own session until a time, a signal or a `resume`. It does nothing itself: its
- * outcome carries the request into the session.
+ * The tool `park`: the agent suspends its own session until a time, a signal or a `resume`. The tool itself does
+ * nothing: its outcome carries the request to the session.
  */
 export const parkTool: FunctionTool = {
   definition: {
@@ -66,7 +66,7 @@ export const parkTool: FunctionTool = {
   },
 };
 
-/** The tool `park` alone, for programs that give their sessions no other built-in tools. */
+/** Creates only the tool `park`, for programs whose sessions have no other built-in tools. */
 export function createParkTool(): ToolSource {
   return { open: async () => functionToolset([parkTool]) };
 }

@@ -1,11 +1,11 @@
-/** Globs on paths: `*` and `?` within a name, `**` over any number of folders, `{a,b}` for alternatives. */
+/** Globs for paths: `*` and `?` within a name, `**` for any number of folders, `{a,b}` for alternatives. */
 import { globMatches } from '@coxswain/protocol';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { ToolProblem } from './tool-problem.ts';
 
 /**
- * Makes a test of relative paths with forward slashes. A glob without a slash is matched against the name alone.
- * Throws `invalid_call_arguments` where the braces spell out too much.
+ * Creates a predicate for relative paths with forward slashes. A glob without a slash applies to the last name only.
+ * Throws `invalid_call_arguments` if the braces expand to too many globs.
  */
 export function pathGlob(glob: string): (path: string) => boolean {
   const alternatives = expandBraces(glob.replace(/^\.?\/+/, '')).map((alternative) => {
@@ -22,7 +22,10 @@ export function pathGlob(glob: string): (path: string) => boolean {
   };
 }
 
-/** Like `globMatches` of the protocol, with `**` for `*`: it backtracks to the last `**` only, so it is never exponential. */
+/**
+ * Like `globMatches` of the protocol, with `**` in the role of `*`. It backtracks to the last `**` only, so it is never
+ * exponential.
+ */
 function pathMatches(pattern: readonly string[], segments: readonly string[]): boolean {
   let p = 0;
   let s = 0;
@@ -46,7 +49,7 @@ function pathMatches(pattern: readonly string[], segments: readonly string[]): b
 }
 
 function nameMatches(glob: string, name: string): boolean {
-  // The protocol's empty glob matches everything; an empty name in a path is a slip of the pen.
+  // The protocol's empty glob matches everything. An empty name in a path is a mistake.
   return glob !== '' && globMatches(glob, name);
 }
 

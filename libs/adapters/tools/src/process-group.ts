@@ -1,11 +1,11 @@
 /**
- * A command in a process group of its own.
+ * Runs a command in its own process group.
  *
- * G1: When the call ends, the group has ended: whatever the command left running is ended with it. Only a process that
- *     has left the group by itself (setsid) escapes.
- * G2: A group is asked first (SIGTERM) and made to end after a grace (SIGKILL).
- * G3: The end is reported when the group has ended, not when the command's own process has; never later than the
- *     graces together allow.
+ * G1: When the call ends, its group has ended: leftover processes are terminated. Exceptions are processes that left
+ * the group (setsid), and processes that hang in the kernel.
+ * G2: A group gets SIGTERM first, and SIGKILL after a grace period.
+ * G3: The end is reported once the group has ended, not only the command's own process. The grace periods and the time
+ * for the remaining output limit the wait.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -21,20 +21,20 @@ export interface GroupCommand {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Takes output. If it returns a promise, which must not reject, no more is read until that resolves. */
+  /** Receives output. While a returned promise is pending, no more output is read. The promise must not reject. */
   readonly onOutput: (chunk: Buffer) => Promise<void> | undefined;
 }
 
-/** How it ended. `leftovers` tells that processes were still running when the command itself was done. */
+/** The end of a command. `leftovers`: other processes were still running when the command's own process ended. */
 export interface GroupEnd {
   readonly why: 'exited' | 'timeout' | 'aborted';
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly exitCode: number | null;
   readonly exitSignal: string | null;
   readonly leftovers: boolean;
 }
 
-/** Runs a command until it and its group have ended. Rejects only where it cannot be started. */
+/** Runs a command until it and its group have ended. Rejects only if it cannot be started. */
 export async function runInGroup(command: GroupCommand, signal: AbortSignal): Promise<GroupEnd> {
   const child = spawn(command.file, command.args, {
     cwd: command.cwd,
@@ -59,7 +59,7 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
 
   const why = await firstOf(exited, command.timeoutMs, signal);
-  // It started, or firstOf would have thrown.
+  // It has started, or firstOf would have thrown.
   const group = child.pid as number;
   let leftovers = false;
   if (why !== 'exited') await endGroup(group);
@@ -69,7 +69,7 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
   }
   const { exitCode, exitSignal } = await exited;
 
-  // Someone outside the group may hold the pipes open; what it would still write is not this command's output.
+  // A process outside of the group may hold the pipes open. Its output does not belong to this command.
   for (let waitedMs = 0; waitedMs < OUTPUT_HELD_MAX_MS; waitedMs += OUTPUT_DRAIN_MS) {
     const isClosed = closed.then(() => true);
     if (await Promise.race([isClosed, delay(OUTPUT_DRAIN_MS, false, { ref: false })])) break;
@@ -81,7 +81,7 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
 }
 
 const OUTPUT_DRAIN_MS = 1_000;
-/** Longer than that, the end of a command does not wait for a reader of its output. */
+/** The maximum time for which the end of a command waits for the reader of its output. */
 const OUTPUT_HELD_MAX_MS = 30_000;
 const POLLS: BackOff = { firstMs: 5, maxMs: 80 };
 
@@ -108,12 +108,12 @@ async function firstOf(exited: Promise<unknown>, timeoutMs: number, signal: Abor
   }
 }
 
-/** Asks a group to end, and makes it. (G2) */
+/** Ends a group with SIGTERM, then with SIGKILL. (G2) */
 async function endGroup(group: number): Promise<void> {
   signalGroup(group, 'SIGTERM');
   if (await groupEndsWithin(group, TOOL_BOUNDS.commandKillGraceMs)) return;
   signalGroup(group, 'SIGKILL');
-  // Nothing outlives SIGKILL but a process that waits in the kernel.
+  // Only a process that hangs in the kernel outlives SIGKILL.
   await groupEndsWithin(group, TOOL_BOUNDS.commandKillGraceMs);
 }
 

@@ -1,4 +1,4 @@
-/** `fetch` for addresses that a request has named: to the public network only, and without following redirects. */
+/** `fetch` for addresses in requests: for the public network only, and without following redirects. */
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { Readable } from 'node:stream';
@@ -8,8 +8,11 @@ import { publicLookup, refuseAddressInUrl } from './reachable-address.ts';
 const WITHOUT_BODY: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
 
 /**
- * Makes a `fetch` with these differences: a host that is not on the public network is refused, in the lookup of the very
- * connection; a redirect is an answer like any other; a URL with a user name or password is refused and not quoted.
+ * Creates a `fetch` with these differences:
+ * - A host that is not on the public network is rejected, in the lookup of the connection itself.
+ * - A redirect is returned as a response.
+ * - A URL with a user name or password is rejected, and not quoted.
+ *
  * The function throws a TypeError with the reason as its cause, as `fetch` does, or the reason of the signal.
  * @param privateAddresses whether hosts of private networks are allowed.
  */

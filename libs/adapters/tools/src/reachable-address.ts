@@ -1,12 +1,12 @@
-/** Which addresses `fetch_url` may connect to: those of the public network, unless the host says otherwise. */
+/** Distinguishes addresses of the public network from all others, for `fetch_url` and `createPublicFetch`. */
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { ToolProblem } from './tool-problem.ts';
 
 /**
- * Loopback, private, link-local (where clouds keep their metadata), shared, multicast and reserved networks, and prefixes of
- * IPv6 that carry an IPv4 address, which a translator or tunnel on the way may deliver to a private network
- * (IANA IPv6 Special-Purpose Address Registry).
+ * Networks that are not public: loopback, private, link-local (with the metadata of clouds), shared, multicast and
+ * reserved networks. Also IPv6 prefixes that contain an IPv4 address: a translator or tunnel may deliver to a private
+ * network (IANA IPv6 Special-Purpose Address Registry).
  */
 const NOT_PUBLIC = new BlockList();
 for (const [network, prefix] of [
@@ -25,7 +25,8 @@ for (const [network, prefix] of [
 }
 for (const [network, prefix] of [
   ['::', 96],
-  // IPv4-translated (SIIT, RFC 7915); NAT64, well known and local (RFC 6052, RFC 8215); Teredo (RFC 4380); 6to4 (RFC 3056).
+  // IPv4-translated (SIIT, RFC 7915); NAT64, well known and local (RFC 6052, RFC 8215); Teredo (RFC 4380); 6to4 (RFC
+  // 3056).
   ['::ffff:0:0:0', 96],
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
@@ -49,15 +50,15 @@ export function isPublicAddress(address: string): boolean {
   return !NOT_PUBLIC.check(address, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Refuses a URL whose host is written as an address that is not public; such a host is never looked up. */
+/** Throws if the host of a URL is an address that is not public. Such a host is not looked up by name. */
 export function refuseAddressInUrl(url: URL): void {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(host);
 }
 
 /**
- * Looks a name up and refuses it if any of its addresses is not public. The check stands in the lookup of the very
- * connection, so that a name cannot answer once for the check and otherwise for the connection.
+ * Looks up a name, and rejects it if one of its addresses is not public. The check is part of the connection's own
+ * lookup, so that a name cannot resolve differently for the check and for the connection.
  */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   systemLookup(hostname, options as LookupOptions, (error, found: string | LookupAddress[], family?: number) => {

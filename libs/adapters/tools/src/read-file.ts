@@ -27,7 +27,7 @@ const parameters = {
   },
 } as const;
 
-/** The tool `read_file`: lines of a text file, or another file whole. */
+/** The tool `read_file`: reads lines of a text file, or a whole binary file. */
 export const readFileTool: BuiltInTool<typeof parameters> = {
   name: 'read_file',
   description:
@@ -58,7 +58,7 @@ async function wholeFile(file: OpenedFile, mediaType: string, maxBytes: number):
       bytes,
     });
   }
-  // One byte more than is allowed shows that the file has grown since.
+  // One byte more than the limit shows that the file has grown.
   const content = await readAt(file.handle, 0, maxBytes + 1);
   if (content.length > maxBytes) throw new ToolProblem('tool_failed', `${path} grew during the read`);
   const filename = path.slice(path.lastIndexOf('/') + 1);
@@ -73,15 +73,15 @@ async function wholeFile(file: OpenedFile, mediaType: string, maxBytes: number):
 }
 
 interface Window {
-  /** The lines, exact. */
+  /** The exact lines. */
   readonly text: string;
-  /** Number of the first line that was not read at all, or null at the end of the file. */
+  /** The number of the first line that was not read; null at the end of the file. */
   readonly next: number | null;
-  /** The line that did not fit whole, or null. */
+  /** The number of a line that was cut, or null. */
   readonly cutLine: number | null;
-  /** Lines of the file, if its end was reached. */
+  /** The number of lines of the file, if its end was reached. */
   readonly lines: number | null;
-  /** Whether bytes that are no UTF-8 had to be replaced. */
+  /** Whether the text has U+FFFD, which replaces invalid UTF-8 bytes. */
   readonly replaced: boolean;
 }
 
@@ -100,7 +100,7 @@ async function readWindow(
   let openLine = false;
   let left = '';
   let fileEnded = false;
-  // A character takes a byte at least, so a window that has more characters than that cannot fit.
+  // Each character takes at least one byte, so a window with more characters than `maxBytes` cannot fit.
   while (!fileEnded && line < beyond && text.length <= maxBytes) {
     signal.throwIfAborted();
     if (position > TOOL_BOUNDS.readScanMaxBytes) {
@@ -125,7 +125,7 @@ async function readWindow(
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Cuts what was read to the bound, at the end of a line wherever one fits. */
+/** Cuts the text to the limit, at the end of a line if possible. */
 function cutWindow(
   text: string,
   offset: number,

@@ -28,7 +28,7 @@ const parameters = {
   },
 } as const;
 
-/** The tool `read_result`: reads on in a result that was cut. */
+/** The tool `read_result`: reads the rest of a truncated result. */
 export function readResultTool(results: WholeResults): BuiltInTool<typeof parameters> {
   return {
     name: 'read_result',

@@ -1,9 +1,9 @@
 /**
- * Putting new content in the place of a file.
+ * Replaces the content of a file.
  *
- * The content is written beside it under another name and then renamed, so that a crash leaves the old file or the new
- * one and never half of each. Where that is not allowed (the folder may not be written to, the file is a mount point or
- * belongs to someone else), it is written in place.
+ * The content is written to a temporary file next to it, which is then renamed. A crash leaves the old file or the new
+ * one. If that is not permitted for an existing file, it is written in place, where a crash can leave a part of the
+ * content. Examples are a read-only folder, a mount point, and a file of another user.
  */
 import { randomUUID } from 'node:crypto';
 import { constants as fs, type Stats } from 'node:fs';
@@ -12,8 +12,11 @@ import type { Place } from './root-folder.ts';
 import { systemCode, systemProblem, ToolProblem } from './tool-problem.ts';
 
 /**
- * Writes a file whole. `unchangedSince` is what the content was derived from: if another file stands there by then, or
- * the same with other content, nothing is written. Returns whether the file is new.
+ * Writes a whole file.
+ * @param unchangedSince the properties of the file that the content derives from. If the file was replaced or changed
+ *   since, nothing is written.
+ * @returns whether the file is new.
+ * @throws ToolProblem
  */
 export async function replaceFile(place: Place, content: Uint8Array, unchangedSince?: Stats): Promise<boolean> {
   try {
@@ -69,7 +72,7 @@ async function writeAndClose(handle: FileHandle, content: Uint8Array, like: Stat
       if (made.uid !== like.uid || made.gid !== like.gid) await handle.chown(like.uid, like.gid);
       await handle.chmod(like.mode & 0o7777);
     }
-    // The journal will say that it was written, so it has to be there after a crash of the machine too.
+    // The journal will record the write, so the content must survive a crash of the machine.
     await handle.sync();
   } finally {
     await handle.close();
@@ -82,10 +85,13 @@ function isUnchanged(then: Stats, now: Stats | null): boolean {
 
 const lastByFile = new Map<string, Promise<unknown>>();
 
-/** Runs work when all earlier work on the same file has ended. The file is named by its real absolute path. */
+/**
+ * Runs `work` once all earlier work with the same key has ended.
+ * @param file the key: a file by its real absolute path, or by its path as requested.
+ */
 export async function inTurn<T>(file: string, work: () => Promise<T>): Promise<T> {
   const before = lastByFile.get(file) ?? Promise.resolve();
-  // How the one before ended is its own caller's affair.
+  // A failure of the earlier work concerns only its own caller.
   const mine = before.then(work, work);
   lastByFile.set(file, mine);
   try {

@@ -1,11 +1,11 @@
 /**
- * The root folder of a session: a root that cannot be left.
+ * The root folder of a session, which file tools cannot leave.
  *
- * R1: Every path is made normal and resolved through all its links before it is used, and must then lie in the root.
- * R2: What is opened is checked again after it was opened, because a link may have been swapped in between (O1, O3).
- * R3: A link that leads nowhere is refused: what would be created through it lies wherever it points.
- * R4: Files of the host itself are refused, also below a root that contains them.
- * R5: Hard links are ordinary files: nothing tells which of their names lies outside.
+ * R1: Every path is normalized and resolved through all its links before it is used, and must then be in the root.
+ * R2: An opened file is checked again, because a link may have been swapped in between (O1, O3).
+ * R3: A broken link is rejected: a file created through it would be at the link's target.
+ * R4: Files of the host itself are rejected, even in a root that contains them.
+ * R5: Hard links are ordinary files: it is unknown which of their names is outside.
  */
 
 import { constants as fs } from 'node:fs';
@@ -24,31 +24,34 @@ import {
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { systemCode, systemProblem, ToolProblem } from './tool-problem.ts';
 
-/** What the root asks of the system; a test can put itself between the check and the use. */
+/** The system functions of a root. A test can replace them to act between the check and the use. */
 export interface RootSystem {
   readonly realpath: (path: string) => Promise<string>;
   readonly anchoring: Anchoring;
 }
 
-/** A file to be read. Whoever opened it closes it. */
+/** An open file for reading. The caller that opens it closes it. */
 export interface OpenedFile {
   readonly handle: FileHandle;
-  /** Relative to the root, with forward slashes. */
+  /** The path relative to the root, with forward slashes. */
   readonly path: string;
   readonly bytes: number;
 }
 
-/** A place for a file: its folder, held open, and its name there. Whoever opened it closes the folder. */
+/** The place of a file: its open folder and its name there. The caller closes the folder. */
 export interface Place {
   readonly folder: OpenFolder;
   readonly name: string;
-  /** Relative to the root, with forward slashes. */
+  /** The path relative to the root, with forward slashes. */
   readonly path: string;
 }
 
-/** A session's root folder. All methods throw {@link ToolProblem}: `outside_root`, or `tool_failed` with the reason. */
+/**
+ * A session's root folder. Methods throw {@link ToolProblem}: `outside_root`, `root_not_local`, or `tool_failed` with
+ * the reason.
+ */
 export class RootFolder {
-  /** Real path. */
+  /** The real path of the root. */
   readonly path: string;
   readonly #given: string;
   readonly #system: RootSystem;
@@ -62,7 +65,7 @@ export class RootFolder {
   }
 
   /**
-   * Opens the root. Throws `root_not_local` if it is not a folder on this host, lies outside all folders that the rules allow, or
+   * Opens the root. Throws `root_not_local` if it is not a folder on this host, if the rules do not allow it, or if it
    * belongs to the host itself.
    */
   static async open(
@@ -83,7 +86,7 @@ export class RootFolder {
     }
   }
 
-  /** Opens a regular file to read it. */
+  /** Opens a regular file for reading. */
   async openFile(path: string): Promise<OpenedFile> {
     return this.#guarded(path, async () => {
       const real = await this.#existing(path);
@@ -109,12 +112,12 @@ export class RootFolder {
     });
   }
 
-  /** Whether a path is a folder; anything else that exists is not. */
+  /** Whether a path is a folder. Throws if it does not exist. */
   async isFolder(path: string): Promise<boolean> {
     return this.#guarded(path, async () => (await lstat(await this.#existing(path))).isDirectory());
   }
 
-  /** Opens the place of a file that is to be written, and makes the folders above it that are missing. */
+  /** Opens the place of a file for writing, and creates missing parent folders. */
   async openPlace(path: string): Promise<Place> {
     return this.#guarded(path, async () => {
       const { existing, missing } = await this.#resolve(path);
@@ -138,7 +141,7 @@ export class RootFolder {
     });
   }
 
-  /** Where a path leads, relative to the root and whether or not anything is there. */
+  /** Resolves a path, relative to the root, even if it does not exist. */
   async locate(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
     return this.#guarded(path, async () => {
       const { existing, missing } = await this.#resolve(path);
@@ -146,7 +149,7 @@ export class RootFolder {
     });
   }
 
-  /** An absolute path in the root, as models are shown it: relative, with forward slashes. */
+  /** Formats an absolute path in the root for models: relative, with forward slashes. */
   shown(real: string): string {
     return relative(this.path, real).split(sep).join('/') || '.';
   }
@@ -157,7 +160,7 @@ export class RootFolder {
     return existing;
   }
 
-  /** The deepest part of a path that exists, real, and the names below it that do not. */
+  /** The real path of the deepest existing part of a path, and the missing names below it. */
   async #resolve(path: string): Promise<{ existing: string; missing: string[] }> {
     if (path.includes('\0')) throw outsideRoot(path, 'contains a NUL byte');
     if (path.length > TOOL_BOUNDS.pathMaxChars) {
@@ -181,7 +184,7 @@ export class RootFolder {
     }
   }
 
-  /** Absolute paths may name the root as the session was given it, which can differ from its real path. */
+  /** An absolute path may start with the root as the session was given it, which may differ from its real path. */
   #normal(path: string): string {
     const absolute = resolve(this.path, path);
     if (!isAbsolute(path) || isInside(this.path, absolute) || !isInside(this.#given, absolute)) return absolute;
@@ -209,7 +212,7 @@ export class RootFolder {
 
 async function isInAny(folders: readonly string[], real: string, { realpath }: RootSystem): Promise<boolean> {
   for (const folder of folders) {
-    // A folder that is not there holds no root.
+    // A missing folder contains no root.
     const allowed = await realpath(folder).catch(() => null);
     if (allowed !== null && isInside(allowed, real)) return true;
   }

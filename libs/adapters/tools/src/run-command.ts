@@ -1,4 +1,4 @@
-/** The tool `run_command`: a shell command in the root folder. The command itself is not confined to it. */
+/** The tool `run_command`: runs a shell command in the root folder. The command is not confined to it. */
 import { stripVTControlCharacters } from 'node:util';
 import type { ToolOutcome } from '@coxswain/ports';
 import { cutText, cutTextToEnd, type JsonObject } from '@coxswain/protocol';
@@ -14,24 +14,24 @@ import { messageOf, ToolProblem } from './tool-problem.ts';
 
 /** Settings of `run_command`. */
 export interface RunCommandOptions {
-  /** The shell that is given `-c <command>`; `/bin/sh` if not given. */
+  /** The shell, which gets `-c <command>`; `/bin/sh` by default. */
   readonly shell?: string;
-  /** Time-out of a command whose call sets none, in milliseconds; 120,000 if not given. */
+  /** The timeout of a command without its own, in milliseconds; 120,000 by default. */
   readonly timeoutMs?: number;
-  /** The longest time-out that a call may set, in milliseconds; 3,600,000 if not given. */
+  /** The maximum timeout of a call, in milliseconds; 3,600,000 by default. */
   readonly timeoutMaxMs?: number;
-  /** Names or globs of the host's variables that commands are given besides PATH, HOME, USER, LANG and the like. */
+  /** Names or globs of further host variables for commands, in addition to PATH, HOME, USER, LANG and similar ones. */
   readonly inheritEnv?: readonly string[];
-  /** Variables that commands are given. */
+  /** Additional variables for commands. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Absolute path of the socket of a command runner, see {@link startCommandRunner}: commands run there, with its
-   * environment, and never in this process.
+   * The absolute path of a command runner's socket, see {@link startCommandRunner}. With it, commands run in the
+   * runner, with its environment, and never in this process.
    */
   readonly socket?: string | undefined;
 }
 
-/** Makes the tool. */
+/** Creates the tool `run_command`. */
 export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnType<typeof parametersFor>> {
   const maximum = options.timeoutMaxMs ?? TOOL_BOUNDS.commandTimeoutMaxMs;
   const byDefault = Math.min(options.timeoutMs ?? TOOL_BOUNDS.commandTimeoutDefaultMs, maximum);
@@ -106,19 +106,19 @@ function parametersFor(byDefault: number, maximum: number) {
   } as const;
 }
 
-/** What a command wrote, as the model is shown it. */
+/** The output of a command in the form for the model. */
 interface ShownOutput {
   readonly text: string;
-  /** All of it as far as it was kept, where `text` is cut. */
+  /** The kept output, if `text` is cut. */
   readonly whole: string | undefined;
   readonly total: number;
-  /** Bytes between the beginning and the end that were not kept. */
+  /** The number of bytes between the beginning and the end that were not kept. */
   readonly dropped: number;
 }
 
 function shownOutput(output: KeptOutput, maxBytes: number): ShownOutput {
   const { head, tail, dropped, total } = output.kept();
-  // Without a gap the two are decoded as one, so that no character is halved between them.
+  // Without a gap both are decoded together, so that no character between them is split.
   const [beginning, ending] =
     dropped > 0 ? [readable(head), readable(tail)] : [readable(Buffer.concat([head, tail])), ''];
   const text = middleCut(beginning, ending, dropped, maxBytes);
@@ -152,7 +152,7 @@ function endInWords({ why, exitCode, exitSignal }: GroupEnd, timeoutMs: number):
 
 const COMMAND_SHOWN_CHARS = 200;
 
-/** What the host's policy on commands did to this one, and what the model can do about it. */
+/** Notices about the effects of the host's limits on this command, with advice for the model. */
 function policyNotices(
   command: string,
   end: GroupEnd,
@@ -169,7 +169,7 @@ function policyNotices(
         : 'This is the longest time that the host allows: divide the work.';
     notices.push(`The host terminated the command after ${timeoutMs} ms: ${shown}\n${more}`);
   }
-  // What was kept can be read on, as the result says; the rest is gone.
+  // The model can read the kept output, as the result explains. The rest is lost.
   if (dropped > 0) {
     notices.push(
       `The command wrote ${total} bytes of output. Only the beginning and the end were kept: ${shown}\nTo see the rest, filter the output, or write it to a file and read the file in parts.`,
@@ -182,7 +182,7 @@ function readable(bytes: Buffer): string {
   return stripVTControlCharacters(bytes.toString('utf8'));
 }
 
-/** Shows watchers the end of what was written, at a bounded rate. */
+/** Sends the end of the output to watchers, at a limited rate. */
 class ProgressTail {
   readonly #show: (text: string) => void;
   readonly #decoder = new TextDecoder('utf-8');

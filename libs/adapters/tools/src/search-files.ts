@@ -18,7 +18,7 @@ const parameters = {
     description:
       'Regular expression in RE2 syntax (no look-around, no back-references). Each line is searched separately.',
     minLength: 1,
-    // The (?i) of ignore_case has to fit as well.
+    // Leaves room for the (?i) of ignore_case.
     maxLength: 500,
   },
   path: {
@@ -48,7 +48,7 @@ const parameters = {
   },
 } as const;
 
-/** The tool `search_files`: lines that match a regular expression. */
+/** The tool `search_files`: finds lines that match a regular expression. */
 export const searchFilesTool: BuiltInTool<typeof parameters> = {
   name: 'search_files',
   description:
@@ -83,7 +83,8 @@ async function searchFolder(
       try {
         handle = await entry.folder.openFile(entry.name, fs.O_RDONLY);
       } catch {
-        // Gone, replaced by a link or unreadable: said, and the search goes on with the next.
+        // The file may have been removed, replaced by a link, or not be readable. A note reports it, and the search
+        // continues.
         search.notes.add(`not searched, it could not be opened: ${prefix}${entry.path}`);
         continue;
       }
@@ -107,7 +108,7 @@ async function searchFile(search: Search, path: string, { root }: BuiltInContext
   }
 }
 
-/** One search: what it found, and what it passed over. */
+/** One search, with its matches and its notes about skipped files. */
 class Search {
   readonly notes: WalkNotes = new Set();
   readonly #expression: string;
@@ -124,7 +125,7 @@ class Search {
     this.#signal = signal;
   }
 
-  /** Searches one file. Returns false when a bound is reached and the search is over. */
+  /** Searches one file. Returns false if a limit is reached and the search has ended. */
   async inFile(path: string, handle: FileHandle): Promise<boolean> {
     this.#signal.throwIfAborted();
     const found = await handle.stat();
@@ -172,7 +173,7 @@ class Search {
     return regexMatches(this.#expression, line.slice(0, max));
   }
 
-  /** Matching is work of this thread; other sessions have to get their turn in between. */
+  /** Matching blocks the thread, so other sessions must get a turn in between. */
   async #yield(): Promise<void> {
     this.#sinceYield = 0;
     await nextTick();

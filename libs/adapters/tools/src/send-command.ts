@@ -1,4 +1,4 @@
-/** The host's side of a command runner: a command is sent to its socket, and never runs in this process. */
+/** The host's side of a command runner: sends a command to its socket, so that it never runs in this process. */
 import { createConnection, type Socket } from 'node:net';
 import type { ToolOutcome } from '@coxswain/ports';
 import { AnswerFrame, lineOf, type RunFrame, readFrames } from './command-frames.ts';
@@ -7,15 +7,15 @@ import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { lost, unavailable } from './tool-outcome.ts';
 import { messageOf, ToolProblem } from './tool-problem.ts';
 
-/** What a command runner is asked to run. */
+/** A command for a command runner. */
 export type SentCommand = Omit<RunFrame, 'type'>;
 
 /**
- * Runs a command in the command runner that serves a socket. When the signal aborts, the runner ends the command's
- * process group, and its end is awaited.
- * @returns how the command ended; or the outcome of the call: `unavailable` if the runner cannot be reached or takes no
- *   more commands, `lost` if it fell silent or went away after it had been asked.
- * @throws ToolProblem `tool_failed` if the runner could not start the command.
+ * Runs a command in the command runner that serves a socket. When the signal aborts, the runner terminates the
+ * command's process group, and this function waits for its end.
+ * @returns the end of the command, or the outcome of the call. `unavailable`: the runner cannot be reached, or runs too
+ *   many commands. `lost`: it fell silent or stopped after it had received the command.
+ * @throws ToolProblem if the runner could not start the command; the signal's reason if it aborted before.
  */
 export async function sendCommand(
   path: string,
@@ -29,7 +29,7 @@ export async function sendCommand(
   } catch (error) {
     return unavailable(`the command runner cannot be reached: ${messageOf(error)}`);
   }
-  // What breaks the connection is thrown by the reader of frames.
+  // The reader of frames throws the error of a broken connection.
   socket.on('error', () => undefined);
   const silent = (afterMs: number) => setTimeout(() => socket.destroy(), Math.min(afterMs, 2 ** 31 - 1));
   let late = silent(command.timeout_ms + TOOL_BOUNDS.commandAnswerGraceMs);
@@ -65,7 +65,7 @@ export async function sendCommand(
   }
 }
 
-/** @throws with the system's code if nothing listens at the path, or does not accept in time. */
+/** @throws with the system's code if no process listens at the path; also if it does not accept in time. */
 function connectTo(path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = createConnection({ path, allowHalfOpen: true });

@@ -1,63 +1,65 @@
 import { BOUNDS } from '@coxswain/protocol';
 
-/** Every bound of the built-in tools. Options of {@link createBuiltInTools} change those that a host may set. */
+/** Limits of the built-in tools. Options of {@link createBuiltInTools} change some of them. */
 export const TOOL_BOUNDS = {
-  /** One result as JSON, files in it not counted: what stays in its record without being cut a second time. */
+  /** Maximum size of one result as JSON without its files: a result of this size is not truncated in its record. */
   resultMaxBytes: BOUNDS.toolResultInlineMaxBytes,
-  /** Of that, what the frame around the text, the notes and the detail may take. */
+  /** The part of it for the frame around the text, the notes and the detail. */
   resultFrameMaxBytes: 4 * 1024,
-  /** One piece of a result that is read on, when the call does not say. */
+  /** Default size of one piece of a truncated result. */
   resultPieceDefaultBytes: 32 * 1024,
-  /** The beginning of a command's output that is kept whole, for reading on; of a longer one the end too. */
+  /** Maximum size of the kept beginning of a command's output. The end of a longer output is kept as well. */
   commandKeptMaxBytes: 8 * 1024 * 1024,
-  /** A file that is handed over whole (images, other binary files), before base64. */
+  /** Maximum size of a file that is returned whole (images, other binary files), before base64. */
   fileMaxBytes: 4 * 1024 * 1024,
-  /** A file that is written, or read whole to be edited. */
+  /** Maximum size of a file for writing and editing. */
   writeMaxBytes: 8 * 1024 * 1024,
-  /** Bytes that read_file passes over to find the lines it was asked for. */
+  /** Maximum number of bytes that read_file skips to find the requested lines. */
   readScanMaxBytes: 256 * 1024 * 1024,
-  /** Lines of one read_file when the call does not say. */
+  /** Default number of lines of read_file. */
   readLinesDefault: 2_000,
   readLinesMax: 100_000,
-  /** Paths are longer on no common system. */
+  /** The longest path of common systems. */
   pathMaxChars: 4_096,
   globMaxChars: 512,
-  /** What the braces of one glob may spell out. */
+  /** Maximum number of globs that the braces of one glob expand to. */
   globAlternativesMax: 64,
-  /** Folders below the one a walk starts from. */
+  /** Maximum depth below the start of a walk. */
   walkDepthMax: 64,
-  /** Entries of one folder; a larger folder is refused by name. */
+  /** Maximum number of entries of one folder. A larger folder is rejected, and the error names it. */
   folderEntriesMax: 50_000,
-  /** Entries that one walk looks at. */
+  /** Maximum number of entries of one walk. */
   walkEntriesMax: 200_000,
   listEntriesDefault: 1_000,
   listEntriesMax: 10_000,
   searchMatchesDefault: 100,
   searchMatchesMax: 1_000,
-  /** A larger file is not searched; how many there were is said. */
+  /** A larger file is not searched. The result has the number of these files. */
   searchFileMaxBytes: 8 * 1024 * 1024,
-  /** Bytes that one search reads. */
+  /** Maximum number of bytes of one search. */
   searchScanMaxBytes: 256 * 1024 * 1024,
-  /** A line is searched up to here: matching one line is work that cannot be interrupted. */
+  /** The searched prefix of a line. Matching one line cannot be interrupted. */
   searchLineScanMaxChars: 64 * 1024,
-  /** A matching line is shown up to here. */
+  /** The shown prefix of a matching line. */
   searchLineMaxChars: 400,
   commandMaxChars: 64 * 1024,
   commandTimeoutDefaultMs: 120_000,
   commandTimeoutMaxMs: 3_600_000,
-  /** From SIGTERM to SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   commandKillGraceMs: 2_000,
-  /** How long processes that a command left behind may still take to end by themselves. */
+  /** The time for leftover processes of a command to end by themselves. */
   commandLeftoverGraceMs: 1_000,
-  /** Commands that one command runner runs at once. */
+  /** Maximum number of concurrent commands of one command runner. */
   commandsAtOnceMax: 64,
-  /** One frame between a host and a command runner. */
+  /** Maximum size of one frame between a host and a command runner. */
   commandFrameMaxBytes: 1024 * 1024,
-  /** How long a host and a command runner wait for a connection, its first frame and the delivery of the last one. */
+  /**
+   * The time limit of a host and a command runner for a connection, its first frame, and the delivery of the last one.
+   */
   commandRequestWithinMs: 10_000,
-  /** How long after its time-out, or after a cancel, a command may stay without an answer of its runner. */
+  /** The time for the runner's answer after the timeout of a command or a cancellation. */
   commandAnswerGraceMs: 30_000,
-  /** Output is shown to watchers at most this often. */
+  /** The minimum interval between progress messages of a command. */
   commandProgressIntervalMs: 200,
   commandProgressMaxChars: 4_096,
   urlMaxChars: 8_192,

@@ -1,9 +1,9 @@
-/** How a built-in tool gives up. */
+/** Errors of built-in tools. */
 import type { ErrorCode, JsonObject } from '@coxswain/protocol';
 
 /**
- * Thrown inside a tool, and turned into an error outcome in one place (function-toolset.ts): a code of the catalogue,
- * a sentence for the model, and detail for machines.
+ * Thrown inside a tool, and converted to an error outcome in function-toolset.ts. It has a code of the catalogue, a
+ * sentence for the model, and detail for programs.
  */
 export class ToolProblem extends Error {
   override readonly name = 'ToolProblem';
@@ -17,13 +17,13 @@ export class ToolProblem extends Error {
   }
 }
 
-/** The system's error code (`ENOENT`, `EACCES`, …) of what was thrown, or null. */
+/** The system's error code of an exception (`ENOENT`, `EACCES`, …), or null. */
 export function systemCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;
 }
 
-/** What was thrown, in words. */
+/** The message of an exception of any type. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -40,7 +40,9 @@ const SYSTEM_MESSAGES: Readonly<Record<string, string>> = {
   EMFILE: 'the host has too many files open',
 };
 
-/** A system's error as a sentence about the path that the model named; the system's own text shows the host's paths. */
+/**
+ * Converts a system error to a sentence about the model's path. The system's own message would show paths of the host.
+ */
 export function systemProblem(path: string, error: unknown): ToolProblem {
   if (error instanceof ToolProblem) return error;
   const code = systemCode(error);

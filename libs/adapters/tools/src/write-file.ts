@@ -28,7 +28,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
     'edit_file.',
   parameters,
   fileArgument: 'path',
-  // The same content again leaves the same file.
+  // Writing the same content again has the same result.
   traits: { idempotent: true },
   async run({ path, content, encoding = 'utf8' }, { root, edited }) {
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content, 'utf8');
@@ -53,7 +53,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
   },
 };
 
-/** Node decodes what it can and passes over the rest; a file that lacks bytes is worse than none. */
+/** Decodes strictly. Node's decoder skips invalid characters, and the file would lack bytes without an error. */
 function fromBase64(content: string): Buffer {
   const compact = content.replace(/\s+/g, '');
   const bytes = Buffer.from(compact, 'base64');
@@ -63,7 +63,7 @@ function fromBase64(content: string): Buffer {
   return bytes;
 }
 
-/** In linear time: an expression for the padding at the end tries each run of it from each of its places. */
+/** In linear time: a regular expression for trailing padding would backtrack over each run of it. */
 function withoutPadding(base64: string): string {
   let end = base64.length;
   while (base64[end - 1] === '=') end -= 1;

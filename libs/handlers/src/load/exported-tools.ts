@@ -2,7 +2,7 @@
 import { readTool, type Tool, type ToolCallContext, ToolDefinitionError } from '@coxswain/protocol';
 import { runAs, runAsOurs } from './left-behind.ts';
 
-/** Checks the export of a module: one tool, or a list of tools. */
+/** Validates an export of a module: one tool, or a list of tools. */
 export function exportedTools(member: object): { readonly tools: readonly Tool[] } | { readonly problem: string } {
   const tools = (Array.isArray(member) ? member : [member]) as readonly Tool[];
   const names = new Set<string>();
@@ -19,7 +19,7 @@ export function exportedTools(member: object): { readonly tools: readonly Tool[]
   return tools.length === 0 ? { problem: 'its list of tools is empty' } : { tools };
 }
 
-/** A tool of a manifest in this process: failures that its function leaves behind are known as its own. */
+/** Wraps a tool of a manifest that runs in this process, so that its unhandled failures are attributed to it. */
 export function watchedTool(tool: Tool): Tool {
   const { needsApproval } = tool;
   const whose = { tool: tool.name };

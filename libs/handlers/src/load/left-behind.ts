@@ -1,33 +1,33 @@
 /**
- * What handlers leave behind: a promise that nobody awaits and that fails, a timer that throws, a child process that
- * could not be started. It is no question's any more, and must not end the process for all that runs in it.
+ * Unhandled failures of user code: a rejected promise without a handler, a timer that throws, a child process that
+ * could not be started. They belong to no question, and must not end a process that serves other sessions.
  *
- * L1: What begins in a handler, or in the module that it came from, is known as theirs however much later it fails.
- * L2: What a handler sets going in us is not.
- * L3: A failure that is nobody's ends the process, as it would without all this.
+ * LEFTOVER-1  Work that starts in user code, or in its module, stays attributed to it, however late it fails.
+ * LEFTOVER-2  Host code that user code calls is not attributed to it.
+ * LEFTOVER-3  An unattributed failure ends the process, unless the program has its own listener for such failures.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Log } from '@coxswain/ports';
 import type { AnyHandler, HookQuestion, HookReply } from '@coxswain/protocol';
 import { runHookHandler } from '../run-hook-handler.ts';
 
-/** Whose code runs. */
+/** The user code that runs now. */
 export type LeftBy = { readonly hook: string } | { readonly tool: string } | { readonly module: string };
 
 const running = new AsyncLocalStorage<LeftBy>();
 const logs = new Set<Log>();
 
-/** Runs code that people have written. */
+/** Runs user code, and attributes its failures. */
 export function runAs<T>(whose: LeftBy, work: () => T): T {
   return running.run(whose, work);
 }
 
-/** Runs code of ours that such code calls. */
+/** Runs host code that user code calls. */
 export function runAsOurs<T>(work: () => T): T {
   return running.exit(work);
 }
 
-/** Asks a handler. Takes the question's payload for its own. Never rejects. */
+/** Runs a handler. It takes ownership of the question's payload. Never rejects. */
 export function runHandler(handler: AnyHandler, question: HookQuestion, signal: AbortSignal): Promise<HookReply> {
   return runHookHandler(handler, question, signal, {
     asTheirs: (hook, work) => runAs({ hook }, work),
@@ -35,7 +35,7 @@ export function runHandler(handler: AnyHandler, question: HookQuestion, signal: 
   });
 }
 
-/** Logs what handlers leave behind in this process from now on, instead of ending it. @returns ends that. */
+/** Logs unhandled failures of user code in this process, instead of ending it. @returns a function that ends this. */
 export function watchLeftBehind(log: Log): () => void {
   if (logs.size === 0) process.on('unhandledRejection', rejected).on('uncaughtException', thrown);
   logs.add(log);
@@ -63,13 +63,13 @@ function rejected(reason: unknown): void {
 function thrown(error: unknown): void {
   if (isTold(error) || process.listenerCount('uncaughtException') > 1) return;
   endWatching();
-  // Thrown in here it would be told as a failure of this listener.
+  // An error that this listener throws would be reported as a failure of the listener.
   queueMicrotask(() => {
     throw error;
   });
 }
 
-// Anything can be thrown, also what cannot be told.
+// Code can throw any value, even one that cannot be converted to text.
 function errorOf(reason: unknown): Error {
   if (reason instanceof Error) return reason;
   try {

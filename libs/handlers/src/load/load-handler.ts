@@ -1,20 +1,21 @@
-/** Functions and tools that a file names by module and export. */
+/** Loads functions and tools that a file names by module and export. */
 import { resolve } from 'node:path';
 import type { AnyHandler } from '@coxswain/protocol';
 import { type LoadedModule, loadModule } from './load-module.ts';
 
-/** What a name stands for, and the files that it came from; or what is wrong, in one sentence. */
+/** The member and the files of its module, or a sentence about the problem. */
 export type Found<Member> =
   | readonly [member: Member, problem: null, files: readonly string[]]
   | readonly [member: undefined, problem: string, files: readonly string[]];
 
-/** A handler and the files that it came from, or what is wrong in one sentence. */
+/** A handler and the files of its module, or a sentence about the problem. */
 export type FoundHandler = Found<AnyHandler>;
 
 /**
- * Loads `./policy.js#rejectSecrets`: the function of that name, or the module's default where none is named. Never rejects.
- * @param folder where relative paths begin.
- * @param modules those that were loaded before, and are not loaded twice.
+ * Loads `./policy.js#rejectSecrets`: the function with that name, or the module's default export without a name. Never
+ * rejects.
+ * @param folder the folder of relative paths.
+ * @param modules modules that are loaded already. They are not loaded again, and new ones are added.
  */
 export function loadHandler(
   spec: string,
@@ -26,7 +27,7 @@ export function loadHandler(
 
 /**
  * Loads `./stock.ts#stockLevel`: the tool, or the list of tools, that the module exports under the name. Never rejects.
- * Whether it is a valid tool is not checked.
+ * It does not check whether the tool is valid.
  */
 export function loadTool(
   spec: string,
@@ -66,12 +67,15 @@ async function loadMember<Member>(
   }
 }
 
-// A CommonJS module exports one object, which is its default here.
+// A CommonJS module exports one object, which becomes the default export here.
 function membersOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-/** The file and the function that `./policy.js#rejectSecrets` names, whether or not they are there; or why it names none. */
+/**
+ * Parses `./policy.js#rejectSecrets` into the path of the file and the name of the export. It does not check whether
+ * they exist.
+ */
 export function readHandlerName(
   spec: string,
   folder: string,

@@ -1,7 +1,7 @@
 /**
- * Loads a module that people have written, TypeScript or JavaScript, as it stands now: Node 20 reads no types, and keeps
- * the first version of what it has imported. So the module and its own files are bundled first; packages stay where
- * they are installed.
+ * Loads the current version of a user's module in TypeScript or JavaScript. Node 20 does not run TypeScript, and its
+ * cache keeps the first version of an imported module. So the module and its own files are bundled first. Packages stay
+ * in their folders, except those in TypeScript.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -15,13 +15,13 @@ import { readRegularFile } from '@coxswain/ports/regular-file';
 import type { BuildFailure, Loader, Plugin } from 'esbuild';
 import { runAs } from './left-behind.ts';
 
-/** What a module exports, and the files that it was made of: when one of them changes, it is another module. */
+/** The exports of a module, and its files. A change of a file makes it another module. */
 export interface LoadedModule {
   readonly exports: Readonly<Record<string, unknown>>;
   readonly files: readonly string[];
 }
 
-/** A module of handlers that cannot be loaded, or does not export what it should. The message begins with its path. */
+/** A user's module cannot be loaded, or lacks an export. The message begins with its path. */
 export class HookModuleError extends Error {
   override readonly name = 'HookModuleError';
   readonly code = 'hook_module_invalid';
@@ -30,24 +30,21 @@ export class HookModuleError extends Error {
 /** The name of the bundle in messages, next to its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
 
-/** The size of one file of a module. Files are read before a person has said whether their folder is trusted. */
+/** Maximum size of one file. Files are read before a person has decided whether their folder is trusted. */
 const MODULE_MAX_BYTES = 16 * 1024 * 1024;
 
-/** How long a module's own code may take before it is there. */
+/** The time limit for the module's own top-level code. */
 const LOADED_WITHIN_MS = 30_000;
 
 /**
- * Loads a module of handlers, in TypeScript or JavaScript, with its local imports.
+ * Loads a user's module in TypeScript or JavaScript, with its local imports.
  * @throws HookModuleError
  */
 export async function loadModule(path: string): Promise<LoadedModule> {
   return importBundle(await bundleModule(path));
 }
 
-/**
- * Runs a module that was bundled before: exactly the text of the bundle, whatever its files say by now.
- * @throws HookModuleError
- */
+/** Runs a bundled module: exactly the text of the bundle, even if its files have changed. */
 export async function importBundle({ entry, text, files, placeOf }: ModuleBundle): Promise<LoadedModule> {
   const folder = await mkdtemp(join(tmpdir(), 'cox-hooks-'));
   const giveUp = new AbortController();
@@ -67,29 +64,30 @@ export async function importBundle({ entry, text, files, placeOf }: ModuleBundle
   }
 }
 
-/** A module with its own files in one text. Nothing of it has run. */
+/** A module and its own files in one text. None of its code has run. */
 export interface ModuleBundle {
   /** The module's absolute path. */
   readonly entry: string;
   readonly text: string;
   readonly files: readonly string[];
-  /** SHA-256 of each of the files, in hex, as it was read for the bundle. */
+  /** The SHA-256 in hex of each file, as it was read for the bundle. */
   readonly digests: ReadonlyMap<string, string>;
-  /** Packages that it imports, sorted. Their code stands outside the bundle. */
+  /** The packages that it imports, sorted. Their code is not part of the bundle. */
   readonly packages: readonly string[];
-  /** The first place in a file of one's own that a stack of the bundle names, as `path:line`. */
+  /** The first location in the module's own files that a stack trace of the bundle names, as `path:line`. */
   readonly placeOf: (stack: string) => string | null;
 }
 
 /**
- * Bundles a module with its own files: relative imports, and other imports that lead into its own package.
+ * Bundles a module with its own files: relative imports, and other imports that resolve to its own package or to
+ * TypeScript.
  * @throws HookModuleError
  */
 export async function bundleModule(path: string): Promise<ModuleBundle> {
   const entry = resolve(path);
   const digests = new Map<string, string>();
   const packages = new Set<string>();
-  // Loaded only where somebody has handlers to load: it brings a program of its own.
+  // Imported on demand, because esbuild starts a program of its own.
   const { build } = await import('esbuild');
   try {
     const { outputFiles, metafile } = await build({
@@ -132,7 +130,7 @@ export async function bundleModule(path: string): Promise<ModuleBundle> {
   }
 }
 
-/** Why there is no file to load; null where there is one. */
+/** The reason why the path has no loadable file; null if there is a file. */
 async function noFile(path: string): Promise<string | null> {
   const found = await stat(path).catch(() => null);
   if (found === null) return 'there is no such file';
@@ -146,7 +144,7 @@ function requireFor(entry: string): string {
 
 const OWN = /^@coxswain\/client$/;
 
-/** The folder of the nearest package.json, by its real path; the module's own where there is none. */
+/** The folder of the nearest package.json, by its real path. Without one, the folder of the module. */
 async function packageRoot(entry: string): Promise<string> {
   const own = dirname(await realpath(entry).catch(() => entry));
   for (let folder = own; ; folder = dirname(folder)) {
@@ -156,9 +154,10 @@ async function packageRoot(entry: string): Promise<string> {
 }
 
 /**
- * Imports of packages go to where they are installed for the file that imports them; from another place they would not be found.
- * @param root files below it are the module's own, unless they are installed there.
- * @param packages takes the names of the packages.
+ * Resolves imports of packages to their installed path, from the folder of the importing file. From the bundle's folder
+ * they would not be found.
+ * @param root files below it are the module's own, except those in `node_modules`.
+ * @param packages collects the names of the packages.
  */
 function packagesStay(root: string, packages: Set<string>): Plugin {
   const isOwn = (path: string) => {
@@ -172,7 +171,7 @@ function packagesStay(root: string, packages: Set<string>): Plugin {
         if (kind === 'entry-point' || pluginData === packages) return null;
         if (isBuiltin(path)) return { path, external: true };
         const found = await build.resolve(path, { kind, resolveDir, pluginData: packages });
-        // Where the client library is not installed, these are all that a module needs of it.
+        // Without an installed client library, these functions are enough for a module.
         if (found.errors.length > 0) return OWN.test(path) ? { path, namespace: 'coxswain' } : { errors: found.errors };
         if (/\.[cm]?tsx?$/.test(found.path) || isOwn(found.path)) return { path: found.path };
         packages.add(path);
@@ -212,18 +211,18 @@ const LOADERS: Readonly<Record<string, Loader>> = {
 };
 
 /**
- * `import.meta.url` of a file is its own, not that of the bundle.
- * @param digests takes the SHA-256 of each file: of the bytes that the bundle is made of, which are read once.
+ * Makes `import.meta.url` of each file its own URL, not the bundle's.
+ * @param digests collects the SHA-256 of each file. Each file is read once, so the hash covers the bundled bytes.
  */
 function filesKnowWhereTheyLie(digests: Map<string, string>): Plugin {
   return {
     name: 'files-know-where-they-lie',
     setup(build) {
       build.onLoad({ filter: /./, namespace: 'file' }, async ({ path }) => {
-        // esbuild itself would read a device without end.
+        // esbuild would read a device without end.
         const { bytes } = await readRegularFile(path, MODULE_MAX_BYTES);
         const loader = LOADERS[extname(path)];
-        // esbuild says what is wrong with any other file.
+        // esbuild reports the problem of any other file.
         if (loader === undefined) return null;
         digests.set(path, createHash('sha256').update(bytes).digest('hex'));
         if (loader === 'json' || loader === 'text') return { contents: bytes, loader };

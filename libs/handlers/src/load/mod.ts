@@ -1,4 +1,4 @@
-/** Loads modules that users write, and runs their code in this process. Needs Node. */
+/** Loads user modules, and runs their code in this process. Needs Node. */
 export { exportedTools, watchedTool } from './exported-tools.ts';
 export { runHandler, watchLeftBehind } from './left-behind.ts';
 export { type Found, type FoundHandler, loadHandler, loadTool, readHandlerName } from './load-handler.ts';

@@ -1,10 +1,10 @@
-/** `connection.json` of a state folder: how to reach the server that runs on it. */
+/** `connection.json` of a state directory: the address of the server that runs there. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConnectionFileInvalidError, StateDirUnusableError } from './discovery-errors.ts';
 import { isAlive } from './process-mark.ts';
 
-/** How to reach the server that runs on a state folder. */
+/** The address of the server of a state directory. */
 export interface Connection {
   /** Without credentials: `nats://127.0.0.1:4222`. */
   readonly url: string;
@@ -15,21 +15,21 @@ export interface Connection {
 
 /** The content of the file. */
 export interface ConnectionFile extends Connection {
-  /** Tells the server from a later process with the same id; see `ProcessMark`. */
+  /** Distinguishes the server from a later process with the same id; see `ProcessMark`. */
   readonly birth: string | null;
 }
 
-/** The path of the file. */
+/** The path of the connection file of a state directory. */
 export function connectionFilePath(stateDir: string): string {
   return join(stateDir, 'connection.json');
 }
 
 /**
- * The connection to the server that runs on a state directory, or `undefined` when none runs there: no file, or a file
- * that a killed process left behind.
+ * The connection to the server of a state directory. `undefined` if no server runs: the file does not exist, or a
+ * killed process left it behind.
  *
- * @throws ConnectionFileInvalidError when the file is something else; StateDirUnusableError when the state
- * directory is not a folder, or the file may not be read.
+ * @throws ConnectionFileInvalidError if the file has another content; StateDirUnusableError if the state directory is a
+ *   file, or the connection file cannot be read.
  */
 export async function readConnection(stateDir: string): Promise<Connection | undefined> {
   const path = connectionFilePath(stateDir);

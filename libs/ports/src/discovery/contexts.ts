@@ -1,13 +1,14 @@
 /**
- * Contexts: named addresses of a bus with a key file and a tenant, in place of `--nats`, `--nkey` and `--tenant`. They are in
- * one file of the user's configuration folder, which holds paths of key files and no secrets. `cox context` writes it.
+ * Contexts: named bus addresses with a key file and a tenant. A context replaces `--nats`, `--nkey` and `--tenant`. All
+ * contexts are in one file of the user's configuration folder. The file has paths of key files, and no secrets. `cox
+ * context` writes it.
  */
 import { isAbsolute, join } from 'node:path';
 import { ContextsFile, CoxswainError, readStrictly } from '@coxswain/protocol';
 import { readPrivateJson } from './private-json.ts';
 import { home } from './state-dir.ts';
 
-/** All contexts by name, and the one in use. */
+/** All contexts by name, and the name of the current one. */
 export type Contexts = ContextsFile;
 /** A stored context. */
 export type Context = ContextsFile['contexts'][string];
@@ -17,7 +18,7 @@ export type NamedContext = Context & { readonly name: string };
 
 const FILE_MAX_BYTES = 256 * 1024;
 
-/** The file of contexts: `$XDG_CONFIG_HOME/coxswain/contexts.json`, by default in `~/.config`. */
+/** The path of the contexts file: `$XDG_CONFIG_HOME/coxswain/contexts.json`; by default under `~/.config`. */
 export function contextsFile(env: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: named } = env;
   const base = named && isAbsolute(named) ? named : join(home(), '.config');
@@ -25,14 +26,14 @@ export function contextsFile(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Reads the contexts; none where there is no file.
+ * Reads the contexts. Without a file there are no contexts.
  * @throws CoxswainError `contexts_invalid`
  */
 export async function readContexts(env: NodeJS.ProcessEnv): Promise<Contexts> {
   const path = contextsFile(env);
   const found = await readPrivateJson(path, {
     maxBytes: FILE_MAX_BYTES,
-    // A user who can change the file could name another bus.
+    // Another user with write access could redirect the connection to another bus.
     refused: { mode: 0o022, why: 'can be changed by other users; check its addresses, then chmod 600 it' },
     read: (value) => readStrictly(ContextsFile, value),
   });
@@ -46,7 +47,7 @@ export async function readContexts(env: NodeJS.ProcessEnv): Promise<Contexts> {
 }
 
 /**
- * The context of a name; without a name the one in use, or null.
+ * Finds a context by name. Without a name it returns the current context, or null.
  * @throws CoxswainError `context_not_found`, `contexts_invalid`
  */
 export async function findContext(env: NodeJS.ProcessEnv, name?: string): Promise<NamedContext | null> {

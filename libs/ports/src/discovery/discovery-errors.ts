@@ -1,10 +1,10 @@
-/** Why a state folder gives no bus. */
+/** Errors of state directories and connection files. */
 import { CoxswainError } from '@coxswain/protocol';
 
-/** The state folder cannot be made or read, or is not a folder. */
+/** The state directory cannot be created or read, or is not a folder. */
 export class StateDirUnusableError extends CoxswainError {
   readonly path: string;
-  /** In words, without the path. */
+  /** A clause without the path. */
   readonly reason: string;
 
   constructor(path: string, reason: string, options?: ErrorOptions) {
@@ -18,7 +18,7 @@ export class StateDirUnusableError extends CoxswainError {
   }
 }
 
-/** `connection.json` is there but is not what this version writes. */
+/** `connection.json` exists, but this version did not write it or cannot read it. */
 export class ConnectionFileInvalidError extends CoxswainError {
   readonly path: string;
 

@@ -1,47 +1,54 @@
-/** Which bus a program means, and whether it is there. */
+/** Finds the bus that a program connects to. */
 import { resolve } from 'node:path';
 import { readConnection } from './connection-file.ts';
 import { findContext, type NamedContext } from './contexts.ts';
 import { readSeedFile, type SeedCredentials, SeedFileError } from './seed-file.ts';
 import { defaultStateDir, typedIn } from './state-dir.ts';
 
-/** What a command line names; all of it goes before the environment. */
+/** The choice of a command line. It takes precedence over the environment. */
 export interface BusChoice {
-  /** `--nats`: addresses of servers. */
+  /** `--nats`: server addresses. */
   readonly nats?: string | undefined;
-  /** `--nkey`: path of a key file. */
+  /** `--nkey`: the path of a key file. */
   readonly nkey?: string | undefined;
-  /** `--state-dir`: absolute path of a state folder. */
+  /** `--state-dir`: the absolute path of a state directory. */
   readonly stateDir?: string | undefined;
   /** `--context`: the name of a context. */
   readonly context?: string | undefined;
 }
 
-/** A bus that can be connected to. */
+/** The address of a bus, and the credentials for it. */
 export interface BusAddress {
-  /** May hold credentials: never printed but by `cox env` and the ready line. */
+  /** May contain credentials: do not log it. */
   readonly servers: string;
   readonly token: string | undefined;
-  /** The key of `--nkey` or NATS_NKEY; never that of a server of our own. */
+  /** The key of `--nkey`, `NATS_NKEY` or the context. Undefined for the server of a state directory. */
   readonly credentials?: SeedCredentials | undefined;
-  /** The process id of a server of our own. */
+  /** The process id of the server of a state directory. */
   readonly pid?: number | undefined;
-  /** What named it, for messages. */
+  /** The source of the address, for messages. */
   readonly source: '--nats' | 'NATS_URL' | 'context' | 'state-dir';
-  /** The context that named it. */
+  /** The context that has the address. */
   readonly context?: NamedContext | undefined;
 }
 
-/** A bus, or the state folder in which none runs. */
+/** The address of a bus; null if no server runs in the state directory. */
 export type FoundBus =
   | { readonly address: BusAddress; readonly stateDir: string }
   | { readonly address: null; readonly stateDir: string };
 
 /**
- * Finds the bus. The choice comes first: `nats`, the instance of `stateDir`, the context of a name.
- * Then the environment: `NATS_URL`, the instance of `COX_STATE_DIR`.
- * Last come the context in use and the instance of the default state folder.
- * @throws SeedFileError; CoxswainError `contexts_invalid`, `context_not_found`; what {@link readConnection} throws.
+ * Finds the bus. The first source that applies decides:
+ *
+ * 1. `choice.nats`.
+ * 2. The context that `choice` names.
+ * 3. The server in `choice.stateDir`.
+ * 4. `NATS_URL`.
+ * 5. The server in `COX_STATE_DIR`.
+ * 6. The current context.
+ * 7. The server in the default state directory.
+ *
+ * @throws SeedFileError; CoxswainError `contexts_invalid`, `context_not_found`; the errors of {@link readConnection}.
  */
 export async function findBus(choice: BusChoice, env: NodeJS.ProcessEnv): Promise<FoundBus> {
   const inheritedDir = env.COX_STATE_DIR ? resolve(typedIn(env), env.COX_STATE_DIR) : undefined;

@@ -1,6 +1,6 @@
 /**
- * How a program on this machine finds its bus: environment variables, contexts, and the instance of a state folder. The one
- * implementation for `cox`, for `connect()` and for services. Imports from Node, as `regular-file` does.
+ * Finds the bus for a program on this machine: environment variables, contexts, and the server of a state directory.
+ * `cox`, `connect()` and the services share this implementation. It imports from Node, as `regular-file` does.
  */
 export { type Connection, type ConnectionFile, connectionFilePath, readConnection } from './connection-file.ts';
 export {

@@ -1,17 +1,17 @@
-/** JSON files of one user, which other users must not be able to change or to read. */
+/** JSON files of one user. Other users must not be able to change them or, for some files, to read them. */
 import { problemSentences, type StrictlyRead } from '@coxswain/protocol';
 import { readRegularFile, UnreadableFileError } from '../regular-file.ts';
 
-/** What such a file contains. `why` is a clause about the file, without its path, and quotes nothing of it. */
+/** The result of reading a private file. `why` is a clause about the file, without its path and without its values. */
 export type PrivateJson<T> =
   | { readonly status: 'read'; readonly value: T }
   | { readonly status: 'absent' }
   | { readonly status: 'unusable'; readonly why: string; readonly cause?: unknown };
 
-/** How such a file is read. */
+/** The options for reading a private file. */
 export interface PrivateJsonReading<T> {
   readonly maxBytes: number;
-  /** Bits of the mode that the file must not have, and what they mean, as a clause. Windows has no such bits. */
+  /** Mode bits that the file must not have, and a clause that says what they mean. Not checked on Windows. */
   readonly refused: { readonly mode: number; readonly why: string };
   readonly read: (value: unknown) => StrictlyRead<T>;
 }
@@ -27,7 +27,7 @@ export async function readPrivateJson<T>(
     if (process.platform !== 'win32' && (mode & refused.mode) !== 0) return { status: 'unusable', why: refused.why };
     json = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    // The error of the parser quotes the file.
+    // The parser's error quotes the content of the file.
     if (error instanceof SyntaxError) return { status: 'unusable', why: 'is not JSON' };
     if (error instanceof UnreadableFileError && error.reason === 'not_found') return { status: 'absent' };
     return { status: 'unusable', why: (error as Error).message, cause: error };

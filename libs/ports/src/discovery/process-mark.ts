@@ -1,16 +1,16 @@
-/** Processes of this machine, told from later ones with the same id. */
+/** Identifies processes of this machine, and distinguishes them from later processes with the same id. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** A process that cannot be mistaken for a later one with the same id. */
+/** A process, distinguished from later processes with the same id. */
 export interface ProcessMark {
   readonly pid: number;
-  /** When it was started, as a text only to be compared; `null` where this system does not say. */
+  /** The start time as an opaque text, for comparison only; `null` if the system does not report it. */
   readonly birth: string | null;
 }
 
-/** The mark of a process, or `undefined` when no such process lives. A zombie does not live. */
+/** The mark of a process, or `undefined` if no such process is alive. A zombie is not alive. */
 export async function markProcess(pid: number): Promise<ProcessMark | undefined> {
   if (!answersSignals(pid)) return undefined;
   if (process.platform === 'linux') return linuxMark(pid);
@@ -18,7 +18,7 @@ export async function markProcess(pid: number): Promise<ProcessMark | undefined>
   return psMark(pid);
 }
 
-/** Whether the marked process still lives. Where births are not known, its id alone decides. */
+/** Whether the marked process is still alive. If a start time is unknown, the id alone decides. */
 export async function isAlive(mark: ProcessMark): Promise<boolean> {
   const now = await markProcess(mark.pid);
   if (!now) return false;
@@ -30,14 +30,15 @@ function answersSignals(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives and belongs to somebody else.
+    // EPERM: the process is alive and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
 /**
- * Start time in clock ticks since boot, field 22 of https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, told
- * apart between boots: a restarted container reuses its few process ids all the time.
+ * Reads the start time in clock ticks since boot: field 22 of
+ * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html. The boot id is part of the mark, because a restarted
+ * container reuses a few process ids.
  */
 async function linuxMark(pid: number): Promise<ProcessMark | undefined> {
   let stat: string;
@@ -46,10 +47,10 @@ async function linuxMark(pid: number): Promise<ProcessMark | undefined> {
     stat = await readFile(`/proc/${pid}/stat`, 'utf8');
     boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
   } catch {
-    // Hidden by the mount options of /proc, or gone this instant: the signal decides.
+    // The mount options of /proc hide the process, or it has just ended. The signal decides.
     return answersSignals(pid) ? { pid, birth: null } : undefined;
   }
-  // The second field is the program's name in parentheses and may itself contain spaces and parentheses.
+  // The second field is the program's name in parentheses. The name may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const state = fields[0];
   const ticks = fields[19];
@@ -66,7 +67,7 @@ async function psMark(pid: number): Promise<ProcessMark | undefined> {
     const [state = '', ...birth] = stdout.trim().split(/\s+/);
     return state.startsWith('Z') ? undefined : { pid, birth: birth.join(' ') };
   } catch {
-    // ps answers 1 for a process that is gone; where there is no ps, the signal decides.
+    // `ps` exits with 1 for an ended process. Without `ps`, the signal decides.
     return answersSignals(pid) ? { pid, birth: null } : undefined;
   }
 }

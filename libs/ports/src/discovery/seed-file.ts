@@ -1,18 +1,21 @@
-/** Files of seeds: the secret of one user of the bus, and in comments what its connection needs. `cox admin auth` writes them. */
+/**
+ * Seed files: the secret of one user of the bus. Comments in the file have the settings of its connection. `cox admin
+ * auth` writes seed files.
+ */
 import { readFile } from 'node:fs/promises';
 import { CoxswainError, ID_PATTERN, isInboxSubject } from '@coxswain/protocol';
 
-/** What a connection is made with, in place of a token. */
+/** Credentials of a connection, instead of a token. */
 export interface SeedCredentials {
   /** `SU…` */
   readonly seed: string;
-  /** Where the user's answers may go. */
+  /** The prefix of the subjects on which the user may receive replies. */
   readonly inboxPrefix: string | undefined;
-  /** Whose user it is; undefined for the bus's own. */
+  /** The user's tenant; undefined for a user of the bus itself. */
   readonly tenant: string | undefined;
 }
 
-/** A file of a seed cannot be used. */
+/** A seed file cannot be used. */
 export class SeedFileError extends CoxswainError {
   constructor(message: string, options?: ErrorOptions) {
     super('seed_file_unusable', message, options);
@@ -20,12 +23,12 @@ export class SeedFileError extends CoxswainError {
 }
 
 /**
- * Two bytes of prefix, 32 of the seed and two of a checksum in base32 (https://docs.nats.io/running-a-nats-service/nats_admin/security/nkeys_auth).
- * The connection checks the checksum.
+ * A base32 text of two prefix bytes, 32 seed bytes and two checksum bytes
+ * (https://docs.nats.io/running-a-nats-service/nats_admin/security/nkeys_auth). The connection verifies the checksum.
  */
 const USER_SEED = /^SU[A-Z2-7]{56}$/;
 
-/** Reads one. @throws SeedFileError, which names the file and never what is in it. */
+/** Reads a seed file. @throws SeedFileError, which names the file and does not quote its content. */
 export async function readSeedFile(path: string): Promise<SeedCredentials> {
   let text: string;
   try {

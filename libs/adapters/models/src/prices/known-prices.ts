@@ -1,8 +1,7 @@
 /**
  * List prices of well-known models, as their providers published them in December 2025: USD per million tokens, without
- * discounts for batches and surcharges for long prompts. A table of one's own goes before this one.
- * A name that stands here without a date means this version and no later one: a price that is not known is better than
- * a wrong one.
+ * batch discounts and surcharges for long prompts. A user's own table takes precedence.
+ * A name without a wildcard matches exactly this version: an unknown price is better than a wrong one.
  */
 import type { PriceTable } from '@coxswain/protocol';
 

@@ -1,4 +1,4 @@
-/** A model's own answers, as it is shown them again. */
+/** Converts a model's earlier answers to parts of a prompt. */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { AssistantMessage, CallPart, Json, ReasoningPart, TextPart } from '@coxswain/protocol';
 import { inNameOrder } from './member-order.ts';
@@ -6,7 +6,7 @@ import { type PromptRules, promptCallId, promptToolName } from './prompt-rules.t
 
 type AssistantParts = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
 
-/** The parts of an answer that its provider takes back; none where nothing is left to show. */
+/** The parts of an answer that its provider accepts in a prompt; empty if no part remains. */
 export function assistantParts(message: AssistantMessage, rules: PromptRules): AssistantParts {
   const parts: AssistantParts = [];
   for (const part of message.content) {
@@ -48,14 +48,14 @@ function ownMetadata(
   const own = part.provider_metadata?.[rules.metadataKey];
   if (!own) return {};
   const options: SharedV3ProviderOptions = { [rules.metadataKey]: own };
-  // The compatible adapter reads Gemini's signature under another name than the one it writes it under.
+  // The compatible adapter writes Gemini's signature under one name and reads it under another.
   if (rules.metadataKey === 'openai-compatible' && typeof own.thoughtSignature === 'string') {
     options.google = { thoughtSignature: own.thoughtSignature };
   }
   return { providerOptions: options };
 }
 
-// Providers take nothing but objects here; a call whose arguments did not parse has its error in its result.
+// Providers accept only objects here. If the arguments of a call did not parse, its result has the error.
 function inputOf(args: Json): Json {
   return typeof args === 'object' && args !== null && !Array.isArray(args) ? inNameOrder(args) : {};
 }

@@ -1,21 +1,22 @@
 /**
- * The order of members in what a provider is sent. A journal holds JSON in canonical form, so a host that has loaded a
- * session has members in another order than the host that first heard them. A request must not show which of the two
- * sends it: providers keep what they have read of a prompt by its bytes, and each crash would cost the whole prompt.
+ * The order of object members in requests to providers. A journal holds canonical JSON. So a host that loaded a session
+ * has another order of members than the host that received them. Requests must not differ between the two: providers
+ * cache prompts by their bytes, and each crash would cost the whole prompt.
  */
 import type { Json, JsonObject } from '@coxswain/protocol';
 
-// Tools and old answers stand in every request of a session.
+// Each request of a session repeats its tools and earlier answers.
 const ordered = new WeakMap<object, JsonObject>();
 
-/** A copy with the members of every object in order of their names. */
+/** A copy with the members of every object sorted by name. */
 export function inNameOrder(object: JsonObject): JsonObject {
   return once(object, () => sorted(object) as JsonObject);
 }
 
 /**
- * A JSON Schema with its members in order of their names, but for `properties`: those that `required` lists come first, as
- * it lists them. Models write arguments in the order in which they read of them, and lists keep theirs in a journal.
+ * A copy of a JSON Schema with its members sorted by name. In `properties`, the members that `required` lists come
+ * first, in the order of that list. Models write arguments in the order of the schema, and lists keep their order in a
+ * journal.
  */
 export function inSchemaOrder(schema: JsonObject): JsonObject {
   return once(schema, () => sorted(schema, requiredFirst) as JsonObject);

@@ -1,31 +1,31 @@
-/** What providers differ in when they are shown a transcript. */
+/** The differences between providers in the form of a prompt. */
 import type { SharedV3ProviderOptions } from '@ai-sdk/provider';
 
 /** One provider's rules. */
 export interface PromptRules {
-  /** Under which name the provider keeps its metadata; that of others is not shown to it. */
+  /** The name of the provider's metadata. Metadata of other providers is not sent to it. */
   readonly metadataKey: string;
   /**
-   * Which reasoning goes back: `signed`, that which carries the provider's own metadata; `unsigned`, that which
-   * carries none, for the providers that write reasoning as plain text.
+   * Which reasoning is sent back. `signed`: reasoning with the provider's own metadata. `unsigned`: reasoning without
+   * metadata, for providers that write it as plain text.
    */
   readonly reasoning: 'signed' | 'unsigned';
-  /** Media types that a user message may hold. Text files are always shown, as text. */
+  /** Media types of files in a user message. Text files are always sent, as text. */
   readonly files: RegExp;
-  /** Media types that a tool's result may hold; the other shown files follow it in a user message. */
+  /** Media types of files in a tool result. Other supported files follow it in a user message. */
   readonly resultFiles: RegExp | null;
-  /** Call ids may have only A-Z a-z 0-9 _ -. */
+  /** Whether call ids may contain only A-Z a-z 0-9 _ -. */
   readonly plainCallIds: boolean;
   /**
-   * Which role instructions in mid-conversation have: `system` where the provider takes that role anywhere (it may call
-   * it `developer` on the wire), `user` where it takes it at the beginning only.
+   * The role of instructions within a conversation. `system`: the provider accepts that role anywhere, possibly as
+   * `developer` on the wire. `user`: it accepts `system` only at the start.
    */
   readonly instructions: 'system' | 'user';
-  /** What marks the end of a part of the prompt that the provider is to cache; null where it decides that itself. */
+  /** The mark at the end of a part that the provider shall cache; null if the provider decides that itself. */
   readonly cacheMark: SharedV3ProviderOptions | null;
 }
 
-// A request with a file that the provider does not take fails, and with it every later one of the session.
+// A file of an unsupported type would make this request and all later ones of the session fail.
 const IMAGES_AND_PDF = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/;
 const CHAT_FILES = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$|^audio\/(wav|mp3|mpeg)$/;
 
@@ -51,7 +51,7 @@ export const OPENAI_CHAT_RULES: PromptRules = {
   cacheMark: null,
 };
 
-/** Servers that speak the Chat Completions protocol. */
+/** Servers with the Chat Completions protocol. */
 export const OPENAI_COMPATIBLE_RULES: PromptRules = {
   metadataKey: 'openai-compatible',
   reasoning: 'unsigned',
@@ -86,12 +86,12 @@ export const GOOGLE_RULES: PromptRules = {
 
 const TOOL_NAME_MAX_CHARS = 128;
 
-/** A tool's name; one that does not fit has its other characters replaced by `_`. */
+/** The name of a tool in a prompt. Unsupported characters become `_`, and a long name is cut. */
 export function promptToolName(tool: string): string {
   return tool.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, TOOL_NAME_MAX_CHARS);
 }
 
-/** A call's id; likewise, where the provider is particular about it. */
+/** The id of a call in a prompt. If the provider restricts ids, unsupported characters become `_`. */
 export function promptCallId(callId: string, rules: PromptRules): string {
   return rules.plainCallIds ? callId.replaceAll(/[^A-Za-z0-9_-]/g, '_') : callId;
 }

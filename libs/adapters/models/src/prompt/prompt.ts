@@ -1,12 +1,14 @@
 /**
- * From a transcript to the prompt that providers are sent.
+ * Converts a transcript to the prompt for a provider.
  *
- * P1 Nothing is reordered, but for files that a result cannot hold: they follow the results of their batch.
- * P2 The results of one batch stand in one message: Gemini counts them there.
- * P3 The same journal gives the same bytes, whichever host sends them (`member-order.ts`).
- * P4 A provider is shown its own metadata and reasoning only, and nothing of what an unfinished answer signed.
- * P5 Text that the host did not write is marked by where it is from; the model's own answers stay as they were
- *    (`prompt-marks.ts` of the protocol). Results of tools are in the role of tools alone, as providers advise.
+ * P1 The order is kept, except for files that a result cannot contain: they follow the results of their batch.
+ * P2 The results of one batch are in one message, because Gemini counts them there.
+ * P3 The same journal produces the same bytes on every host (`member-order.ts`).
+ * P4 A provider gets only its own metadata, and only reasoning that its API accepts. Reasoning of an unfinished answer
+ * is left out.
+ * P5 Text of tools, files, other sessions and transcripts is marked with its origin (`prompt-marks.ts` of the
+ * protocol). In text of people, the host's tags are quoted. The model's own answers are unchanged. Text of tool results
+ * has the role `tool` only, as providers advise.
  */
 import type { LanguageModelV3FunctionTool, LanguageModelV3Message, LanguageModelV3Prompt } from '@ai-sdk/provider';
 import {
@@ -80,7 +82,7 @@ export function toolsOf(tools: readonly ToolDefinition[]): LanguageModelV3Functi
   }));
 }
 
-// Providers refuse a message without content.
+// Providers reject a message without content.
 function pushUser(prompt: LanguageModelV3Prompt, content: UserParts): void {
   if (content.length > 0) prompt.push({ role: 'user', content });
 }
@@ -114,7 +116,7 @@ function userParts(message: ShownUserMessage, rules: PromptRules, said: SaidByPe
   return parts;
 }
 
-/** Texts of people. A provider may show the model those that follow each other as one, so tags are looked for across them. */
+/** Texts of people. A provider may join consecutive texts for the model, so tags are searched across them. */
 class SaidByPeople {
   #texts: { type: 'text'; text: string }[] = [];
 
@@ -123,7 +125,7 @@ class SaidByPeople {
     return part;
   }
 
-  /** Something else comes next: quotes the tags of the host in what was added since. */
+  /** Another part follows: quotes the host's tags in the texts that were added before it. */
   end(): void {
     const quoted = quoteHostTagsInPieces(this.#texts.map(({ text }) => text));
     for (const [index, part] of this.#texts.entries()) part.text = quoted[index] as string;

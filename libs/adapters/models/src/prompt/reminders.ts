@@ -1,6 +1,6 @@
 /**
- * Reminders as providers are shown them: in `<system-reminder>` tags that their text cannot close, in the voice that
- * they ask for as far as the provider has it.
+ * Converts reminders to parts of a prompt, in `<system-reminder>` tags that their text cannot close. A reminder gets
+ * its requested role, if the provider supports that.
  */
 import type { LanguageModelV3Message, LanguageModelV3Prompt, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import { type Message, type ReminderMessage, reminderText, textOf } from '@coxswain/protocol';
@@ -8,10 +8,10 @@ import type { PromptRules } from './prompt-rules.ts';
 
 type UserPart = Extract<LanguageModelV3Message, { role: 'user' }>['content'][number];
 
-/** How many reminders of a prompt may mark a place to cache at: Anthropic takes four, and one is left to others. */
+/** The maximum number of reminders with a cache mark. Anthropic accepts four marks, and one is left for other uses. */
 const CACHE_MARKS_MAX = 3;
 
-/** The reminders behind which the provider is to cache: the newest of those that ask for it. */
+/** The reminders that mark a cache position: the newest ones that request it. */
 export function cachedReminders(messages: readonly Message[], rules: PromptRules): ReadonlySet<Message> {
   if (!rules.cacheMark) return NONE;
   return new Set(messages.filter(asksForCache).slice(-CACHE_MARKS_MAX));
@@ -48,7 +48,7 @@ export function pushReminder(
   }
 }
 
-// A block belongs to what the user says right before it; where that is nothing it stands for itself.
+// A block is added to the preceding user message; without one it is a message of its own.
 function pushBlock(prompt: LanguageModelV3Prompt, part: UserPart): void {
   const last = prompt.at(-1);
   if (last?.role === 'user') last.content.push(part);

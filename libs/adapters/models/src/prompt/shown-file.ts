@@ -1,14 +1,14 @@
-/** How a file of a transcript is shown to a model. */
+/** Converts a file of a transcript for a model. */
 import { Buffer } from 'node:buffer';
 import { type FilePart, labelText, untrustedText } from '@coxswain/protocol';
 
-/** A file as a model is shown it. */
+/** A file in the form for a model. */
 export type ShownFile =
-  /** Marked as data. */
+  /** A text file, marked as data. */
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'file'; readonly mediaType: string; readonly data: string; readonly filename?: string };
 
-/** A file that is not shown: a line that says why. */
+/** A note with the reason why the file is not shown. */
 export interface FileNote {
   readonly note: string;
 }
@@ -16,9 +16,9 @@ export interface FileNote {
 const TEXTUAL = /^text\/|^application\/(json|xml|yaml|x-yaml|toml|javascript|x-sh)$|\+(json|xml|yaml)$/;
 
 /**
- * Shows a file.
- * @param takes the media types that the model takes as files.
- * @param of what the file is a part of, for the mark of a text file.
+ * Converts a file.
+ * @param takes the media types that the model accepts as files.
+ * @param of the owner of the file, for the mark of a text file.
  */
 export function showFile(part: FilePart, takes: RegExp, of = ''): ShownFile | FileNote {
   const mediaType = (part.media_type.split(';', 1)[0] as string).trim().toLowerCase();
@@ -40,7 +40,7 @@ export function showFile(part: FilePart, takes: RegExp, of = ''): ShownFile | Fi
   };
 }
 
-/** The same where a note stands for itself. */
+/** The same, with a note as a text of its own. */
 export function shownFile(part: FilePart, takes: RegExp): ShownFile {
   const shown = showFile(part, takes);
   return 'note' in shown ? { type: 'text', text: shown.note } : shown;

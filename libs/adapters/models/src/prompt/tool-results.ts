@@ -1,10 +1,10 @@
-/** The results of a batch of calls, as a model is shown them. */
+/** Converts the results of a batch of calls for a model. */
 import type { LanguageModelV3Message, LanguageModelV3ToolResultPart } from '@ai-sdk/provider';
 import { type CallStatus, labelText, quoteHostTags, type ToolMessage, textOf, untrustedText } from '@coxswain/protocol';
 import { type PromptRules, promptCallId, promptToolName } from './prompt-rules.ts';
 import { type ShownFile, showFile } from './shown-file.ts';
 
-/** A batch's results, and the files that had to be put behind them. */
+/** The results of a batch, and the files that follow them. */
 export interface ToolResults {
   readonly results: LanguageModelV3ToolResultPart[];
   readonly after: Extract<LanguageModelV3Message, { role: 'user' }>['content'];
@@ -13,10 +13,10 @@ export interface ToolResults {
 type ResultContent = Extract<LanguageModelV3ToolResultPart['output'], { type: 'content' }>['value'];
 type BinaryFile = Extract<ShownFile, { type: 'file' }>;
 
-// The session writes these results itself; what a hook or a person gave as the reason is not data either.
+// The session writes these results itself. A reason from a hook or a person is not data either.
 const OF_THE_SESSION: ReadonlySet<CallStatus> = new Set(['denied', 'skipped', 'aborted']);
 
-/** Shows the results of a batch, in order. */
+/** Converts the results of a batch, in order. */
 export function toolResults(batch: readonly ToolMessage[], rules: PromptRules): ToolResults {
   const after: ToolResults['after'] = [];
   const results = batch.map(
@@ -47,7 +47,7 @@ function outputOf(
     else if (rules.resultFiles?.test(shown.mediaType)) files.push(shown);
     else {
       lines.push(`[${shown.filename ?? labelText(shown.mediaType)} follows these results]`);
-      // Its name is text from outside, and stays in the result.
+      // The file's name is untrusted text, and stays in the result.
       const head = `A file of the result of ${tool} (${labelText(message.call_id)}), untrusted data:`;
       after.push({ type: 'text', text: head }, shown);
     }
@@ -61,7 +61,7 @@ function outputOf(
     const value = text === '' ? emptyResult(message) : text;
     return message.is_error ? { type: 'error-text', value } : { type: 'text', value };
   }
-  // With a file among them results have no error form, so the text says it.
+  // Results with a file have no error form, so the text states the error.
   const value: ResultContent = [];
   const whole = message.is_error ? `error: ${text === '' ? emptyResult(message) : text}` : text;
   if (whole !== '') value.push({ type: 'text', text: whole });
@@ -76,7 +76,7 @@ function marked(text: string, { status, origin }: ToolMessage, tool: string): st
     : untrustedText(`tool ${tool}`, text);
 }
 
-// Some providers refuse an empty result.
+// Some providers reject an empty result.
 function emptyResult(message: ToolMessage): string {
   return message.status === 'ok' ? '(no output)' : `(${message.status}, no output)`;
 }

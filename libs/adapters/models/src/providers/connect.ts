@@ -1,4 +1,7 @@
-/** The AI SDK's adapters. Each is loaded when it is first used: together they would slow every start. */
+/**
+ * Connects to providers with the adapters of the AI SDK. Each adapter is loaded at its first use, because loading all
+ * of them would slow every start.
+ */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import {
   ANTHROPIC_RULES,
@@ -23,9 +26,9 @@ interface Adapter {
 const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
   openai: {
     rules: OPENAI_RESPONSES_RULES,
-    // The journal is the only memory of a session: nothing in a later request refers to what OpenAI keeps, so it need
-    // keep nothing. Reasoning then comes and goes encrypted.
-    // The strict format takes few schemas: all members required, no patterns. The session checks each answer itself.
+    // Later requests do not refer to data stored at OpenAI, so nothing is stored there. Reasoning is then sent in
+    // encrypted form. The strict format supports few schemas: all members required, no patterns. The session validates
+    // each answer itself.
     defaultOptions: { openai: { store: false, strictJsonSchema: false } },
     outputFormat: 'always',
     open: async ({ model, baseUrl }, apiKey, fetch) => {
@@ -62,18 +65,18 @@ const ADAPTERS: Readonly<Record<HttpProvider, Adapter>> = {
     outputFormat: 'without_tools',
     open: async ({ model, baseUrl }, apiKey, fetch) => {
       const { createGoogleGenerativeAI } = await import('@ai-sdk/google');
-      // Calls without an id get one that the session makes, the same for the same answer.
+      // Calls without an id get one from `CallIds`, which is the same for the same answer.
       return createGoogleGenerativeAI({ baseURL: baseUrl, apiKey, fetch, generateId: () => '' }).chat(model);
     },
   },
 };
 
-// The adapters refuse to have no key, and look for one in the process's own environment.
+// Without a key, the adapters read the process's environment, and then fail.
 const NO_KEY = 'none';
 
 /**
- * The connection to an endpoint's model.
- * @param publicFetch what addresses are asked with that the policy does not list.
+ * Creates the connection to an endpoint's model.
+ * @param publicFetch the `fetch` for addresses that the policy does not list.
  */
 export function connect(endpoint: Endpoint, publicFetch?: typeof globalThis.fetch): Connection {
   const { rules, open, defaultOptions, outputFormat } = ADAPTERS[endpoint.provider];
@@ -85,7 +88,7 @@ export function connect(endpoint: Endpoint, publicFetch?: typeof globalThis.fetc
     fetch: endpoint.isUnlisted ? publicFetch : undefined,
     defaultOptions: defaultOptions ?? {},
     outputFormat,
-    // A compatible server without a key is sent no Authorization at all.
+    // A request to a compatible server without a key has no Authorization header.
     open: (fetch) => open(endpoint, endpoint.apiKey ?? (compatible ? '' : NO_KEY), fetch),
   };
 }

@@ -1,4 +1,4 @@
-/** Where a model's provider is reached and with which key, from its settings and the environment. */
+/** Determines the address and key of a model's provider from its settings and the environment. */
 import {
   type AllowedOrigin,
   type Failure,
@@ -11,32 +11,34 @@ import {
   secretInUrl,
 } from '@coxswain/protocol';
 
-/** The providers that are reached over HTTP. */
+/** Providers with an HTTP API. */
 export type HttpProvider = 'openai' | 'openai-chat' | 'openai-compatible' | 'anthropic' | 'google';
 
 /** A provider's address and key. */
 export interface Endpoint {
   readonly provider: HttpProvider;
-  /** The model's name as its provider knows it. */
+  /** The provider's name of the model. */
   readonly model: string;
   readonly baseUrl: string;
-  /** Null where none is needed and none is set, or where the policy keeps it from this address. */
+  /** Null if no key is needed and none is set, or if the policy withholds it from this address. */
   readonly apiKey: string | null;
-  /** Whether a request has named an address that the policy does not list: only the public network is asked. */
+  /**
+   * Whether a request named an address that the policy does not list. Such an address must be on the public network.
+   */
   readonly isUnlisted: boolean;
 }
 
-/** Environment variables, as `process.env` has them. */
+/** Environment variables, in the form of `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface ProviderEntry {
-  /** Whose key it is, as a policy says it. */
+  /** The owner of the key, as in a policy. */
   readonly keyOf: KeyOwner;
   readonly keys: readonly string[];
   readonly urls: readonly string[];
-  /** Null where an address must be given. */
+  /** Null if an address is required. */
   readonly defaultUrl: string | null;
-  /** Where the API begins on a server that is given without a path. */
+  /** The path of the API on a server whose address has no path. */
   readonly path: string;
 }
 
@@ -56,7 +58,7 @@ const ENTRIES: Readonly<Record<HttpProvider, ProviderEntry>> = {
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
     urls: ['OPENAI_COMPATIBLE_BASE_URL'],
     defaultUrl: null,
-    // Some of these servers answer at their root, so an address is taken as it stands.
+    // Some of these servers have their API at the root, so an address is used unchanged.
     path: '',
   },
   anthropic: {
@@ -75,7 +77,10 @@ const ENTRIES: Readonly<Record<HttpProvider, ProviderEntry>> = {
   },
 };
 
-/** The origins that keys of a host go to by themselves: each provider's own, or the one that the environment names instead. */
+/**
+ * The origins that get keys of a host without a policy entry: each provider's own, and the one that the environment
+ * names.
+ */
 export function ownOrigins(env: Environment): AllowedOrigin[] {
   return Object.values(ENTRIES).flatMap(({ keyOf, urls, defaultUrl, path }) => {
     const urlsOf = [firstSet(urls, env)?.value, defaultUrl].filter((url) => typeof url === 'string');
@@ -86,7 +91,10 @@ export function ownOrigins(env: Environment): AllowedOrigin[] {
   });
 }
 
-/** The endpoint of a model; or `model_key_missing`, `not_allowed_by_policy` or `provision_failed`, naming what to set. */
+/**
+ * Determines the endpoint of a model. The failure is `model_key_missing`, `not_allowed_by_policy` or
+ * `provision_failed`, and names the setting to change.
+ */
 export function endpointOf(
   provider: HttpProvider,
   model: string,
@@ -135,7 +143,7 @@ export function endpointOf(
 
 function firstSet(names: readonly string[], env: Environment): { name: string; value: string } | null {
   for (const name of names) {
-    // Keys often come from files that end in a newline.
+    // Keys often come from files that end with a newline.
     const value = env[name]?.trim();
     if (value) return { name, value };
   }
@@ -149,7 +157,7 @@ function baseUrlOf(address: string, path: string): string | null {
   if (url.pathname === '/') url.pathname = path;
   const { href } = url;
   let end = href.length;
-  // In linear time: an expression for the slashes at the end tries each run of them from each of its places.
+  // In linear time: a regular expression for trailing slashes would backtrack over each run of slashes.
   while (href[end - 1] === '/') end -= 1;
   return href.slice(0, end);
 }

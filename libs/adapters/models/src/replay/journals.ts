@@ -1,12 +1,12 @@
-/** Recorded journals by name: files, or what a reader of the embedder's finds. */
+/** Recorded journals by name: from files, or from a reader of the embedding program. */
 import type { Failure } from '@coxswain/protocol';
 import type { FileKind, RefuseFile } from '../kept-files.ts';
 import { type RecordedSession, readAnswers } from './recorded-answers.ts';
 
-/** Reads the answers of a journal. Never rejects. `refuse` is asked about the file that was opened, where it is one. */
+/** Reads the answers of a journal. Never rejects. `refuse` checks the opened file, if the journal is a file. */
 export type Journals = (name: string, refuse?: RefuseFile) => Promise<RecordedSession | Failure>;
 
-/** Journals in files, of 64 MiB at most: the file and what is read of it are in memory together. */
+/** Journals in files of at most 64 MiB, because the file and its parsed records are in memory together. */
 export const JOURNAL_FILE: FileKind<RecordedSession> = {
   maxBytes: 64 * 1024 * 1024,
   parse: readAnswers,
@@ -15,7 +15,7 @@ export const JOURNAL_FILE: FileKind<RecordedSession> = {
 
 const JOURNALS_KEPT_MAX = 64;
 
-/** Journals that `read` finds, each read once. */
+/** Reads journals with `read`, and caches the valid ones. */
 export function readJournals(read: (name: string) => Promise<string>): Journals {
   const kept = new Map<string, RecordedSession>();
   return async (name) => {

@@ -1,4 +1,4 @@
-/** A recorded journal's answers and summaries, in order. */
+/** Reads the answers and summaries of a recorded journal, in order. */
 import { setImmediate } from 'node:timers/promises';
 import {
   BlobMissingError,
@@ -14,30 +14,30 @@ import {
   withLargeFields,
 } from '@coxswain/protocol';
 
-/** One answer as it was recorded. */
+/** One recorded answer. */
 export interface RecordedAnswer {
   readonly message: EventOf<'message_complete'>['message'];
   readonly finishReason: string;
   readonly usage: EventOf<'message_complete'>['usage'];
-  /** Why it failed, where it did. */
+  /** The error of a failed answer; otherwise null. */
   readonly error: Failure | null;
 }
 
-/** What a compaction's model step was answered. */
+/** The recorded answer to a compaction's model step. */
 export interface RecordedSummary {
   readonly text: string;
   readonly usage: Usage;
   readonly error: Failure | null;
 }
 
-/** Everything that a journal's models have said. */
+/** All recorded answers and summaries of a journal. */
 export interface RecordedSession {
   readonly answers: readonly RecordedAnswer[];
   readonly summaries: readonly RecordedSummary[];
 }
 
 const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
-/** Either ends a compaction, and a record holds one of them at most. */
+/** Events that end a compaction. A record has at most one of them. */
 const SETTLES: ReadonlySet<string> = new Set(['compaction_done', 'compaction_skipped']);
 
 interface ReadableRecord {
@@ -52,15 +52,15 @@ interface ReadableRecord {
   readonly events?: readonly { readonly type?: Json }[];
 }
 
-/** The texts of large fields by their hashes, as the lines before say them. */
+/** The texts of large fields by their hashes, from the preceding lines. */
 type Apart = Map<string, string>;
 
-/** Between two pauses, in which everything else of the process runs. */
+/** The number of characters between two pauses, in which the rest of the process runs. */
 const CHARS_PER_PAUSE = 1024 * 1024;
 
 /**
- * Reads the answers of an exported journal; or the failure `record_unreadable`, which names the line and quotes nothing of it.
- * Only what answers are made of is read, so that a journal of another release is still good for it.
+ * Reads the answers of an exported journal. The failure `record_unreadable` names the line and does not quote it. Only
+ * the data of answers is read, so that a journal of another release can be used.
  */
 export async function readAnswers(name: string, jsonLines: string): Promise<RecordedSession | Failure> {
   const session = { answers: [], summaries: [] };
@@ -103,7 +103,7 @@ function addLine(
     if ('text' in blob) apart.set(blob.blob, blob.text);
     return null;
   } catch (error) {
-    // The messages of all three quote the line.
+    // The messages of all three errors quote the line.
     if (error instanceof BlobMissingError)
       return 'the bytes of a large field are missing from this file: export it without --records-only';
     return error instanceof SyntaxError ? 'it is not JSON' : 'it is not a line of an exported journal';
@@ -126,7 +126,7 @@ function addAnswers(
     }
     if (event?.type !== 'message_complete') continue;
     const read = readStrictly(EVENT_SCHEMAS.message_complete, event);
-    // The place of the misfit would quote members of the file.
+    // The place of the problem would quote members of the file.
     if (!read.ok) return 'message_complete does not fit the schema of events';
     const { message, finish_reason, usage } = read.data;
     const failed = record.input?.type === 'model_outcome' && record.input.status === 'failed';
@@ -135,7 +135,7 @@ function addAnswers(
   return null;
 }
 
-/** Whether a large field is one that answers or summaries are made of; results and prompts may lie where they are. */
+/** Whether a large field belongs to an answer or a summary. Large fields of results and prompts are not needed. */
 function isModelField({ events, input }: StoredJson, pointer: string): boolean {
   const [, member, place] = pointer.split('/');
   if (member === 'input') return (input as ReadableRecord['input'])?.type === 'compact_outcome';

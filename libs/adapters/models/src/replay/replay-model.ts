@@ -4,7 +4,7 @@ import type { AssistantMessage, Failure, Message } from '@coxswain/protocol';
 import type { Journals } from './journals.ts';
 import type { RecordedAnswer, RecordedSummary } from './recorded-answers.ts';
 
-/** The model of one journal. */
+/** Creates the model of one journal. */
 export function replayModel(name: string, journals: Journals): Model {
   return {
     async stream(request, onPart, signal) {
@@ -30,7 +30,7 @@ export function replayModel(name: string, journals: Journals): Model {
   };
 }
 
-// Each answer, a partial one too, stands in the transcript as it stands in the journal: so their number is the place.
+// The transcript contains each answer of the journal, even a partial one. So their number is the position.
 function answersIn(messages: readonly Message[]): number {
   let count = 0;
   for (const message of messages) if (message.role === 'assistant') count++;
@@ -51,12 +51,12 @@ function compaction(name: string, recorded: readonly RecordedSummary[], asked: n
   });
 }
 
-// A message without content is left out of transcripts, and the answer would be given again and again.
+// Transcripts omit a message without content, and the same answer would be repeated indefinitely.
 function contentOf({ message }: RecordedAnswer): AssistantMessage['content'] {
   return message.content.length > 0 ? message.content : [{ type: 'text', text: '' }];
 }
 
-// An answer that a person cut short is given as far as it went: whoever cut it is not here to do it again.
+// An answer that a person cut short is complete in the replay, because that person does not cut it again.
 function complete(answer: RecordedAnswer): ModelResult {
   const { message, finishReason, usage } = answer;
   return {

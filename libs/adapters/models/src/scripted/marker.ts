@@ -1,31 +1,34 @@
 /**
- * Markers: which turns of a script have been played, written into the transcript itself.
+ * Markers record the played turns of a script in the transcript.
  *
- * M1 What is played next is a function of the request alone, so that a host that was killed goes on as if it had not.
- * M2 A marker tells everything about the turns before it, so that only the messages since the newest one are looked
- *    at: the cost of a request does not grow with its session.
+ * M1 The next turn depends on the script and the request only, so a host continues after a crash as if nothing had
+ * happened.
+ * M2 A marker contains everything about earlier turns, so only the messages after the newest marker are read. The cost
+ * of a request does not grow with its session.
  */
 import type { AssistantMessage, Json, JsonObject, Message } from '@coxswain/protocol';
 import type { Ranges } from './ranges.ts';
 import { parseRanges, printRanges } from './ranges.ts';
 
-/** The provider name under which the marker stands in a part's `provider_metadata`. */
+/** The provider name of the marker in a part's `provider_metadata`. */
 export const MARKER_KEY = 'scripted';
 
-/** What a marker says. */
+/** The content of a marker. */
 export interface Marker {
   readonly file: string;
-  /** The turn that this message plays, from 0. */
+  /** The turn of this message, from 0. */
   readonly turn: number;
-  /** Which scripted answer of the session this is, from 1; call ids are made of it. Turn numbers begin anew in each run. */
+  /**
+   * The number of this scripted answer in the session, from 1. Call ids contain it. Turn numbers restart in each run.
+   */
   readonly answer: number;
-  /** All turns played by then; absent where they are 0 to `turn`. */
+  /** All played turns, this one included; absent if these are 0 to `turn`. */
   readonly used?: Ranges | undefined;
-  /** How many messages before this one the newest user message stood; absent in scripts without `match`. */
+  /** The distance to the newest user message, in messages; absent in sequential scripts. */
   readonly userBack?: number | undefined;
 }
 
-/** A marker as it stands in a message. */
+/** A marker in the form of a message's metadata. */
 export function writeMarker(marker: Marker): { [MARKER_KEY]: JsonObject } {
   const stored: JsonObject = { file: marker.file, turn: marker.turn, answer: marker.answer };
   if (marker.used) stored.used = printRanges(marker.used);
@@ -33,17 +36,17 @@ export function writeMarker(marker: Marker): { [MARKER_KEY]: JsonObject } {
   return { [MARKER_KEY]: stored };
 }
 
-/** What the transcript tells of a script. */
+/** The progress of a script, as the transcript shows it. */
 export interface Progress {
-  /** The script's newest marker. */
+  /** The newest marker of the script. */
   readonly marker: Marker | null;
-  /** Where its message stands; -1 where there is none. */
+  /** The index of its message; -1 if there is none. */
   readonly at: number;
-  /** Scripted answers so far, those of other scripts included. */
+  /** The number of scripted answers so far, including those of other scripts. */
   readonly answers: number;
 }
 
-/** Reads the progress of a script from the newest markers of a transcript, and from the newest answer of all. */
+/** Reads the progress of a script from the newest markers of a transcript, and from the session's newest answer. */
 export function progressOf(messages: readonly Message[], file: string, last: AssistantMessage | null = null): Progress {
   const shown = shownProgress(messages, file);
   const newest = last && markerOf(last);

@@ -1,14 +1,14 @@
-/** Which turn of a script answers a request. */
+/** Selects the turn of a script for a request. */
 import type { ModelRequest } from '@coxswain/ports';
 import { cutText, type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
 import { type Marker, type Progress, progressOf } from './marker.ts';
 import { type Ranges, withMember } from './ranges.ts';
 import type { Script, ScriptedTurn } from './script.ts';
 
-/** What a turn is chosen by. Of its answers, the newest may no longer stand among the messages, or never have. */
+/** The inputs of the selection. The session's newest answer may be absent from the messages. */
 export type Asked = Pick<ModelRequest, 'messages' | 'turn' | 'system' | 'answered'>;
 
-/** The first unused turn of which all that it is to match is found, as the marker of the message that plays it; or `script_exhausted`. */
+/** The first unused turn whose patterns all match, as the marker of its message; or `script_exhausted`. */
 export function nextTurn(script: Script, request: Asked): Marker | Failure {
   const progress = progressOf(request.messages, script.file, request.answered?.last ?? null);
   return script.sequential ? nextInOrder(script, progress, request.turn) : nextMatching(script, request, progress);
@@ -54,8 +54,8 @@ function nextMatching(
   );
 }
 
-// The marker says where the newest user message stood, so that a long run of tool calls is not searched through each
-// time. Where a shortened transcript has moved it, the search finds what there is.
+// The marker has the position of the newest user message, so that a long run of tool calls is not searched at each
+// request. If a shortened transcript has moved the message, the search continues.
 function newestUserMessage(messages: readonly Message[], progress: Progress): number {
   for (let at = messages.length - 1; at >= 0; at--) {
     if (messages[at]?.role === 'user') return at;
@@ -67,7 +67,7 @@ function newestUserMessage(messages: readonly Message[], progress: Progress): nu
   return -1;
 }
 
-/** The texts of the results since the newest answer, one after another; what was said beside them is left out. */
+/** The texts of the results since the newest answer, one after another, without other messages. */
 function newestResults(messages: readonly Message[]): string {
   const since = messages.findLastIndex(({ role }) => role === 'assistant') + 1;
   return messages

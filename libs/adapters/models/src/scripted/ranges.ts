@@ -1,14 +1,14 @@
-/** Sets of whole numbers as runs, so that a long script's used turns stay a few characters: `0-41,43`. */
+/** Sets of integers as runs, so that the used turns of a long script stay a few characters: `0-41,43`. */
 
-/** Disjoint runs `[first, last]`, rising, no two of them touching. */
+/** Disjoint runs `[first, last]` in ascending order. No two of them are adjacent. */
 export type Ranges = readonly (readonly [first: number, last: number])[];
 
-/** `0-41,43`. */
+/** Formats a set: `0-41,43`. */
 export function printRanges(ranges: Ranges): string {
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',');
 }
 
-/** Reads what {@link printRanges} wrote; runs that are none are left out. */
+/** Parses the output of {@link printRanges}. Invalid runs are ignored. */
 export function parseRanges(text: string): Ranges {
   const ranges: [number, number][] = [];
   for (const run of text.split(',')) {
@@ -18,7 +18,7 @@ export function parseRanges(text: string): Ranges {
   return ranges;
 }
 
-/** The set with one more member. */
+/** Adds one member to a set. */
 export function withMember(ranges: Ranges, member: number): Ranges {
   const result: [number, number][] = [];
   let [first, last] = [member, member];

@@ -1,10 +1,10 @@
-/** Scripts: what a scripted model answers. The format is documented in docs/guides/scripted-models.md. */
+/** Scripts: the answers of scripted models. The format is documented in docs/guides/scripted-models.md. */
 import { type Failure, Json, pathText, readStrictly, regexProblem, type SchemaProblem } from '@coxswain/protocol';
 import type { Document, LineCounter } from 'yaml';
 import * as z from 'zod';
 import type { FileKind, RefuseFile } from '../kept-files.ts';
 
-/** Everything that a scripted answer may fail with. */
+/** The kinds of faults of a scripted answer. */
 export const FAULT_KINDS = [
   'rate_limit',
   'server_error',
@@ -18,13 +18,13 @@ export const FAULT_KINDS = [
 /** One fault of a scripted answer. */
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-// Longer than any rehearsal, and well below the 24.8 days at which Node's timers wrap round.
+// Longer than any test, and well below the 24.8 days at which Node's timers overflow.
 const DELAY_MAX_MS = 24 * 60 * 60 * 1_000;
 const Delay = z.number().int().min(0).max(DELAY_MAX_MS);
 const Tokens = z.number().int().nonnegative();
 
 const Pattern = z.string().superRefine((source, context) => {
-  // The problem itself quotes the pattern.
+  // The text of the problem quotes the pattern.
   if (regexProblem(source) === null) return;
   context.addIssue({
     code: 'custom',
@@ -34,18 +34,18 @@ const Pattern = z.string().superRefine((source, context) => {
 
 const ScriptedCall = z.strictObject({
   tool: z.string().min(1).max(256),
-  /** A string stands for the text that a model would have written; it is read as JSON and may be broken. */
+  /** A string is the raw text of a model. It is parsed as JSON, and may be invalid. */
   args: Json.default({}),
 });
 
 /** One answer of a script. */
 export const ScriptedTurn = z
   .strictObject({
-    /** Found in the newest user message. */
+    /** A pattern for the newest user message. */
     match: Pattern.optional(),
-    /** Found in the results of the calls that the newest answer asked for. */
+    /** A pattern for the results of the newest answer's calls. */
     match_results: Pattern.optional(),
-    /** Found in the system prompt. */
+    /** A pattern for the system prompt. */
     match_system: Pattern.optional(),
     text: z.string().optional(),
     reasoning: z.string().optional(),
@@ -67,7 +67,7 @@ export const ScriptedTurn = z
   });
 export type ScriptedTurn = z.infer<typeof ScriptedTurn>;
 
-/** One answer to a compaction: a summary or notes, or why there is none. */
+/** One answer to a compaction: a summary or notes, or a failure. */
 export const ScriptedCompaction = z
   .strictObject(ScriptedTurn.shape)
   .pick({ text: true, delay_ms: true, usage: true, fail: true })
@@ -82,25 +82,26 @@ export const ScriptFile = z.strictObject({
   loop: z.boolean().default(false),
 });
 
-/** A script as a program writes it: the members of a script file. */
+/** A script in a program: the members of a script file. */
 export type ScriptInput = z.input<typeof ScriptFile>;
 
-/** A script that has been read and checked. */
+/** A parsed and validated script. */
 export interface Script {
-  /** The path from the model's name; used in messages and markers. */
+  /** The path in the model's name, for messages and markers. */
   readonly file: string;
   readonly turns: readonly ScriptedTurn[];
-  /** What compactions are answered, one after another. */
+  /** The answers to compactions, in order. */
   readonly compactions: readonly ScriptedTurn[];
-  /** Begins again when no turn is left. */
+  /** Restarts from the first turn after the last one. */
   readonly loop: boolean;
-  /** No turn has anything to match, so the turns are played in order. */
+  /** No turn has a pattern, so the turns are played in order. */
   readonly sequential: boolean;
 }
 
 /**
- * Reads a script's YAML; JSON is YAML too. The parser is loaded at the first script: most hosts have none.
- * @returns the script, or the failure `script_invalid`. It states members, lines and columns, and quotes nothing of the text.
+ * Parses a script in YAML or JSON. The parser is loaded at the first script, because most hosts have none.
+ * @returns the script, or the failure `script_invalid`. It states members, lines and columns, and does not quote the
+ *   text.
  */
 export async function parseScript(file: string, text: string): Promise<Script | Failure> {
   const yaml = await import('../yaml-parser.ts');
@@ -113,7 +114,7 @@ export async function parseScript(file: string, text: string): Promise<Script | 
   }
   let value: unknown;
   try {
-    // The bound on aliases keeps a small file from becoming a large value.
+    // The limit on aliases keeps a small file from expanding into a large value.
     value = document.toJS({ maxAliasCount: 100 });
   } catch {
     // The library's message may quote the name of an alias.
@@ -134,7 +135,7 @@ const PROBLEMS_SHOWN_MAX = 5;
 
 type Nodes = Pick<typeof import('../yaml-parser.ts'), 'isMap' | 'isNode' | 'isScalar'>;
 
-/** A problem with its place. Of what the file says, only types of values are named, and members that a script has. */
+/** A problem with its place. Of the file's content it names only types of values, and members of the schema. */
 function sentenceOf(
   nodes: Nodes,
   { path, kind, words }: SchemaProblem,
@@ -142,17 +143,17 @@ function sentenceOf(
   lines: LineCounter,
 ): string {
   const own = kind === 'unknown_key' ? path.slice(0, -1) : path;
-  // Below `args` the names are the file's own.
+  // Below `args` the names are content of the file.
   const end = own.indexOf('args');
   const shown = end < 0 ? own : own.slice(0, end + 1);
   const { line, col } = lines.linePos(offsetOf(nodes, document, path));
   const at = `${pathText(shown)} (line ${line}, column ${col})`.trimStart();
-  // A type is named with an article; what has none is the value itself.
+  // A type has an article; a phrase without one is the value itself.
   if (kind !== 'unknown_key') return `${at}: ${words.replace(/, not (?!an? |nothing$|null$).*$/, '')}`;
   return `${at}: unknown key${words}`;
 }
 
-/** Where a member's key or an entry begins; of a member that is missing, the nearest that encloses it. */
+/** The offset of a member's key or of a list entry. For a missing member, the offset of the nearest enclosing one. */
 function offsetOf({ isMap, isNode, isScalar }: Nodes, document: Document, path: readonly PropertyKey[]): number {
   for (let steps = path.length; steps > 0; steps--) {
     const parent = steps === 1 ? document.contents : document.getIn(path.slice(0, steps - 1), true);
@@ -169,25 +170,25 @@ function isChoosy({ match, match_results, match_system }: ScriptedTurn): boolean
   return [match, match_results, match_system].some((pattern) => pattern !== undefined);
 }
 
-/** Scripts in files, of 1 MiB at most. */
+/** Scripts in files of at most 1 MiB. */
 export const SCRIPT_FILE: FileKind<Script> = {
-  // The parser takes about a second for each MiB of small values, and nothing else runs meanwhile.
+  // The parser takes about a second per MiB of small values, and blocks the process meanwhile.
   maxBytes: 1024 * 1024,
   parse: parseScript,
   unreadable: scriptInvalid,
 };
 
-/** Where scripts are found, by the path under which each is kept and the name that messages have for it. */
+/** Finds scripts by the path of the cache and the name in messages. */
 export interface Scripts {
-  /** A script that was read before. */
+  /** A cached script. */
   kept(path: string): Script | undefined;
-  /** Never rejects. `refuse` is asked about the file that was opened, where it is one. */
+  /** Loads a script. Never rejects. `refuse` checks the opened file, if the script is a file. */
   load(path: string, name: string, refuse?: RefuseFile): Promise<Script | Failure>;
 }
 
 const SCRIPTS_KEPT_MAX = 256;
 
-/** Scripts that `read` finds, each read once. */
+/** Reads scripts with `read`, and caches the valid ones. */
 export function readScripts(read: (name: string) => Promise<string>): Scripts {
   const kept = new Map<string, Script>();
   return {

@@ -1,4 +1,4 @@
-/** A model that plays a script. It is a provider like the others: nothing in the core knows of it. */
+/** A model that plays a script. */
 import type { Clock, Model, ModelPart, ModelResult } from '@coxswain/ports';
 import type { AssistantMessage, Failure, ProviderMetadata, Usage } from '@coxswain/protocol';
 import { checkArguments, readArguments } from '../call-arguments.ts';
@@ -9,7 +9,7 @@ import { type Timeline, timelineOf } from './timeline.ts';
 
 const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
 
-/** The model of one script. `path` is where the file lies, `file` how the model's name calls it. */
+/** Creates the model of one script. `path` is the path of the file, `file` its name in the model's name. */
 export function scriptedModel(scripts: Scripts, path: string, file: string, clock: Clock): Model {
   return {
     async stream(request, onPart, signal) {
@@ -89,8 +89,8 @@ function endOf(timeline: Timeline): number {
   return timeline.fault?.atMs ?? timeline.endMs ?? 0;
 }
 
-// What has been said. The marker goes on the first part; where nothing was said, on an empty text, so that a turn
-// that failed or was cancelled counts as used all the same.
+// The parts so far. The first part has the marker. Without parts, an empty text has it, so that a failed or cancelled
+// turn counts as used.
 class Said {
   readonly #metadata: ProviderMetadata;
   readonly #parts: Content = [];

@@ -1,28 +1,28 @@
 /**
- * When a scripted turn says what: planned from its figures alone and never from a measured time, so that a fault
- * cuts the answer at the same piece on every machine.
+ * The schedule of a scripted turn. It depends on the turn's figures and not on measured time, so that a fault cuts the
+ * answer at the same piece on every machine.
  */
 import type { FaultKind, ScriptedTurn } from './script.ts';
 
-/** One piece of text, and how many milliseconds after the request it is said. */
+/** One piece of text, and its time in milliseconds after the request. */
 export interface TimedPiece {
   readonly type: 'text' | 'reasoning';
   readonly text: string;
   readonly atMs: number;
 }
 
-/** A turn as it is played. */
+/** The schedule of a turn. */
 export interface Timeline {
   readonly pieces: readonly TimedPiece[];
-  /** When the calls come and the answer ends; what a fault cuts off has no end. */
+  /** The time of the calls and of the end of the answer; null if a fault ends it. */
   readonly endMs: number | null;
   readonly fault: { readonly kind: FaultKind; readonly atMs: number } | null;
 }
 
-// Faults of the connection and of the request strike before anything is said, faults of the stream at its end.
+// Faults of the connection and of the request occur before the first piece. Faults of the stream occur at its end.
 const STRIKES_AT_END: ReadonlySet<FaultKind> = new Set(['garbage', 'no_final_frame']);
 
-/** Plans a turn. */
+/** Creates the schedule of a turn. */
 export function timelineOf(turn: ScriptedTurn): Timeline {
   const startMs = turn.delay_ms ?? 0;
   const chunkMs = turn.chunk_ms ?? 0;
@@ -49,7 +49,7 @@ export function timelineOf(turn: ScriptedTurn): Timeline {
   };
 }
 
-// Word by word with the space behind it; whole where nothing paces it.
+// Word by word with the following space; in one piece without a delay between words.
 function piecesOf(text: string, chunkMs: number): readonly string[] {
   if (text === '') return [];
   return chunkMs === 0 ? [text] : (text.match(/\s*\S+\s*|\s+/g) ?? [text]);

@@ -24,22 +24,20 @@ type Said = TextPart | ReasoningPart;
 type Content = AssistantMessage['content'];
 type Finish = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;
 
-/** How an answer ends that its model has finished. At any other end its last call may be half of one. */
+/** Finish reasons of an answer that its model has finished. With any other reason its last call may be incomplete. */
 const FINISHED: readonly string[] = ['stop', 'tool-calls'];
 
-// No model writes as much; a server that never stops would.
+// No model writes that much, but a faulty server might.
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 
-/**
- * One streaming answer: turns the stream parts of a provider into the stored message and into the deltas shown meanwhile.
- */
+/** One streaming answer. Converts a provider's stream parts to the stored message, and to the deltas for watchers. */
 export class Answer {
   readonly #onPart: (part: ModelPart) => void;
   readonly #callIds: CallIds;
   readonly #parts: Content = [];
-  /** Calls for whose arguments the provider has sent no text at all. */
+  /** Calls without any text for their arguments. */
   readonly #withoutText = new Set<CallPart>();
-  /** Text and reasoning that deltas still come for, by kind and the provider's id. */
+  /** Open text and reasoning parts, by kind and the provider's id. */
   readonly #open = new Map<string, Said>();
   #finish: Finish | null = null;
   #usage: Usage | null = null;
@@ -51,19 +49,19 @@ export class Answer {
     this.#callIds = callIds;
   }
 
-  /** Something has been shown, so that the request cannot be sent again unnoticed. */
+  /** Whether a part was published, so that a repeated request would be visible. */
   get handedOn(): boolean {
     return this.#handedOn;
   }
 
-  /** The final frame has come. */
+  /** Whether the final frame has arrived. */
   get complete(): boolean {
     return this.#finish !== null;
   }
 
   /**
-   * Takes the next part of the stream.
-   * @throws ReportedError when the provider reports an error; BrokenStreamError when the answer cannot be one.
+   * Adds the next part of the stream.
+   * @throws ReportedError if the provider reports an error; BrokenStreamError if the answer is invalid.
    */
   take(part: LanguageModelV3StreamPart): void {
     switch (part.type) {
@@ -91,22 +89,23 @@ export class Answer {
         this.#takeFinish(part);
         break;
       default:
-        // Input deltas come again whole in the call; sources, files and what providers run themselves are not kept.
+        // Input deltas are repeated in the complete call. Sources, files and calls that the provider runs are not
+        // stored.
         break;
     }
   }
 
-  /** Why the answer ended, in the provider specification's words: `stop`, `length`, `tool-calls`, … */
+  /** The finish reason, in the terms of the provider specification: `stop`, `length`, `tool-calls`, … */
   get finishReason(): string {
     return this.#finish?.finishReason.unified ?? 'other';
   }
 
-  /** The tokens that the final frame reported; of an answer that broke off, those that were reported before. */
+  /** The tokens of the final frame; for an answer that broke off, those that were reported before. */
   get usage(): Usage {
     return this.#usage ?? { input_tokens: 0, output_tokens: 0 };
   }
 
-  /** The whole answer. Text that stayed empty is left out; reasoning stays for what its provider wants back. */
+  /** The whole answer. Empty text is left out. Reasoning with metadata stays, because its provider needs it back. */
   get content(): Content {
     return this.#parts.flatMap((part): Content => {
       if (part.type === 'call')
@@ -115,14 +114,17 @@ export class Answer {
     });
   }
 
-  // Adapters make {} of what has not come, so that it is believed only of a call that something has followed.
+  // Adapters convert missing arguments to {}, so that an empty object counts only if another part follows the call.
   #isCutOff(call: CallPart): boolean {
     if (this.#finish === null || FINISHED.includes(this.finishReason)) return false;
     if (this.#withoutText.has(call)) return true;
     return call === this.#parts.at(-1) && call.args !== null && Object.keys(call.args).length === 0;
   }
 
-  /** What was said of an answer that was cut short: its calls were never finished, its signatures never valid. */
+  /**
+   * The text of an answer that was cut short. Its calls are incomplete and its signatures invalid, so both are left
+   * out.
+   */
   get partialContent(): Content {
     return this.#parts.flatMap((part) =>
       part.type !== 'call' && part.text !== '' ? [{ type: part.type, text: part.text }] : [],
@@ -146,7 +148,7 @@ export class Answer {
     this.#handOn({ type, text: delta });
   }
 
-  // The compatible adapter gives the next piece of text the same id, so an ended one must be forgotten.
+  // The compatible adapter reuses the id for the next piece of text, so an ended part is removed.
   #end(type: Said['type'], id: string, metadata?: SharedV3ProviderMetadata): void {
     const part = this.#open.get(`${type} ${id}`);
     if (part) addMetadata(part, metadata);
@@ -154,7 +156,7 @@ export class Answer {
   }
 
   #takeCall(part: LanguageModelV3ToolCall): void {
-    // The provider runs it and has the result in its own answer; it is no call of the session.
+    // The provider runs this call and uses the result in its own answer. It is not a call of the session.
     if (part.providerExecuted) return;
     this.#count(part.input.length);
     const tool = cutText(part.toolName, 256) || 'unnamed';
@@ -172,7 +174,7 @@ export class Answer {
 
   #takeFinish(part: Finish): void {
     const { unified, raw } = part.finishReason;
-    // The adapters end every stream with a finish; one that names no reason never had the provider's final frame.
+    // The adapters end every stream with a finish. Without a reason, the provider's final frame has not arrived.
     if (unified === 'other' && raw === undefined) throw new BrokenStreamError('it ended without a final frame');
     if (unified === 'error') throw new BrokenStreamError(`it ended with ${raw ?? 'an error'}`);
     this.#finish = part;
@@ -199,7 +201,7 @@ function addMetadata(
   metadata?: SharedV3ProviderMetadata,
 ): void {
   for (const [provider, values] of Object.entries(metadata ?? {})) {
-    // Adapters leave members undefined, which journals cannot hold.
+    // Adapters set members to undefined, which journals cannot represent.
     const clean = JSON.parse(JSON.stringify(values)) as JsonObject;
     if (Object.keys(clean).length === 0) continue;
     part.provider_metadata = {

@@ -1,16 +1,17 @@
-/** How long to wait before a request is sent again. */
+/** The delay before a request is repeated. */
 import { type BackOff, delayAfter } from '@coxswain/protocol';
 
-/** Requests for one answer, the first included. */
+/** The maximum number of requests for one answer, the first included. */
 export const ATTEMPTS_MAX = 4;
-/** The longest wait, also where a provider asks for more. */
+/** The maximum delay, even if a provider requests more. */
 export const WAIT_MAX_MS = 60_000;
 
 const WAITS: BackOff = { firstMs: 500, maxMs: WAIT_MAX_MS };
 
 /**
- * Milliseconds to wait after a failed attempt (from 1): what the provider asks for, else exponentially more, spread
- * between half and the whole of it. The spread comes from `key`: other for each request, the same for a repetition.
+ * The delay in milliseconds after a failed attempt (from 1). The provider's requested delay takes precedence. Otherwise
+ * the delay grows exponentially, with a spread between half and the whole of it. The spread derives from `key`, so that
+ * it differs between requests and is the same for a repetition.
  */
 export function waitMs(attempt: number, key: string, retryAfterMs: number | null): number {
   if (retryAfterMs !== null) return Math.min(retryAfterMs, WAIT_MAX_MS);
@@ -19,8 +20,8 @@ export function waitMs(attempt: number, key: string, retryAfterMs: number | null
 }
 
 /**
- * What `retry-after-ms` or `retry-after` (seconds or an HTTP date) ask for in milliseconds from now; null if nothing.
- * A date counts from the answer's own `date`, which the same clock made; from `nowMs` where there is none.
+ * The requested delay of `retry-after-ms` or `retry-after` (seconds or an HTTP date) in milliseconds; null without one.
+ * A date is relative to the answer's own `date`, which has the same clock; without that, to `nowMs`.
  */
 export function retryAfterMs(headers: Headers, nowMs: number): number | null {
   const exact = headers.get('retry-after-ms');

@@ -1,18 +1,18 @@
-/** Ids of calls that are unique in a session, whatever a provider sends. */
+/** Makes the ids of calls unique among the messages of a request, even if a provider repeats ids. */
 import { type CallPart, callsOf, cutText, type Message } from '@coxswain/protocol';
 
 const ID_MAX_CHARS = 256;
 const GIVEN_MAX_CHARS = 200;
-/** Ids stand in addresses, lines of a terminal and file names: a provider's own may have these characters only. */
+/** Ids are used in URLs, terminal lines and file names, so a provider's own id may contain these characters only. */
 const OTHER_CHARACTERS = /[^A-Za-z0-9_.:|=+@~-]+/g;
 
-/** Hands out the ids of one answer. The same request and the same answer give the same ids. */
+/** Assigns the ids of one answer. The same request and the same answer produce the same ids. */
 export class CallIds {
   readonly #effect: string;
   readonly #taken = new Set<string>();
   #made = 0;
 
-  /** `effect` is unique to the request within its session: an id made with it is new even where old ones are not shown. */
+  /** @param effect unique to the request within its session. An id that contains it is new in the whole session. */
   constructor(messages: readonly Message[], effect: string) {
     this.#effect = effect;
     for (const message of messages) {
@@ -20,7 +20,10 @@ export class CallIds {
     }
   }
 
-  /** The provider's own id where it can stay; one that is empty, too long, taken or has other characters is replaced. */
+  /**
+   * Returns the provider's own id if possible. An id that is empty, too long, taken or has other characters is
+   * replaced.
+   */
   unique(given: string): CallPart['call_id'] {
     const plain = given.replaceAll(OTHER_CHARACTERS, '_');
     let id = plain === given ? given : '';
@@ -33,7 +36,7 @@ export class CallIds {
   }
 }
 
-/** The effect in a request's `<tenant>.<session>.<effect id>`. */
+/** The effect id in a request's `<tenant>.<session>.<effect id>`, of at most 40 characters. */
 export function effectOf(idempotencyKey: string): string {
   return idempotencyKey.slice(idempotencyKey.lastIndexOf('.') + 1).slice(0, 40);
 }

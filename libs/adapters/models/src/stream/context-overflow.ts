@@ -1,9 +1,9 @@
 /**
- * Whether a provider has refused a prompt because it is too long for the model. Some say so with a code; the others
- * have only a sentence, and this is the one place where such sentences are read.
+ * Detects that a provider refused a prompt because it exceeds the model's context window. Some providers send a code,
+ * the others only a sentence.
  */
 
-/** `error.code` or `error.type`, as the OpenAI APIs, llama.cpp's server and Anthropic's size limit give them. */
+/** Values of `error.code` or `error.type` of the OpenAI APIs, llama.cpp's server and Anthropic's size limit. */
 const CODES: ReadonlySet<unknown> = new Set([
   'context_length_exceeded',
   'exceed_context_size_error',
@@ -25,8 +25,8 @@ const SENTENCES: readonly RegExp[] = [
 ];
 
 /**
- * See the top of the file.
- * @param error the refusal as it came: an object with whatever the provider put into it, or a sentence.
+ * Whether the error of a provider means that the prompt is too long.
+ * @param error the error as received: an object with members of the provider, or a sentence.
  */
 export function isContextOverflow(error: unknown): boolean {
   return says(error, 0);

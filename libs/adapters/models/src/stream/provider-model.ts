@@ -1,9 +1,9 @@
 /**
- * A model behind an AI SDK provider: one request, streamed, bounded in time, sent again where that is safe.
+ * A model of an AI SDK provider: one streamed request, limited in time, and repeated if that is safe.
  *
- * A1 It never rejects: every ending is a result.
- * A2 Once a part has been handed on, the request is not sent again.
- * A3 An abort ends it at once, also while it waits to send again.
+ * A1 It never rejects: every end is a result.
+ * A2 After the first published part, the request is not repeated.
+ * A3 An abort ends it at once, even during the delay before a repetition.
  */
 import type {
   JSONSchema7,
@@ -21,40 +21,40 @@ import { CallIds, effectOf } from './call-ids.ts';
 import { BrokenStreamError, failureOf } from './stream-failure.ts';
 import { type SilenceLimits, Wire } from './wire.ts';
 
-/** How one of a provider's models is reached. */
+/** The connection to one of a provider's models. */
 export interface Connection {
-  /** The provider, as messages call it. */
+  /** The provider's name in messages. */
   readonly provider: string;
   readonly rules: PromptRules;
-  /** A secret that must not stand in any message. */
+  /** A secret that is redacted in messages. */
   readonly secret: string | null;
-  /** What requests are sent with; the system's `fetch` if not given. */
+  /** The `fetch` of the requests; by default the system's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** The provider's own options that a request has unless the persona says otherwise. */
+  /** The default provider options of a request. Those of the persona take precedence. */
   readonly defaultOptions: SharedV3ProviderOptions;
   /**
-   * Whether the provider has an option for the JSON Schema of an answer that takes any schema of an object. Google refuses it in
-   * a request with tools. Without the option the system prompt alone states the schema.
+   * Whether the provider has an option for the answer's JSON Schema that accepts any schema of an object. Google
+   * rejects it in a request with tools. Without the option only the system prompt contains the schema.
    */
   readonly outputFormat?: 'always' | 'without_tools' | undefined;
-  /** The model, with its requests going through the given `fetch`. */
+  /** Opens the model, whose requests use the given `fetch`. */
   open(fetch: typeof globalThis.fetch): Promise<LanguageModelV3>;
 }
 
 interface Attempt {
   readonly answer: Answer;
   readonly requests: number;
-  /** Null where the answer is complete. */
+  /** Null for a complete answer. */
   readonly failure: Failure | null;
   readonly retryAfterMs: number | null;
 }
 
-/** The model of a connection. */
+/** Creates the model of a connection. */
 export function providerModel(connection: Connection, limits: SilenceLimits, clock: Clock): Model {
   return {
     async stream(request, onPart, signal) {
       let requests = 0;
-      // Providers charge for answers that broke off, too.
+      // Providers also charge for answers that broke off.
       let spent: Usage = { input_tokens: 0, output_tokens: 0 };
       for (let number = 1; ; number++) {
         const attempt = await tryOnce(connection, limits, clock, request, onPart, signal);
@@ -95,7 +95,7 @@ async function tryOnce(
     }
     if (!answer.complete) throw new BrokenStreamError('it ended without a final frame');
   } catch (error) {
-    // A complete answer stays one, however its connection ends.
+    // A complete answer stays complete, even if its connection ends with an error.
     if (!answer.complete) failure = redacted(failureOf(error, wire, connection.provider), connection.secret);
   } finally {
     wire.close();
@@ -110,7 +110,7 @@ function callOptions(connection: Connection, request: ModelRequest, signal: Abor
     prompt: promptOf(system, messages, connection.rules),
     providerOptions: mergedOptions(connection.defaultOptions, model.provider_options ?? {}),
     abortSignal: signal,
-    // For the usage of an answer that breaks off.
+    // Needed for the usage of an answer that breaks off.
     includeRawChunks: true,
   };
   if (tools.length > 0) options.tools = toolsOf(tools);
@@ -119,7 +119,7 @@ function callOptions(connection: Connection, request: ModelRequest, signal: Abor
     options.responseFormat = { type: 'json', schema: outputSchema as JSONSchema7, name: 'output' };
   if (model.temperature !== undefined) options.temperature = model.temperature;
   if (model.max_output_tokens !== undefined) options.maxOutputTokens = model.max_output_tokens;
-  // A journal of an earlier release may hold lone surrogates, which strict providers refuse.
+  // A journal of an earlier release may contain lone surrogates, which strict providers reject.
   return toWellFormed(options);
 }
 

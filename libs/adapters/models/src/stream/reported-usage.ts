@@ -1,6 +1,6 @@
 /**
- * The tokens that a provider reports while it answers. The SDK's adapters hand them on with the final frame only, so of
- * a stream that breaks off they are read from its raw frames.
+ * The token usage that a provider reports during its answer. The SDK's adapters report it with the final frame only. So
+ * for a stream that breaks off, it is read from the raw frames.
  */
 import type { Usage } from '@coxswain/protocol';
 
@@ -8,15 +8,15 @@ type Members = Readonly<Record<string, unknown>>;
 
 /**
  * The usage after one more raw frame, in the format of OpenAI (both APIs), Anthropic or Gemini.
- * @param before what was known; returned itself where the frame reports nothing.
- * @param frame the frame's JSON, as it came.
+ * @param before the usage so far, which is returned if the frame reports none.
+ * @param frame the frame's JSON as received.
  */
 export function reportedUsage(before: Usage | null, frame: unknown): Usage | null {
   const { usage, usageMetadata, message, response } = membersOf(frame);
   const reported = [usage, usageMetadata, membersOf(message).usage, membersOf(response).usage].find(isObject);
   if (reported === undefined) return before;
   const read = membersOf(reported);
-  // Anthropic reports the input with the first frame, next to its cached tokens, and the output so far with others.
+  // Anthropic reports the input and its cached tokens in the first frame, and the output so far in others.
   const cacheOfAnthropic = [read.cache_read_input_tokens, read.cache_creation_input_tokens];
   const input = read.prompt_tokens ?? read.promptTokenCount ?? sum(read.input_tokens, ...cacheOfAnthropic);
   const output =
@@ -35,7 +35,7 @@ export function reportedUsage(before: Usage | null, frame: unknown): Usage | nul
   });
 }
 
-/** Token counts as a provider gives them, as the protocol's usage: whole numbers, and none of 0 where it may be absent. */
+/** Converts a provider's token counts to the protocol's usage: integers, without optional counts of 0. */
 export function usageOf(given: Readonly<Record<'input' | 'output' | 'cached' | 'reasoning', unknown>>): Usage {
   const cached = tokens(given.cached);
   const reasoning = tokens(given.reasoning);

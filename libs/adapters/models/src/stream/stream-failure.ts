@@ -1,4 +1,4 @@
-/** What went wrong with an attempt, as one of the catalogue's codes. Vendors' statuses are read here and nowhere else. */
+/** Converts the error of an attempt to a failure with a code of the error catalogue. */
 import { APICallError } from '@ai-sdk/provider';
 import { cutText, type Failure } from '@coxswain/protocol';
 import { isContextOverflow } from './context-overflow.ts';
@@ -6,10 +6,10 @@ import type { Wire } from './wire.ts';
 
 const MESSAGE_MAX_CHARS = 2_000;
 
-/** An answer came to its end in a way that is none; `why` says how. */
+/** The stream of an answer ended or continued in an invalid way. The message is a clause. */
 export class BrokenStreamError extends Error {}
 
-/** The provider reported an error within the stream; `reported` is what it sent. */
+/** The provider reported an error within the stream. `reported` is the error as received. */
 export class ReportedError extends Error {
   readonly reported: unknown;
   constructor(reported: unknown) {
@@ -18,7 +18,7 @@ export class ReportedError extends Error {
   }
 }
 
-/** Says what an attempt failed with. `retryable` tells whether the same request may succeed when it is sent again. */
+/** The failure of an attempt. `retryable`: the same request may succeed if it is repeated. */
 export function failureOf(error: unknown, wire: Wire, provider: string): Failure {
   if (wire.timedOut) return failure('model_timeout', `${provider}: ${wire.timedOut}`, true);
   if (wire.networkError) {
@@ -53,17 +53,17 @@ export function failureOf(error: unknown, wire: Wire, provider: string): Failure
     : ofStatus(status, `${provider} answered ${status}: ${error.message}`);
 }
 
-/** Whether a status says that the request itself is at fault. */
+/** Whether the status means that the request itself is invalid. */
 function isRefusal(status: number | undefined): boolean {
   return status === 400 || status === 413 || status === 422;
 }
 
-/** Whether a status says that the provider has too much to do. */
+/** Whether the status means that the provider limits the rate of requests. */
 function isRateLimit(status: number): boolean {
   return status === 429;
 }
 
-/** Whether a status says that the provider itself has trouble, or gave up waiting. */
+/** Whether the status means that the provider fails, or stopped waiting. */
 function isUnavailable(status: number): boolean {
   return status >= 500 || status === 408;
 }
@@ -87,7 +87,7 @@ function reported(error: unknown, provider: string): Failure {
   return inStream(status, provider, sentenceOf(error));
 }
 
-// The adapters give an error within a stream 500 where they know no better; that is no more than a broken stream.
+// The adapters report unknown errors within a stream with the status 500. That means only a broken stream.
 function inStream(status: number | null, provider: string, message: string): Failure {
   if (status === null || status === 500 || status < 400) return broken(provider, message);
   return ofStatus(status, `${provider} broke its answer off: ${message}`);
@@ -117,15 +117,15 @@ function refused(message: string): Failure {
   return failure('model_request_failed', message, false);
 }
 
-// A vendor's text may have lines; logs, receipts and lists have one for it. In linear time, whatever the vendor sends: one
-// expression for the breaks and the space around them would try each run of space from each of its places.
+// A vendor's text may have several lines, and logs, receipts and lists use one. In linear time: a single expression for
+// line breaks with surrounding space would backtrack over each run of space.
 function failure(code: string, message: string, retryable: boolean): Failure {
   const lines = message.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
   const line = lines.filter((one) => one !== '').join(' ');
   return { code, message: cutText(line, MESSAGE_MAX_CHARS), retryable };
 }
 
-// undici says no more than "fetch failed" or "terminated"; what happened stands in the cause.
+// undici's message is only "fetch failed" or "terminated"; its cause has the reason.
 function sentenceOf(error: unknown): string {
   if (typeof error === 'string') return error;
   if (error instanceof Error) {

@@ -1,19 +1,19 @@
 import type { Clock } from '@coxswain/ports';
 
-/** Milliseconds of silence after which a connection is given up. */
+/** Limits of silence in milliseconds. After them a connection is closed. */
 export interface SilenceLimits {
-  /** From sending the request to the first byte of its answer. */
+  /** Between the request and the first byte of its answer. */
   readonly firstByteMs: number;
-  /** Between two pieces of an answer. */
+  /** Between two chunks of an answer. */
   readonly betweenBytesMs: number;
 }
 
-// An answer that has said it is complete gets this long to end its stream, so that its connection can be used again.
+// A complete answer gets this time to end its stream, so that its connection can be reused.
 const SETTLE_MS = 50;
 
 /**
- * Bytes of one answer on the wire, and of the body of an error. A longest answer of 128,000 tokens has about 400 bytes for each token
- * in events. A provider that never ends its answer must not fill the memory of the host.
+ * Maximum size of one answer on the wire, and of the body of an error. A long answer of 128,000 tokens has about 400
+ * bytes per token in events. A provider that never ends its answer must not fill the host's memory.
  */
 const ANSWER_MAX_BYTES = 64 * 1_024 * 1_024;
 const ERROR_MAX_BYTES = 1_024 * 1_024;
@@ -22,22 +22,25 @@ const ERROR_MAX_BYTES = 1_024 * 1_024;
  * The connection of one attempt: counts its requests, watches its bytes, and closes it.
  *
  * W1 Every wait for the connection uses `within`, so that an abort or a silence always ends it.
- * W2 Silence is measured in bytes, not in parts of the answer: a provider that sends keep-alives is not silent.
+ * W2 Any byte ends a silence, not only parts of the answer: a provider that sends keep-alives is not silent.
  */
 export class Wire {
-  /** Requests that were sent. */
+  /** The number of sent requests. */
   requests = 0;
-  /** The last response's status and headers, once it has some. */
+  /** The status and headers of the last response, once they have arrived. */
   response: { readonly status: number; readonly headers: Headers } | null = null;
-  /** The last response was a web page: what answers at that address is no provider. */
+  /** The last response was a web page, so the address is not that of a provider. */
   isWebPage = false;
-  /** The last response was a redirect. A key and a prompt go to the address of the request only, so it is not followed. */
+  /**
+   * The last response was a redirect. It is not followed, so that a key and a prompt are sent to the configured address
+   * only.
+   */
   isRedirect = false;
-  /** The last response had more bytes than the host reads: this many. */
+  /** The limit in bytes that the last response exceeded. */
   tooLargeBytes: number | null = null;
-  /** Why the last request got no response at all. */
+  /** The reason why the last request got no response. */
   networkError: unknown = null;
-  /** The silence was too long; says which. */
+  /** A clause about the exceeded limit of silence. */
   timedOut: string | null = null;
 
   readonly #clock: Clock;
@@ -63,20 +66,20 @@ export class Wire {
     this.#cut = new Promise((_, reject) => {
       this.#rejectCut = reject;
     });
-    // Only those who wait in `within` are told; with nobody waiting a cut is no error.
+    // `within` rejects for pending waits; a cut without one is not an unhandled rejection.
     this.#cut.catch(() => {});
     outer.addEventListener('abort', this.#onOuterAbort, { once: true });
     if (outer.aborted) this.#onOuterAbort();
-    // Ends when the wire is closed or cut; the clock's sleep never rejects.
+    // Ends when the wire is closed or cut. The clock's sleep never rejects.
     void this.#watch();
   }
 
-  /** Aborts what goes over this wire. */
+  /** Aborts the requests of this wire. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** `fetch`, with its response's bytes watched. */
+  /** `fetch` with a watched response. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     this.requests++;
     this.response = null;
@@ -120,23 +123,23 @@ export class Wire {
     return new Response(watched, { status, statusText, headers });
   };
 
-  /** Waits for something that comes over the wire; rejects when the wire is cut first. */
+  /** Waits for a result of the connection. Rejects if the wire is cut first. */
   within<T>(pending: PromiseLike<T>): Promise<T> {
     return Promise.race([pending, this.#cut]);
   }
 
-  /** Something of the answer has come, by whatever way: a model of the program's own does not use {@link fetch}. */
+  /** A part of the answer has arrived by any way. Models of the embedding program do not use {@link fetch}. */
   heard(): void {
     this.#silentFrom(this.#limits.betweenBytesMs);
   }
 
-  /** The answer is complete: only its stream's end is waited for, and briefly. */
+  /** The answer is complete: waits only briefly for the end of its stream. */
   settle(): void {
     this.#silentFrom(SETTLE_MS);
     this.#settling = true;
   }
 
-  /** Lets go of everything; what still streams is aborted. */
+  /** Releases everything, and aborts a running stream. */
   close(): void {
     this.#closed = true;
     this.#outer.removeEventListener('abort', this.#onOuterAbort);
@@ -160,7 +163,7 @@ export class Wire {
     this.#lastByteMs = this.#clock.monotonicMs();
     const sooner = limitMs < this.#limitMs;
     this.#limitMs = limitMs;
-    // The watcher sleeps for the longer time and has to look again.
+    // The watcher sleeps for the longer time, and must check again.
     if (sooner) this.#wake.abort();
   }
 
