@@ -16,6 +16,7 @@ import { openSocket } from './kit/page-socket.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
+import { waitsFor } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 let gateway: GatewayUnderTest;
@@ -66,7 +67,7 @@ async function foldOf(id: string, from = 1): Promise<InspectionMessage[]> {
 
 test('a foreign receiver lists the machine, its states and its events, over a session that is at work', async () => {
   const id = await started([
-    { calls: [{ tool: 'run_command', args: { command: 'while [ ! -e inspected ]; do sleep 0.05; done' } }] },
+    { calls: [{ tool: 'run_command', args: { command: waitsFor('inspected') } }] },
     { text: 'done' },
   ]);
   const events = received(gateway, inspectPath(id));

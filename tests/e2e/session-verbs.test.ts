@@ -8,6 +8,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { waitsFor } from './kit/wait-command.ts';
 
 // Many lines, one after another.
 vi.setConfig({ testTimeout: 240_000 });
@@ -118,7 +119,7 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
 test('a session sleeps until its signal, is shown to sleep, and keeps what does not interrupt', async () => {
   const { bus } = fixture;
   const root = await scratchFolder('sleeps');
-  const command = 'while [ ! -e go ]; do sleep 0.05; done';
+  const command = waitsFor('go');
   const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'He is aboard.' }]);
   await bus.command('sleeps', 'start', { prompt: 'Wait for the pilot.', model, root, permissions: ALLOWING });
   await eventOf(bus, 'sleeps', 'call_started');
@@ -174,7 +175,7 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
 test('a suspension until a time says its input; one that is resumed, or until a time that has passed, does not', async () => {
   const { bus } = fixture;
   const root = await scratchFolder('naps');
-  const command = 'while [ ! -e go ]; do sleep 0.05; done';
+  const command = waitsFor('go');
   const start = async (id: string) => {
     const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Awake.' }]);
     await bus.command(id, 'start', { prompt: 'Sleep a little.', model, root, permissions: ALLOWING });
