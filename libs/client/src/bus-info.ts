@@ -66,7 +66,8 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
 
 /**
  * Counts the stored commands of a session. A host deletes a command after the record that consumed it is durable.
- * @throws StoreUnavailableError if JetStream does not respond. @internal
+ * @throws StoreUnavailableError if JetStream does not respond.
+ * @internal
  */
 export async function storedCommands(nc: NatsConnection, ref: SessionRef): Promise<number> {
   const manager = await jetstreamManager(nc, { checkAPI: false });

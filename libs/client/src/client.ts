@@ -62,8 +62,8 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Measures the round-trip time to the NATS server or the gateway, in milliseconds. @throws CoxswainError without a
-   * connection.
+   * Measures the round-trip time to the NATS server or the gateway, in milliseconds.
+   * @throws CoxswainError without a connection.
    */
   roundTripMs(): Promise<number> {
     return this.#transport.roundTripMs();
@@ -76,7 +76,8 @@ export class Client<S extends Session = Session> {
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
    * @returns the session; `sent` is the stored command, with its receipt if one was awaited.
    * @throws InvalidOptionError for an unknown setting or option, and for an `id` among the settings. OutputSchemaError
-   *   for an `output` without a JSON Schema. CommandRejectedError for a rejected start.
+   *   for an `output` without a JSON Schema. CommandRejectedError for invalid settings, and for a rejected start if
+   *   `wait` awaits its receipt.
    */
   async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
     given: SessionSettings<Schema, PersonaValue>,

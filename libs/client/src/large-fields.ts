@@ -49,8 +49,8 @@ export class RecordDecoder {
   }
 
   /**
-   * The bytes with a hash, or null. @throws NoHostError if only hosts may read them and none responds; CoxswainError if
-   * the host or JetStream fails.
+   * The bytes with a hash, or null.
+   * @throws NoHostError if only hosts may read them and none responds; CoxswainError if the host or JetStream fails.
    */
   async blob(sha256: string): Promise<Uint8Array | null> {
     const found = ASK_HOSTS.has(this.#bus.nc)

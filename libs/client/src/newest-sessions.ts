@@ -86,7 +86,8 @@ export async function newestSessions(
 }
 
 /**
- * The position of a session in the list; null if the index does not contain it. @throws StoreUnavailableError.
+ * The position of a session in the list; null if the index does not contain it.
+ * @throws StoreUnavailableError.
  * @internal
  */
 export async function placeInList(bus: JournalBus, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {

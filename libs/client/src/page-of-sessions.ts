@@ -83,7 +83,8 @@ export async function pageOf(
 }
 
 /**
- * The index position before the sessions of a page; null for the first page. @throws ReadRefusedError `invalid_field`.
+ * The index position before the sessions of a page; null for the first page.
+ * @throws ReadRefusedError `invalid_field`.
  */
 export function placeBefore(cursor: string | undefined): ListPlace | null {
   if (cursor === undefined) return null;

@@ -404,7 +404,8 @@ function numberOf(bytes: Uint8Array): number | null {
 
 /**
  * Reads a journal that may not exist yet.
- * @returns its records; none for an unknown session. @throws all other errors of the journal.
+ * @returns its records; none for an unknown session.
+ * @throws all other errors of the journal.
  */
 export async function* storedRecords<Entry>(
   journal: AsyncGenerator<Entry, void, undefined>,

@@ -23,7 +23,9 @@ export interface CallEnd {
 export type WireCallEnd = Omit<CallEnd, 'result'> & { readonly result: string | ToolResult };
 
 /**
- * Sends an outcome. @throws as `sendCommand`, and CommandRejectedError if the key belongs to another session. @internal
+ * Sends an outcome.
+ * @throws as `sendCommand`, and CommandRejectedError if the key belongs to another session.
+ * @internal
  */
 export async function sendCallOutcome(
   bus: CommandBus,

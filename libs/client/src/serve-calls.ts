@@ -61,8 +61,8 @@ export interface ServingCalls {
   /** Sends a heartbeat now. */
   beat(): void;
   /**
-   * Reports this instance as gone although calls run: hosts treat their outcomes as unknown. @returns the number of
-   * calls.
+   * Reports this instance as gone although calls run: hosts treat their outcomes as unknown.
+   * @returns the number of calls.
    */
   abandon(): number;
 }

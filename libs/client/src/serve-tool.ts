@@ -57,8 +57,8 @@ export interface ServedTool {
   /** The id of this instance. */
   readonly instance: string;
   /**
-   * Serves another version of the tool from now on. @throws ToolDefinitionError, errors of NATS; then the previous
-   * version stays.
+   * Serves another version of the tool from now on.
+   * @throws ToolDefinitionError, errors of NATS; then the previous version stays.
    */
   update(tool: Tool): Promise<void>;
   /**
@@ -72,8 +72,8 @@ export interface ServedTool {
    */
   stop(): Promise<void>;
   /**
-   * Abandons its calls, for a process that cannot continue: hosts treat their outcomes as unknown at once. @returns
-   * their number.
+   * Abandons its calls, for a process that cannot continue: hosts treat their outcomes as unknown at once.
+   * @returns their number.
    */
   abandon(): number;
   /**
@@ -206,8 +206,8 @@ export async function serveToolOn(
 }
 
 /**
- * Sends the outcome of a call with retries. The id is the same each time, so it is applied once. @returns whether it is
- * stored.
+ * Sends the outcome of a call with retries. The id is the same each time, so it is applied once.
+ * @returns whether it is stored.
  */
 async function bring(
   bus: CommandBus,

@@ -287,7 +287,8 @@ export class Session {
   }
 
   /**
-   * Starts this session. @internal
+   * Starts this session.
+   * @internal
    * @param output The schema that validates the output of results in this program.
    * @throws InvalidOptionError for an unknown setting.
    */
@@ -345,8 +346,8 @@ export class Session {
   }
 
   /**
-   * Starts the next run of a session whose run has ended. @throws CommandRejectedError if a run is active, once a
-   * receipt is awaited.
+   * Starts the next run of a session whose run has ended.
+   * @throws CommandRejectedError `session_busy` during a run, if `wait` awaits the receipt.
    */
   prompt(said: Prompted, options: PromptOptions = {}): Promise<SentCommand> {
     return this.#send('prompt', typeof said === 'string' ? { body: said } : { messages: said }, options);
@@ -523,7 +524,7 @@ export class Session {
 
   /**
    * The records of the session from `from` on, stored and then live, without gaps or repetitions. Ends when the signal
-   * aborts or the caller stops. Waits for a session that does not exist yet.
+   * aborts, the caller stops or the client closes. Waits for a session that does not exist yet.
    * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Errors of reading the
    *   journal.
    * @param options `deltas: true`, for a program with its own event translator: records, deltas of running answers and
@@ -614,7 +615,8 @@ export class Session {
   }
 
   /**
-   * Stored records, of a session that must exist. @internal
+   * Stored records, of a session that must exist.
+   * @internal
    * @throws SessionNotFoundError if there are no records and this handle has not sent its start.
    */
   protected async *existing<Entry>(stored: AsyncGenerator<Entry, void, undefined>): typeof stored {
@@ -677,7 +679,7 @@ export class Session {
    *   the run is the one that this handle has started or prompted last, otherwise the newest, even if it has ended.
    * @throws SessionNotFoundError if the session does not exist, unless this handle has sent its start: then it waits.
    *   CommandRejectedError if the host has rejected the start or the prompt of the run. CoxswainError `output_invalid`
-   *   if the Zod schema of the start rejects the output. CoxswainError `aborted` if the signal aborts;
+   *   if the Zod schema of the start or its persona rejects the output. CoxswainError `aborted` if the signal aborts;
    *   ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {

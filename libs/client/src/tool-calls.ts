@@ -39,8 +39,8 @@ export interface ToolCallsPorts {
   /** The tool or persona of a request, by the request's member `tool`. */
   servedAs?(tool: string | undefined): Pick<BegunWork, 'kind' | 'name'>;
   /**
-   * Sends the outcome of a `long_running` call. Does not reject. @returns whether it is durable; false: the attempts
-   * ended.
+   * Sends the outcome of a `long_running` call. Does not reject.
+   * @returns whether it is durable; false: the attempts ended.
    */
   bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
 }

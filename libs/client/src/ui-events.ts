@@ -85,7 +85,7 @@ export type UiEvent =
   | { readonly type: 'text_appended' | 'reasoning_appended'; readonly turn: number; readonly text: string }
   /** The answer restarts, after an error or on another host. Discard its shown text; the new text follows. */
   | { readonly type: 'answer_restarted'; readonly turn: number }
-  /** The answer is complete. */
+  /** The answer has ended, complete or partial. */
   | ({
       readonly type: 'answer_ended';
       readonly turn: number;
@@ -95,7 +95,7 @@ export type UiEvent =
       readonly finishReason: string;
       readonly usage: TokenUsage;
     } & FromRecord)
-  /** The final answer does not match the output schema. A repair turn follows, or the run fails. */
+  /** The final answer does not match the output schema. A repair turn follows, or the run ends. */
   | ({
       readonly type: 'output_rejected';
       readonly turn: number;
@@ -210,7 +210,8 @@ export type UiEvent =
       readonly reason: string | null;
     } & FromRecord)
   /**
-   * The provider rejected the model request as too long. The context is compacted, and the request is sent once more.
+   * The provider rejected the model request as too long. A compaction follows. If it succeeds, the request is sent
+   * once more; otherwise the run fails.
    */
   | ({ readonly type: 'context_overflowed'; readonly turn: number; readonly message: string } & FromRecord)
   /** A model is asked for a summary of the older context, or for notes on it. */
@@ -229,7 +230,7 @@ export type UiEvent =
       /** Why another strategy was used than the persona's; null if it was not. */
       readonly instead: string | null;
     } & FromRecord)
-  /** A compaction has failed and is skipped. */
+  /** A compaction has failed. The context stays as it is. */
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
   /** A declared step of the persona starts, for the first time or again. */
   | ({ readonly type: 'step_begun'; readonly step: string; readonly attempt: number } & FromRecord)
@@ -281,7 +282,7 @@ export type UiEvent =
       readonly from: string;
       readonly callId: string;
     } & FromRecord)
-  /** The process that ran a step of a served persona is lost; the step runs again. */
+  /** The process that ran a step of a served persona is lost. The step runs again, up to a maximum of attempts. */
   | ({
       readonly type: 'step_lost';
       readonly persona: string;
@@ -316,7 +317,7 @@ export type UiEvent =
       /** The value of the final answer, if the session has an output schema and the answer matches it. */
       readonly output?: Json;
     } & FromRecord)
-  /** The state after a record: its last event. Text that waited for the record follows. */
+  /** The state after a record, as the last event of the record. Only text that waited for the record follows. */
   | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord)
   /**
    * The connection to NATS or the gateway is lost; it is restored automatically. Nothing is missing afterwards: records

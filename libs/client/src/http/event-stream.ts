@@ -28,8 +28,8 @@ export class EventStreamParser {
   }
 
   /**
-   * @returns the events that this piece completes. @throws CoxswainError `answer_unreadable` for an event that is too
-   *   large.
+   * @returns the events that this piece completes.
+   * @throws CoxswainError `answer_unreadable` for an event that is too large.
    */
   take(text: string): ServerSentEvent[] {
     const found: ServerSentEvent[] = [];

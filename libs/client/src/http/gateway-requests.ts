@@ -50,8 +50,9 @@ export class GatewayRequests {
   }
 
   /**
-   * Requests JSON, with retries. @throws ProblemError for an error response, GatewayUnreachableError without a response
-   * in time, and the reason of an aborted signal.
+   * Requests JSON, with retries.
+   * @throws ProblemError for an error response, GatewayUnreachableError without a response in time, and the reason of
+   *   an aborted signal.
    */
   json(request: GatewayRequest): Promise<unknown> {
     return this.persist(request.signal, READ_WITHIN_MS, () => this.once(request));
@@ -69,7 +70,8 @@ export class GatewayRequests {
   }
 
   /**
-   * Sends a request once. Aborting the connection also ends reading the response. @throws as {@link json}.
+   * Sends a request once. Aborting the connection also ends reading the response.
+   * @throws as {@link json}.
    * @param connection Aborted if the response does not start in time.
    */
   async open(
