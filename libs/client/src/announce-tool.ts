@@ -45,8 +45,8 @@ export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing
  * Writes an announcement, unless the same one exists: many instances start with the same announcement.
  * @returns the announcement that this one replaced; null if it replaced none. With `standing` it is also null if
  *   another write came first.
- * @throws BusNotPreparedError if no session host has used this bus, the error of `conflict`, CoxswainError
- *   `tool_not_announced` after 16 lost races, and errors of NATS.
+ * @throws BusNotPreparedError if no session host has used this bus. CoxswainError `tool_not_announced` if concurrent
+ *   writes won every retry. The error of `conflict`, and errors of NATS.
  */
 export async function announce<T extends { readonly since: string }>(
   bus: CommandBus,

@@ -84,7 +84,7 @@ type ExactHooksOf<P> = {
       ? ExactFinish<P[K]>
       : P[K];
 };
-// A type parameter of its own: TypeScript maps the elements of a list only for a bare type parameter.
+// A separate type parameter: TypeScript maps the elements of a list only for a bare type parameter.
 type ExactList<Hooks extends readonly unknown[]> = { readonly [I in keyof Hooks]: ExactHook<Hooks[I]> };
 type ExactHook<Hook> = {
   readonly [K in keyof Hook]: K extends keyof WrittenHook

@@ -1,5 +1,5 @@
 /**
- * Translates records and deltas to events for user interfaces. All interfaces use it, so that text appears once and in
+ * Translates records and deltas to events for user interfaces. Interfaces use it, so that text appears once and in
  * order, even if messages are lost, late or repeated.
  */
 

@@ -143,7 +143,7 @@ function isBefore(place: ListPlace, { upTo, shown }: PageStart): boolean {
   return place.seq > 0 || (shown.session_id !== '' && place.sessionId >= shown.session_id);
 }
 
-/** Reads the listings of sessions, 16 at a time; null for a session without records, and for an unwanted one. */
+/** Reads the listings of sessions, a few at a time; null for a session without records, and for an unwanted one. */
 export async function* listingsOf(
   all: AsyncIterable<PlacedSession>,
   wanted: (listing: WireListedSession) => Promise<WireListedSession | null> = async (listing) => listing,

@@ -403,8 +403,8 @@ export class Session {
    * @param callId Default: the only pending call.
    * @returns after the session has accepted the decision; with `wait: 'stored'` after the command is stored.
    * @throws CommandRejectedError `already_decided`, `call_unknown`, `invalid_arguments`, or `not_pending` without a
-   *   pending call. InvalidOptionError if several calls are pending and none is named. ReceiptTimeoutError if no host
-   *   responds.
+   *   pending call. InvalidOptionError if several calls are pending and none is named. Without a host:
+   *   NoHostError if no call is named, otherwise ReceiptTimeoutError.
    */
   async approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
     return this.#decide('allow', callId, options);

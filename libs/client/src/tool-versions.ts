@@ -29,7 +29,7 @@ export interface ToolVersions {
   announceNext(tool: CheckedTool): Promise<void>;
   /** Announces the version if none is announced. @throws as `announce`. */
   announceWhereMissing(): Promise<void>;
-  /** Removes the announcement, if no other instance serves the tool. @throws errors of NATS. */
+  /** Removes the announcement, if no other instance of the tool is known. @throws errors of NATS. */
   withdraw(): Promise<void>;
   /** Starts to apply N3. */
   begin(): void;

@@ -32,8 +32,8 @@ export interface FollowOptions {
 
 /**
  * Follows a session by the rules at the top of the file. Waits for a session that does not exist yet. `connected` is
- * true after connecting and with each heartbeat of the gateway. It is false when the connection is lost, at most 2.5 s
- * after the last byte (`EVENT_STREAM_LIVENESS`). Then it reconnects.
+ * true after connecting and with each heartbeat of the gateway. It is false when the connection is lost, at the latest
+ * `silenceMaxMs` of EVENT_STREAM_LIVENESS after the last byte. Then it reconnects.
  */
 export async function* followSession(
   requests: GatewayRequests,
