@@ -9,7 +9,7 @@ import { StateBadge } from './state-badge.tsx';
 
 const READ_AGAIN_MS = 3_000;
 
-/** The tree. It is read again every three seconds during a run. */
+/** The tree. It is read again periodically until the session has ended. */
 export function TreeView({
   session,
   hasEnded,

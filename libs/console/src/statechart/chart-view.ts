@@ -1,6 +1,6 @@
 /**
- * The visible part of a statechart: some states are expanded, others collapsed, and parallel transitions become one
- * arrow.
+ * The visible part of a statechart: some states are expanded, others collapsed. Transitions between the same boxes
+ * share an arrow.
  */
 import { around, type ChartIndex, entered, shortName } from './chart.ts';
 

@@ -195,7 +195,7 @@ function Legend() {
   );
 }
 
-/** The path as a list, for people who cannot see the drawing. */
+/** The latest steps as a list, for people who cannot see the drawing. */
 function PathList({
   path,
   guessedFrom,

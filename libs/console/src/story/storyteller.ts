@@ -169,7 +169,7 @@ export class Storyteller {
             turn: event.turn,
           });
         return;
-      // Handled above, from the record itself, or not shown.
+      // Handled by `record`, from the record itself.
       case 'hook_reminded':
       case 'injection_received':
       case 'state_changed':
