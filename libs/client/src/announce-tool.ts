@@ -1,4 +1,6 @@
-/** Announces what is served: writes what it is under its key of the registry, once, under a fence. */
+/**
+ * Writes announcements to their keys in the registry, with optimistic concurrency: each write names the last revision.
+ */
 import { canonicalJson, STREAMS } from '@coxswain/protocol';
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
@@ -7,26 +9,26 @@ import { BusNotPreparedError, CoxswainError } from './client-errors.ts';
 import type { CommandBus } from './send-command.ts';
 
 const WRITES_MAX = 16;
-/** A follower of a cluster may lag behind what was written a moment ago. */
+/** Pause before a retry, times its number: a follower of a cluster may lag behind a recent write. */
 const READ_AGAIN_MS = 50;
 const REGISTRY = `KV_${STREAMS.registry}`;
 
-/** One key of the registry. */
+/** A key of the registry and the announcement to write there. */
 export interface Announced<T> {
   readonly name: string;
   readonly subject: string;
   readonly schema: { safeParse(value: unknown): { readonly data?: T | undefined } };
-  /** What is announced, since when. */
+  /** Builds the announcement. `since`: ISO 8601 time of the announcement. */
   value(since: string): T;
-  /** Why what stands there may not be replaced by this; null or left out where it may. */
+  /** The error if this announcement must not replace the existing one; null or absent if it may. */
   conflict?(before: T): Error | null;
   /** Headers to store with the announcement, if any. `before` is the announcement that it replaces. */
   headers?(before: Standing<T>, when: When<T>): Readonly<Record<string, string>>;
 }
 
-/** What stands under a key of the registry. */
+/** The current state of a key of the registry. */
 export interface Standing<T> {
-  /** Null where nothing is announced, or nothing that fits. */
+  /** The announcement; null if there is none, or if the value does not match the schema. */
   readonly value: T | null;
   /** Fencing token for later writes. */
   readonly revision: number;
@@ -35,15 +37,16 @@ export interface Standing<T> {
 
 /**
  * Condition of the write. `always`: also replaces another announcement. `where_missing`: keeps an existing one, so that
- * versions do not alternate after a reconnect. `standing`: replaces only exactly this one.
+ * versions do not alternate after a reconnect. `standing`: replaces only this one.
  */
 export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing<T> };
 
 /**
- * Writes an announcement under a fence, unless it stands there already: many instances start with the same.
- * @returns what stood there and was another one, or null.
- * @throws BusNotPreparedError where no host has ever run on the bus, CoxswainError, the conflict with what stands there, and what
- *   the bus throws.
+ * Writes an announcement, unless the same one exists: many instances start with the same announcement.
+ * @returns the announcement that this one replaced; null if it replaced none. With `standing` it is also null if
+ *   another write came first.
+ * @throws BusNotPreparedError if no session host has used this bus. CoxswainError `tool_not_announced` if concurrent
+ *   writes won every retry. The error of `conflict`, and errors of NATS.
  */
 export async function announce<T extends { readonly since: string }>(
   bus: CommandBus,
@@ -66,16 +69,16 @@ export async function announce<T extends { readonly since: string }>(
   throw new CoxswainError('tool_not_announced', `the announcement of ${name} was overtaken ${WRITES_MAX} times`);
 }
 
-/** Takes an announcement back, where one stands there. @throws what the bus throws. */
+/** Deletes an announcement if there is one. @throws BusNotPreparedError, and errors of NATS. */
 export async function takeBack<T>(bus: CommandBus, key: Announced<T>): Promise<void> {
   const { value, revision } = await announcedNow(bus, key);
   if (value !== null) await written(bus, key.subject, '', revision, { 'KV-Operation': 'DEL' });
 }
 
 /**
- * Reads what stands under a key: its own alone, by a subject that permissions can name. A key of a worker has no right to ask
- * whether the registry is there; a direct get without a subscriber says that it is not.
- * @throws as {@link announce}.
+ * Reads one key of the registry. The request names that key in its subject, so a permission can be limited to it. A
+ * worker's user may not ask whether the registry exists; a direct get without responders shows that it does not.
+ * @throws BusNotPreparedError if no session host has used this bus, and errors of NATS.
  */
 export async function announcedNow<T>(bus: CommandBus, { subject, schema }: Announced<T>): Promise<Standing<T>> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false });
@@ -111,7 +114,7 @@ function announcementIn<T>(value: Uint8Array, schema: Announced<T>['schema']): T
   try {
     return schema.safeParse(JSON.parse(new TextDecoder().decode(value))).data ?? null;
   } catch {
-    // No JSON: somebody else's value, which is replaced.
+    // Not JSON: another program wrote it. The announcement replaces it.
     return null;
   }
 }

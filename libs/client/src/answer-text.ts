@@ -1,20 +1,25 @@
 /**
- * The text of running answers, shown once.
- * A1 An answer's deltas are shown by their offsets: what was shown is left out, and after a gap nothing is shown until it is filled.
- * A2 An answer is shown after the record that asked for it, so that it never appears before what caused it.
- * A3 The record of an answer shows exactly the text that its deltas have not shown.
- * A4 Nothing of an effect is shown after its record, and nothing of an answer that a later attempt or host has replaced.
+ * The text of running answers, each piece shown once.
+ * A1 Deltas are shown by their offsets. Text that was shown is left out. After a gap nothing is shown until the gap is
+ *    filled.
+ * A2 An answer is shown after the record that started its effect, so that it never appears before its cause.
+ * A3 The record of an answer shows the rest of its text. If the shown text differs from the record, the answer is shown
+ *    again as a whole.
+ * A4 Late deltas of an effect that has ended are dropped. So are those of an answer that a later attempt or host has
+ *    replaced.
  */
 import { AnswerSoFar, type AssistantMessage, type Delta } from '@coxswain/protocol';
 import { printable } from './args-summary.ts';
 import type { UiEvent } from './ui-events.ts';
 
-/** Reports of progress that wait for their record (A2); of more, the oldest are dropped. */
+/**
+ * The maximum number of buffered progress reports whose record has not been shown (A2). The oldest are dropped first.
+ */
 const HELD_MAX = 256;
-/** Effects whose end is remembered (A4); late deltas come within seconds. */
+/** The number of ended effects that are remembered (A4); late deltas arrive within seconds. */
 const ENDED_MAX = 256;
 
-/** How much was shown of one attempt at an answer. */
+/** The text of one attempt at an answer that was shown. */
 interface Shown {
   readonly effectId: string;
   readonly attempt: string;
@@ -22,21 +27,21 @@ interface Shown {
   reasoning: string;
 }
 
-/** Follows the answers of one session. */
+/** Tracks the answers of one session and returns the text to show. */
 export class AnswerText {
   #lastRecord: number;
-  /** All of it: an answer's length is bounded by its host. */
+  /** Without a limit: the host bounds the length of an answer. */
   readonly #soFar = new AnswerSoFar(Number.MAX_SAFE_INTEGER);
   #shown: Shown | null = null;
   readonly #ended = new Set<string>();
   #held: Delta[] = [];
 
-  /** @param after the record up to which everything was shown elsewhere. */
+  /** @param after The last record that was already shown. */
   constructor(after: number) {
     this.#lastRecord = after;
   }
 
-  /** A delta arrived: what may be shown of it now. */
+  /** Takes a delta. @returns the text that can be shown now. */
   delta(delta: Delta): UiEvent[] {
     if (this.#ended.has(delta.effect_id)) return [];
     if (delta.kind === 'progress') return this.#progress(delta);
@@ -44,7 +49,7 @@ export class AnswerText {
     return typeof fit === 'string' || fit.kind === 'call' ? [] : this.#showAnswer();
   }
 
-  /** Everything of a record has been shown: what was waiting for it. */
+  /** Marks a record as shown. @returns the text and progress that were held back for it. */
   recordShown(n: number): UiEvent[] {
     this.#lastRecord = Math.max(this.#lastRecord, n);
     const held = this.#held;
@@ -52,7 +57,7 @@ export class AnswerText {
     return [...held.flatMap((delta) => this.#progress(delta)), ...this.#showAnswer()];
   }
 
-  /** The record of an answer: the rest of its text (A3). */
+  /** Takes the record of an answer. @returns the rest of its text (A3). */
   complete(effectId: string, turn: number, message: AssistantMessage): UiEvent[] {
     const shown = this.#shown?.effectId === effectId ? this.#shown : { text: '', reasoning: '' };
     this.end(effectId);
@@ -62,7 +67,7 @@ export class AnswerText {
     return appended(turn, whole.reasoning.slice(shown.reasoning.length), whole.text.slice(shown.text.length));
   }
 
-  /** The effect has ended: later deltas of it are dropped. */
+  /** Marks an effect as ended: later deltas of it are dropped. */
   end(effectId: string): void {
     if (this.#soFar.place?.effect_id === effectId) this.#soFar.end(effectId);
     if (this.#shown?.effectId === effectId) this.#shown = null;
@@ -87,7 +92,7 @@ export class AnswerText {
     return [];
   }
 
-  /** What is known of the newest answer and has not been shown. */
+  /** The part of the newest answer that has not been shown. */
   #showAnswer(): UiEvent[] {
     const { place, text, reasoning, turn } = this.#soFar;
     if (place === null || !this.#isDue(place.effect_id)) return [];

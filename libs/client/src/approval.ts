@@ -1,37 +1,37 @@
-/** Approvals of one session as objects: a question that a person decides. */
+/** Human-in-the-loop approvals of one session, as objects. */
 import type { EventOf, JournalRecord, Json, SessionStatus } from '@coxswain/protocol';
 import type { CommandInput, SentCommand } from './command-form.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import type { Session } from './session-handle.ts';
 
-/** How a call is allowed. */
+/** Options for allowing a call. */
 export interface ApproveOptions extends SendOptions {
-  /** Arguments in place of the model's: validated, and shown to the hooks again. */
+  /** Arguments that replace those of the model. They are validated, and the hooks see the call again with them. */
   readonly args?: CommandInput<'approve'>['args'];
   readonly reason?: string | undefined;
-  /** Later calls like it are decided the same way; the receipt's `detail.remembered` says which those are. */
+  /** Also decides later calls of the same kind; `detail.remembered` of the receipt says which ones. */
   readonly remember?: CommandInput<'approve'>['remember'];
 }
 
-/** How a call is denied. */
+/** Options for denying a call. */
 export type DenyOptions = Omit<ApproveOptions, 'args'>;
 
-/** A call that waits for a decision. The first decision stands. */
+/** A tool call that waits for a human decision. The first decision counts. */
 export class Approval {
-  /** The session whose call it is. */
+  /** The session that the call belongs to. */
   readonly session: Session;
   readonly callId: string;
   readonly tool: string;
   readonly args: Json;
-  /** `rule:<which>` or `hook:<which>`, or `unknown_outcome`: a crash left open whether the call ran. */
+  /** `rule:<name>` or `hook:<name>`; `unknown_outcome`: a crash left open whether the call ran. */
   readonly requestedBy: string;
-  /** What is asked, where it is another question than whether the call may run. */
+  /** The question to the person; null if it is whether the call may run. */
   readonly question: string | null;
-  /** When it was asked, and when it expires by itself; ISO 8601. */
+  /** Times of the request and of the expiry, ISO 8601; `expiresAt` is null without an expiry. */
   readonly since: string;
   readonly expiresAt: string | null;
 
-  /** Made by {@link Session.approvals}. */
+  /** Created by {@link Session.approvals} and `Client.pendingApprovals`. */
   constructor(session: Session, asked: SessionStatus['approvals'][number]) {
     this.session = session;
     this.callId = asked.call_id;
@@ -44,25 +44,26 @@ export class Approval {
   }
 
   /**
-   * Lets the call run.
-   * @returns once the session has taken the decision.
-   * @throws CommandRejectedError: `already_decided`, `not_pending`, `invalid_arguments`; InvalidOptionError.
+   * Allows the call.
+   * @returns by default after the session has recorded the decision; see `wait` of the options.
+   * @throws CommandRejectedError `already_decided`, `not_pending` or `invalid_arguments`; InvalidOptionError; the
+   *   errors of every command.
    */
   allow(options: ApproveOptions = {}): Promise<SentCommand> {
     return this.session.approve(this.callId, options);
   }
 
-  /** Refuses the call; the model reads the reason. Otherwise as {@link allow}. */
+  /** Denies the call. The model receives the reason. Otherwise as {@link allow}. */
   deny(options: DenyOptions = {}): Promise<SentCommand> {
     return this.session.deny(this.callId, options);
   }
 }
 
 /**
- * The approvals of a run: those that wait already, and then each as it is requested.
- * @param records of the run, in order.
- * @param present the newest record at the beginning: what was decided up to it is left out.
- * @param isEnd whether the run is over after a record.
+ * The approvals of a run: first the pending ones, then each later one when it is requested.
+ * @param records The records of the run, in order.
+ * @param present The newest record at the start. Approvals that were decided by then are left out.
+ * @param isEnd Whether the run is over after a record.
  */
 export async function* approvalsOf(
   session: Session,

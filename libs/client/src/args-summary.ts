@@ -1,20 +1,20 @@
-/** Call arguments and results in one short line, for people. */
+/** Arguments and results of tool calls in one short line, for people. */
 import { cutGraphemes, cutMiddle, type Json, type ToolResult } from '@coxswain/protocol';
 
 const SUMMARY_MAX_CHARS = 120;
-/** For a person who decides about a call: long enough for almost every command, short enough for a terminal. */
+/** The maximum length for a person who decides about a call: it fits almost every command and a terminal. */
 export const DECISION_MAX_CHARS = 1_000;
 
 const ABOUT: ReadonlySet<string> = new Set(['path', 'file', 'command', 'url', 'query', 'name', 'id']);
 
 /**
- * Arguments in one line: the only value of a single one, else `name: value, …`. See {@link visibleLine}.
- * @param maxChars {@link DECISION_MAX_CHARS} where a person decides about the call.
+ * Formats arguments in one line: the value of a single argument, otherwise `name: value, …`. See {@link visibleLine}.
+ * @param maxChars In UTF-16 units. Default 120. Use {@link DECISION_MAX_CHARS} where a person decides about the call.
  */
 export function summarizeArgs(args: Json, maxChars = SUMMARY_MAX_CHARS): string {
   if (args === null) return '';
   if (typeof args !== 'object' || Array.isArray(args)) return inOneLine(args, maxChars);
-  // What a call is about goes first: where its arguments are long, the rest is cut.
+  // The most telling arguments come first: a long list of arguments is cut.
   const entries = Object.entries(args).sort(([a], [b]) => Number(ABOUT.has(b)) - Number(ABOUT.has(a)));
   const [only] = entries;
   if (entries.length === 1 && only !== undefined) return inOneLine(only[1], maxChars);
@@ -22,7 +22,10 @@ export function summarizeArgs(args: Json, maxChars = SUMMARY_MAX_CHARS): string 
   return cutMiddle(parts.join(', '), maxChars);
 }
 
-/** A result's first line with something on it. */
+/**
+ * The first line of a result that is not blank. It is `(media type)` for a part that is not text, and empty without
+ * either.
+ */
 export function summarizeResult(result: ToolResult): string {
   for (const part of result.content) {
     if (part.type !== 'text') return `(${part.media_type})`;
@@ -38,8 +41,8 @@ function inOneLine(value: Json, maxChars: number): string {
 
 /**
  * Formats a text in one line that hides nothing from the person who decides about it. Invisible characters and those
- * that change the reading order become escapes (`\u202e`), and long runs of blanks become their number. A long text is
- * cut in the middle, so that its end is always shown.
+ * that change the reading order become escapes (`\u202e`). A run of 16 or more blanks becomes its length. A text that
+ * is longer than `maxChars` UTF-16 units is cut in the middle, so its end stays visible.
  */
 export function visibleLine(text: string, maxChars: number): string {
   const blanksCounted = text
@@ -49,11 +52,11 @@ export function visibleLine(text: string, maxChars: number): string {
   return cutMiddle(escapeUnseen(blanksCounted), maxChars);
 }
 
-/** Longer than indentation, shorter than what pushes the rest of a line out of sight. */
+/** Longer than usual indentation, and shorter than a run that pushes the rest of a line out of sight. */
 const BLANKS = /[\s\u2800]{16,}/gu;
 
 /**
- * Removes control characters from texts of models and tools, which could drive the terminal or page that shows them.
+ * Removes control characters from texts of models and tools: they could control the terminal or page that shows them.
  * Also removes characters that change the reading order
  * (https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing): a person must see what they approve. Line breaks
  * and tabs stay.
@@ -64,14 +67,15 @@ export function printable(text: string): string {
 }
 
 /**
- * JSON laid out for people. What {@link printable} takes away, and what takes no room on a screen, stands here as JSON's own
- * escapes: it is part of what is run, so the person who decides has to see it. Read as JSON it is the same value.
+ * Formats JSON with an indentation of two spaces. Characters that {@link printable} removes, and invisible ones, become
+ * JSON escapes. They are part of the value that runs, so the person who decides must see them. The text parses to the
+ * same value.
  */
 export function printableJson(value: Json): string {
   return escapeUnseen(JSON.stringify(value, null, 2));
 }
 
-/** Control and format characters, separators, and fillers that take no room; not line breaks. */
+/** Control and format characters, separators and characters without a width; not line breaks. */
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 function escapeUnseen(text: string): string {
@@ -82,9 +86,9 @@ function escapeUnseen(text: string): string {
 }
 
 /**
- * Whether a joiner or a variation selector does what scripts and emoji have it for. Next to ASCII it does not, and a command is
- * ASCII where it matters.
- * @param before the code before it, and `after` the one behind; NaN at an end of the text.
+ * Whether a joiner or a variation selector has its normal use in a script or an emoji. Next to ASCII it has none.
+ * @param before The UTF-16 unit before it; NaN at the start of the text.
+ * @param after The UTF-16 unit after it; NaN at the end of the text.
  */
 function isOfScript(found: string, before: number, after: number): boolean {
   if (found === '\u200c' || found === '\u200d') return before > 0x7f && after > 0x7f;
@@ -92,7 +96,7 @@ function isOfScript(found: string, before: number, after: number): boolean {
   return false;
 }
 
-/** The enclosing keycap of 1️⃣. */
+/** The combining enclosing keycap, as in 1️⃣. */
 const KEYCAP = 0x20e3;
 
 function escapeOf(unit: number): string {

@@ -1,24 +1,26 @@
-/** Asks a host for a large field that this key may not read from the store itself. */
+/** Requests a large field from a session host, for users that may not read the object store. */
 import { type BackOff, delayAfter, HEADERS, subjects, type TenantId } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError } from './client-errors.ts';
 
-/** So long nothing may come while it is on its way. */
+/** The maximum pause between two parts of the reply. */
 const SILENCE_MAX_MS = 10_000;
-/** A host that hands out as many as it can is asked again, with pauses that grow. */
+/** A host with too many concurrent requests is asked again, after pauses that grow. */
 const TRIES = 8;
 const AGAIN: BackOff = { firstMs: 100, maxMs: 6_400 };
 
-/** The bus that hosts are asked on. */
+/** The connection on which hosts are asked. */
 export interface AskedBus {
   readonly nc: NatsConnection;
-  /** Where answers to this user may go, where that is not everywhere. */
+  /** The reply prefix of this user, if its permissions require one. */
   readonly inboxPrefix?: string | undefined;
 }
 
 /**
- * The bytes under a hash, or null.
- * @throws NoHostError where no host answers, CoxswainError where a host cannot send it, or stops sending.
+ * Requests the bytes with a hash from a host.
+ * @returns null if the object store does not have them.
+ * @throws NoHostError if no host responds; CoxswainError with the host's code if it cannot send them, or `query_failed`
+ *   if it stops sending.
  */
 export async function askLargeField(
   { nc, inboxPrefix }: AskedBus,

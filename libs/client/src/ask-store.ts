@@ -1,17 +1,17 @@
-/** Asks the bus's store, which for some seconds may have nobody who can answer: its servers are choosing a leader. */
+/** Requests to JetStream, with retries while a stream has no leader. */
 import { JetStreamApiCodes, JetStreamApiError, JetStreamError, jetstreamManager } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError } from './client-errors.ts';
 
-/** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
+/** Longer than a leader election, which takes six seconds after a server was killed. */
 const ANSWERED_WITHIN_MS = 10_000;
 const SILENT_FOR_MS = 40_000;
-/** So long without a message before the store is asked whether one is still to come. */
+/** After this time without a message, the consumer is asked whether more messages are due. */
 const LOOKED_EVERY_MS = 1_000;
 const PAUSE_MS = 250;
-/** What the server says of a request that nobody there can carry out at the moment. */
+/** The status of a request that no server can handle at the moment. */
 const UNAVAILABLE = 503;
-/** JetStream is off: for the server, and for the account. */
+/** JetStream is disabled: on the server, and for the account. */
 const OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
 
 /** NATS or JetStream does not respond: no leader, no quorum, or no connection. A retry may succeed. */
@@ -30,10 +30,10 @@ export class StoreRefusedError extends CoxswainError {
 }
 
 /**
- * Reads from the store, with retries for ten seconds while it does not respond.
- * @param ask reads; may be called several times.
- * @throws StoreUnavailableError after ten seconds without a response, at once if JetStream is disabled; other errors
- *   of `ask`.
+ * Reads from JetStream, with retries for ten seconds while it does not respond.
+ * @param ask Reads; may be called several times.
+ * @throws StoreUnavailableError after ten seconds without a response, at once if JetStream is disabled or the
+ *   connection is closed; other errors of `ask`.
  */
 export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
   const giveUpAtMs = performance.now() + ANSWERED_WITHIN_MS;
@@ -52,9 +52,10 @@ export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /**
- * What follows within forty seconds of what was before, each time. Readers ask anew within a few seconds where they have not heard
- * of their consumer; who is silent for so much longer has lost the store.
- * @param look is called every second of silence, and ends the items where nothing more will come.
+ * Yields the items of a reader, and fails if the next one takes longer than forty seconds. Readers renew a lost
+ * consumer within a few seconds, so a longer silence means that JetStream is unreachable.
+ * @param look Called after every second of silence. It ends the items if no more are due.
+ * @throws StoreUnavailableError; other errors of the items.
  */
 export async function* answeredInTime<T>(
   items: AsyncGenerator<T, void, undefined>,
@@ -76,7 +77,7 @@ export async function* answeredInTime<T>(
   } finally {
     clearInterval(looking);
     const ended = items.return();
-    // What waits for an answer that does not come ends with the connection.
+    // A source that waits for a lost response ends with the connection.
     if (waits) ended.catch(() => undefined);
     else await ended;
   }
@@ -88,11 +89,11 @@ export function isUnanswered(error: unknown): boolean {
   return isUnheard(error) || isClosed(error) || NO_CONNECTION.some((kind) => error instanceof kind);
 }
 
-/** Whether the connection is closed for good: asking again cannot help. */
+/** Whether the connection is closed permanently: a retry cannot succeed. */
 function isClosed(error: unknown): boolean {
   return (
     error instanceof errors.ClosedConnectionError ||
-    // The library says it by this text alone where a request was under way.
+    // For a pending request, the library reports this by the message only.
     (error instanceof errors.RequestError && error.message === 'connection closed') ||
     (error as Error | null)?.cause instanceof errors.ClosedConnectionError
   );
@@ -101,13 +102,13 @@ function isClosed(error: unknown): boolean {
 /** Whether there are no responders: the stream does not exist or has no leader, or JetStream is disabled. */
 export function isUnheard(error: unknown): boolean {
   if (error instanceof errors.RequestError) return error.isNoResponders();
-  // The library does not show the class by which it says so.
+  // The library does not export the class of this error.
   return error instanceof errors.NoRespondersError || (error as Error | null)?.name === 'JetStreamNotEnabled';
 }
 
 const NO_CONNECTION = [errors.TimeoutError, errors.DrainingConnectionError, errors.ConnectionError];
 
-/** An error of the NATS client's library, as one with a code; null for any other. */
+/** Converts an error of the NATS client library to a CoxswainError; null for any other error. */
 export function asTrouble(error: unknown): CoxswainError | null {
   if (error instanceof StoreUnavailableError || error instanceof StoreRefusedError) return error;
   if (isNotPermitted(error)) return new CoxswainError('not_permitted', (error as Error).message, { cause: error });
@@ -134,12 +135,12 @@ async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
     return await Promise.race([answer, late]);
   } finally {
     clearTimeout(timer);
-    // Where it was late, it fails later and nobody hears it.
+    // A late failure must not become an unhandled rejection.
     answer.catch(() => undefined);
   }
 }
 
-/** Whether an error is the server's "this user may not". */
+/** Whether the server reports a missing permission. */
 export function isNotPermitted(error: unknown): boolean {
   if (error instanceof errors.PermissionViolationError) return true;
   const cause = (error as { cause?: unknown } | null)?.cause;
@@ -148,7 +149,7 @@ export function isNotPermitted(error: unknown): boolean {
 
 const MISSING_TIMEOUT_MS = 2_000;
 
-/** Whether the bus says that it has no such stream. A bus that says nothing may have it. @internal */
+/** Whether NATS reports that the stream does not exist. Without a response it is false. @internal */
 export async function streamIsMissing({ nc }: { readonly nc: NatsConnection }, stream: string): Promise<boolean> {
   try {
     const manager = await jetstreamManager(nc, { checkAPI: false, timeout: MISSING_TIMEOUT_MS });
@@ -159,15 +160,15 @@ export async function streamIsMissing({ nc }: { readonly nc: NatsConnection }, s
   }
 }
 
-/** Whether the store refuses a message because of a limit of its stream, of bytes or of messages of one subject. @internal */
+/** Whether a stream rejects a message because it reached its limit of bytes, or of messages per subject. @internal */
 export function isStreamFull(error: unknown): error is JetStreamApiError {
   return error instanceof JetStreamApiError && error.code === STORE_FAILED && error.message.includes('maximum');
 }
 
-/** The server's number of an error of its store; only the text tells a limit from a disk that fails. */
+/** The server's code for a failed write. Only the message distinguishes a reached limit from a failing disk. */
 const STORE_FAILED = 10_077;
 
-/** Whether an error is the server's "no such stream". @internal */
+/** Whether the server reports that the stream does not exist. @internal */
 export function isStreamNotFound(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }

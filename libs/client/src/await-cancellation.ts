@@ -3,23 +3,24 @@ import { type CallCancellation, cancellationIn, type JournalRecord, type Session
 import { ReceiptTimeoutError } from './client-errors.ts';
 import type { WireSentCommand } from './outgoing-command.ts';
 
-/** Records of the session from a number on, and then live, until the signal aborts. */
+/** Yields records of the session from a number on, stored and live, until the signal aborts. */
 type FollowRecords = (from: number, signal: AbortSignal) => AsyncIterable<{ readonly record: JournalRecord }>;
 
-/** How long an outcome is waited for. */
+/** The limits of the wait. */
 export interface CancellationWait {
-  /** When the wait ends, on the clock of `performance`. */
+  /** The deadline, on the clock of `performance.now()`. */
   readonly untilMs: number;
-  /** How long the whole wait is, for the error. */
+  /** The length of the whole wait, for the error message. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Follows the journal from the record of the command on until its outcome is recorded. The journal is the authority: a host that
- * stops meanwhile does not lose the answer, as the next host records it.
- * @param sent the accepted command, with its receipt.
- * @throws ReceiptTimeoutError after `untilMs`; the signal's reason; what reading the journal throws, such as SessionDeletedError.
+ * Follows the journal from the record of the command until the outcome is recorded. The journal is authoritative: if
+ * the host stops, the next host records the outcome.
+ * @param sent The accepted command, with its receipt.
+ * @throws ReceiptTimeoutError after `untilMs`; the signal's reason; errors of reading the journal, such as
+ *   SessionDeletedError.
  */
 export async function awaitCancellation(
   follow: FollowRecords,
@@ -33,7 +34,7 @@ export async function awaitCancellation(
   if (signal?.aborted) leave();
   signal?.addEventListener('abort', leave, { once: true });
   try {
-    // A repeated receipt may not name the record.
+    // The receipt of a repeated command may not name the record.
     for await (const { record } of follow(sent.receipt?.n ?? 1, leaving.signal)) {
       const found = cancellationIn(record, sent.commandId);
       if (found) return found;

@@ -1,24 +1,25 @@
-/** Waits in the journal for what becomes of a command. */
+/** Follows the journal for the fate of a command. */
 import type { CommandId, Receipt, SessionRef } from '@coxswain/protocol';
 import { CommandFate } from './command-fate.ts';
 import { followJournal, type JournalBus, lastNumber } from './read-journal.ts';
 
-/** What is waited for, and how. */
+/** The command, the stage to wait for, and how. */
 export interface AwaitedFate {
   readonly commandId: CommandId;
   readonly awaited: 'accepted' | 'delivered';
-  /** The first record that can hold the command. */
+  /** The first record that can contain the command. */
   readonly from: number;
   readonly onAccepted: () => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Follows the journal until the command has come as far as is asked, or can come no further in the run that is or was:
- * then the receipt says `pending_for_next_run`. Null where the signal has ended it.
+ * Follows the journal until the command reaches the awaited stage. It also ends when the run is over and the command
+ * stays queued: the receipt then says `pending_for_next_run`.
+ * @returns null if the signal aborted.
  */
 export async function awaitFate(bus: JournalBus, ref: SessionRef, asked: AwaitedFate): Promise<Receipt | null> {
-  // Ends of runs before the newest record are history: a later run may have delivered it.
+  // An earlier end of a run does not count: a later run may have delivered the command.
   const present = await lastNumber(bus, ref);
   const fate = new CommandFate(asked.commandId);
   for await (const { record } of followJournal(bus, ref, asked.from, asked.signal)) {

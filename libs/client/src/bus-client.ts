@@ -1,4 +1,4 @@
-/** A client on the bus itself, and what can be done there alone: serve tools and personas, and what workers report. */
+/** A client with a NATS connection. It can also serve tools and personas, and report outcomes of calls and jobs. */
 import { type JsonObject, readId, SessionId, type SessionRef, sessionRef, TenantId } from '@coxswain/protocol';
 import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusConnection, BusTransport } from './bus-transport.ts';
@@ -31,14 +31,14 @@ export class BusSession extends Session {
   readonly #bus: BusConnection;
   readonly #guard: CallGuard;
 
-  /** Made by {@link BusClient}. @internal */
+  /** Created by {@link BusClient}. @internal */
   constructor(transport: BusTransport, ref: SessionRef) {
     super(transport, ref);
     this.#bus = transport.bus;
     this.#guard = transport.guard;
   }
 
-  /** The records that are stored now, each with its bytes as stored. Otherwise as {@link Session.journal}. */
+  /** The stored records, each with its bytes as stored. Otherwise as {@link Session.journal}. */
   override journal(
     options: Pick<ReadFrom, 'from'> & JournalReading = {},
   ): AsyncGenerator<StoredJournalRecord, void, undefined> {
@@ -49,12 +49,12 @@ export class BusSession extends Session {
     return this.existing(this.#guard.read(() => readJournal(this.#bus, this.ref, from, { after, atOnce })));
   }
 
-  /** How many of its commands are stored and not processed by a host yet. @throws as all calls of a client. */
+  /** The number of stored commands of the session that no host has processed yet. @throws CoxswainError. */
   storedCommands(): Promise<number> {
     return this.#guard.call(() => storedCommands(this.#bus.nc, this.ref));
   }
 
-  /** Brings the outcome of a call of a `longRunning` tool. The first one counts. */
+  /** Sends the outcome of a call of a `longRunning` tool. The first outcome counts. */
   async endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
     checkOptions(options);
     const send = async () => sendCallOutcome(this.#bus, this.ref, call, callEndToWire(end), options);
@@ -62,8 +62,9 @@ export class BusSession extends Session {
   }
 
   /**
-   * Reports the progress of a job that a hook of the session started, for the process that runs it. Its end reaches the model, also where
-   * the job is quicker than the record of its receipt: then the report is decided when the hooks have answered.
+   * Reports the progress of a job that a hook of the session started, for the process that runs the job. The end of a
+   * job is delivered to the model, even if the report arrives before the record of the job. Such a report is decided
+   * when the hooks have answered.
    */
   async reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
     checkOptions(options);
@@ -72,24 +73,27 @@ export class BusSession extends Session {
   }
 }
 
-/** The sessions of a tenant on the bus, in the form of the wire. */
+/** The sessions of a tenant on NATS, as wire documents. */
 export class BusWire extends ClientWire {
   readonly #bus: BusTransport;
 
-  /** Made by {@link BusClient}. @internal */
+  /** Created by {@link BusClient}. @internal */
   constructor(transport: BusTransport) {
     super(new GuardedTransport(transport));
     this.#bus = transport;
   }
 
-  /** Every session of the tenant, deleted ones too, the most recently changed last. Read at once, for tools. */
+  /**
+   * All sessions of the tenant that have records, deleted ones too, the most recently changed last. Reads the whole
+   * list before it returns.
+   */
   listings(): Promise<WireListedSession[]> {
     return this.#bus.guard.call(() => this.#bus.listings());
   }
 
   /**
-   * The sessions of the tenant, the most recently changed first: of many, the first few cost little.
-   * @param after the list starts behind this place; null: at the newest session.
+   * The sessions of the tenant, the most recently changed first. Reading the first few of a long list is cheap.
+   * @param after The list starts after this position; null: at the newest session.
    */
   async newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
     const { guard } = this.#bus;
@@ -97,19 +101,19 @@ export class BusWire extends ClientWire {
     return { ...counted, sessions: guard.read(() => sessions) };
   }
 
-  /** The place of a session in that list; null if it is not in the index of sessions. @throws InvalidIdError. */
+  /** The position of a session in that list; null if the index does not contain it. @throws InvalidIdError. */
   placeInList(sessionId: string): Promise<ListPlace | null> {
     const ref = sessionRef(readId(SessionId, 'sessionId', sessionId), this.#bus.tenant);
     return this.#bus.guard.call(() => this.#bus.placeInList(ref));
   }
 }
 
-/** A client with a connection to the bus. */
+/** A client with a connection to NATS. */
 export class BusClient extends Client<BusSession> {
   override readonly wire: BusWire;
   readonly #transport: BusTransport;
 
-  /** Made by `connect`. @internal */
+  /** Created by `connect`. @internal */
   constructor(transport: BusTransport) {
     super(transport, (ref) => new BusSession(transport, ref));
     this.wire = new BusWire(transport);
@@ -117,21 +121,21 @@ export class BusClient extends Client<BusSession> {
   }
 
   /**
-   * The same connection for another tenant's sessions, where the bus lets it: closing either closes both.
-   * @throws InvalidIdError where the name is none.
+   * A client for another tenant on the same connection, if the permissions allow it. Closing either client closes both.
+   * @throws InvalidIdError for an invalid name.
    */
   forTenant(tenant: string): BusClient {
     return new BusClient(this.#transport.forTenant(readId(TenantId, 'tenant', tenant)));
   }
 
-  /** The bytes of a large field by their hash, or null: what replaying an exported journal needs. */
+  /** The bytes of a large field by their SHA-256 hash, or null. Replaying an exported journal needs them. */
   blob(sha256: string): Promise<Uint8Array | null> {
     const { bus, guard } = this.#transport;
     return guard.call(() => new RecordDecoder(bus, this.tenant).blob(sha256));
   }
 
   /**
-   * Announces a tool and serves it on this connection until it is stopped. Any number of processes may serve the same.
+   * Announces a tool and serves it on this connection until it is stopped. Several processes can serve the same tool.
    * @throws InvalidOptionError, ToolDefinitionError, BusNotPreparedError.
    */
   serveTool<const Schema extends InputSchema | JsonObject>(
@@ -146,9 +150,10 @@ export class BusClient extends Client<BusSession> {
   }
 
   /**
-   * Announces a persona and serves its steps and tools on this connection until it is stopped. Any number of processes may
-   * serve the same.
-   * @throws InvalidOptionError, PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError.
+   * Announces a persona and serves its steps and tools on this connection until it is stopped. Several processes can
+   * serve the same persona.
+   * @throws InvalidOptionError, PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError,
+   *   BusNotPreparedError.
    */
   servePersona(definition: PersonaDefinition, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
     const { bus, guard } = this.#transport;
@@ -158,12 +163,12 @@ export class BusClient extends Client<BusSession> {
     });
   }
 
-  /** The ids of all sessions of the tenant, in no order. Cheaper than {@link sessions}. */
+  /** The ids of all sessions of the tenant, unordered. Cheaper than {@link sessions}. */
   sessionIds(): Promise<string[]> {
     return this.#transport.guard.call(() => this.#transport.sessionIds());
   }
 
-  /** What the bus is: for checks and messages. */
+  /** The NATS server and its streams, for diagnostics. */
   busInfo(): Promise<BusInfo> {
     return this.#transport.guard.call(() => busInfo(this.#transport.bus.nc));
   }

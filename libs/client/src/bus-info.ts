@@ -1,4 +1,4 @@
-/** What a bus is, as far as its server tells. */
+/** The state of a NATS server and its streams. */
 import {
   BLOBS_STREAM,
   COMPRESSED_BLOCKS,
@@ -11,28 +11,28 @@ import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { askStore, isNotPermitted, isStreamNotFound } from './ask-store.ts';
 
-/** One of our streams on a bus. */
+/** A stream of Coxswain and its state. */
 export interface StreamPresence {
   readonly name: string;
   readonly present: boolean;
   readonly messages: number;
   readonly bytes: number;
-  /** The most bytes that it may have; null without a limit. */
+  /** The limit of its size in bytes; null without a limit. */
   readonly maxBytes: number | null;
-  /** How many copies there are to be: its number of replicas. 0 where it is missing. */
+  /** The configured number of replicas; 0 if the stream is missing. */
   readonly copies: number;
-  /** How many of them are there and up to date. */
+  /** The number of replicas that are online and current. */
   readonly current: number;
-  /** It has several copies and blocks that are compressed: a server killed with SIGKILL may damage its copy. */
+  /** The stream has several replicas and compressed blocks: killing a server with SIGKILL may damage its replica. */
   readonly atRisk: boolean;
 }
 
-/** A bus, seen from a client. */
+/** The server and the streams, as a client sees them. */
 export interface BusInfo {
   /** `2.15.1` */
   readonly serverVersion: string;
   readonly jetstream: boolean;
-  /** Our streams and buckets, but for those that this user may not ask about; empty where the server has no JetStream. */
+  /** The streams and buckets of Coxswain that this user may ask about; empty if JetStream is disabled. */
   readonly streams: readonly StreamPresence[];
 }
 
@@ -46,7 +46,7 @@ const NAMES = [
   BLOBS_STREAM,
 ];
 
-/** Asks the server. @throws StoreUnavailableError where the store does not answer. @internal */
+/** Reads the state of the server. @throws StoreUnavailableError if JetStream does not respond. @internal */
 export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   const serverVersion = nc.info?.version ?? 'unknown';
   if (nc.info?.jetstream !== true) return { serverVersion, jetstream: false, streams: [] };
@@ -65,8 +65,9 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
 }
 
 /**
- * Counts the stored commands of a session: a host removes each when the record that consumed it is durable.
- * @throws StoreUnavailableError where the store does not answer. @internal
+ * Counts the stored commands of a session. A host deletes a command after the record that consumed it is durable.
+ * @throws StoreUnavailableError if JetStream does not respond.
+ * @internal
  */
 export async function storedCommands(nc: NatsConnection, ref: SessionRef): Promise<number> {
   const manager = await jetstreamManager(nc, { checkAPI: false });

@@ -27,16 +27,16 @@ import type { JournalStart, Transport, WatchItem } from './transport.ts';
 import { type WirePendingApproval, waitingApprovals } from './waiting-approvals.ts';
 import { watchSession } from './watch-session.ts';
 
-/** A connection, and where answers to its user may go. */
+/** A NATS connection, its reply prefix and its actor. */
 export interface BusConnection {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
   readonly inboxPrefix: string | undefined;
-  /** Who acts where a command does not say it. */
+  /** The actor of commands that name none. */
   readonly actor?: string | undefined;
 }
 
-/** The transport over NATS: commands into its stream, records out of its journals. */
+/** The transport over NATS: publishes commands and reads journals. */
 export class BusTransport implements Transport {
   readonly bus: BusConnection;
   readonly tenant: TenantId;
@@ -155,7 +155,7 @@ export class BusTransport implements Transport {
     return this.guard.closing.isClosed ? null : why;
   }
 
-  /** @throws an error that says why the connection is over, if the server ended it for good. */
+  /** @throws CoxswainError `nats_unreachable` if the server closed the connection permanently. */
   async *#whileConnected<T>(
     items: AsyncGenerator<T, void, undefined>,
     signal: AbortSignal | undefined,
@@ -170,7 +170,7 @@ export class BusTransport implements Transport {
   }
 }
 
-/** One that was deleted between two looks waits for nobody. */
+/** A session that was deleted since the list was read has no pending approvals. */
 async function whereThere(status: Promise<SessionStatus>): Promise<SessionStatus | null> {
   return status.catch((error: unknown) => {
     if (error instanceof SessionNotFoundError) return null;

@@ -1,9 +1,8 @@
 /**
- * The rules of every call of a client, over both transports:
+ * The rules for every call of a client, over both transports:
  *
  * GUARD-1  Every rejection is a `CoxswainError`.
- * GUARD-2  Closing the client ends every loop, and rejects every pending call and every later one, at any moment, whatever the
- *          transport waits for.
+ * GUARD-2  Closing the client ends every loop and rejects every pending or later call, also while the transport waits.
  */
 import { ClientClosedError, CoxswainError } from './client-errors.ts';
 import type { Closing } from './closing.ts';
@@ -14,7 +13,7 @@ export class CallGuard {
   readonly closing: Closing;
   readonly #coded: (error: unknown) => CoxswainError | null;
 
-  /** @param coded reads an error of the transport's library; null for any other. */
+  /** @param coded Converts an error of the transport's library; null for any other error. */
   constructor(closing: Closing, coded: (error: unknown) => CoxswainError | null = () => null) {
     this.closing = closing;
     this.#coded = coded;
@@ -22,9 +21,9 @@ export class CallGuard {
 
   /**
    * Runs one call.
-   * @param run receives a signal that aborts with `signal` and when the client closes: a timer that it left behind would keep the
-   *   process alive.
-   * @param signal the caller's own: its abort is the error `aborted`, with the signal's reason as `cause`.
+   * @param run Receives a signal that aborts with `signal` and when the client closes. It must clear its timers then,
+   *   because they keep the process alive.
+   * @param signal The caller's signal. Its abort becomes the error `aborted`, with the signal's reason as `cause`.
    * @throws CoxswainError.
    */
   async call<T>(run: (stop: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -48,9 +47,9 @@ export class CallGuard {
   }
 
   /**
-   * Runs a loop that lasts until the client closes.
-   * @param open starts the source, which ends when `stop` aborts.
-   * @throws CoxswainError; ClientClosedError, without opening anything, on a closed client.
+   * Runs a loop until the source ends or the client closes.
+   * @param open Starts the source, which ends when `stop` aborts.
+   * @throws CoxswainError; ClientClosedError on a closed client, without opening the source.
    */
   async *follow<T>(
     open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
@@ -63,7 +62,7 @@ export class CallGuard {
     }
   }
 
-  /** Reads what is stored, to its end. @throws as {@link follow}; ClientClosedError where the client closes before the end. */
+  /** Reads stored data to its end. @throws as {@link follow}; ClientClosedError if the client closes before the end. */
   async *read<T>(open: () => AsyncGenerator<T, void, undefined>): AsyncGenerator<T, void, undefined> {
     let isWhole = false;
     const whole = async function* () {
@@ -71,11 +70,11 @@ export class CallGuard {
       isWhole = true;
     };
     yield* this.follow(whole);
-    // A part of a journal must not look like the whole.
+    // Part of a journal must not be mistaken for the whole.
     if (!isWhole) throw new ClientClosedError();
   }
 
-  /** An error as the caller receives it. */
+  /** Converts an error to the one that the caller receives. */
   errorOf(error: unknown, signal?: AbortSignal): CoxswainError {
     if (error instanceof CoxswainError) return error;
     if (this.closing.isClosed) return new ClientClosedError();

@@ -1,17 +1,15 @@
-/**
- * What can go wrong between a client and its sessions: the subclasses of `CoxswainError`.
- */
+/** Errors between a client and its sessions: the subclasses of `CoxswainError`. */
 import { CoxswainError } from '@coxswain/protocol';
 import type { WireSentCommand } from './outgoing-command.ts';
 
 export { CoxswainError };
 
-/** The session, or this client before anything was sent, refused a command. Nothing but the rejection has happened. */
+/** The session, or this client before it sent anything, rejected a command. The command changed nothing. */
 export class CommandRejectedError extends CoxswainError {
-  /** The field that is wrong, where one is. */
+  /** The invalid field, if there is one. */
   readonly field: string | undefined;
   readonly commandId: string | undefined;
-  /** More about the rejection, for programs: who decided already, what runs. */
+  /** Details for programs, such as the earlier decision or the active run. */
   readonly detail: Readonly<Record<string, unknown>> | undefined;
 
   constructor(
@@ -31,9 +29,11 @@ export class CommandRejectedError extends CoxswainError {
   }
 }
 
-/** A read was refused for what it says, or for who asks. Nothing was read. */
+/**
+ * A read was rejected: its parameters are invalid, or the caller is not authenticated or authorized. Nothing was read.
+ */
 export class ReadRefusedError extends CoxswainError {
-  /** The field that is wrong, where one is. */
+  /** The invalid field, if there is one. */
   readonly field: string | undefined;
 
   constructor(code: string, message: string, field?: string) {
@@ -42,7 +42,7 @@ export class ReadRefusedError extends CoxswainError {
   }
 }
 
-/** A `user_prompt_submit` hook blocked what the command brought: it will never be delivered. */
+/** A `user_prompt_submit` hook blocked the message of the command. It will not be delivered. */
 export class CommandBlockedError extends CoxswainError {
   readonly commandId: string;
 
@@ -56,28 +56,30 @@ export class CommandBlockedError extends CoxswainError {
 export class CommandRevokedError extends CoxswainError {
   readonly commandId: string;
 
-  /** @param message in place of the usual one, which has the reason in it. */
+  /** @param message Replaces the default message, which contains the reason. */
   constructor(commandId: string, reason?: string, message?: string) {
     super('revoked', message ?? `the command was revoked before its delivery${reason ? `: ${reason}` : ''}`);
     this.commandId = commandId;
   }
 }
 
-/** A command whose receipt did not come, and how long it was waited for. */
+/** A command without a receipt, and the length of the wait. */
 export interface UnansweredCommand {
   readonly commandId: string;
   readonly sessionId: string;
   readonly awaited: 'accepted' | 'delivered' | 'outcome';
   readonly waitedMs: number;
-  /** What the bus answered when it stored the command; absent over HTTP. */
+  /** The acknowledgement of the bus; absent over HTTP. */
   readonly sent?: Omit<WireSentCommand, 'receipt'> | undefined;
 }
 
-/** The command is stored, but the receipt or the outcome that was waited for did not come in time. It may still take effect. */
+/**
+ * The command is stored, but the awaited receipt or outcome did not arrive in time. The command may still take effect.
+ */
 export class ReceiptTimeoutError extends CoxswainError {
   readonly commandId: string;
   readonly sessionId: string;
-  /** The stage that was waited for. */
+  /** The awaited stage. */
   readonly awaited: 'accepted' | 'delivered' | 'outcome';
   /** The stored command, with its position in the command stream; null over HTTP. */
   readonly sent: Omit<WireSentCommand, 'receipt'> | null;
@@ -96,7 +98,9 @@ export class ReceiptTimeoutError extends CoxswainError {
   }
 }
 
-/** The bus did not acknowledge the command: it may or may not be stored. Sending it again under the same id is safe. */
+/**
+ * The bus did not acknowledge the command, so it may or may not be stored. Sending it again with the same id is safe.
+ */
 export class CommandNotStoredError extends CoxswainError {
   readonly commandId: string;
 
@@ -111,21 +115,21 @@ export class CommandNotStoredError extends CoxswainError {
   }
 }
 
-/** The streams of Coxswain are not on this bus: no session host has ever used it. */
+/** The streams of Coxswain do not exist on this bus: no session host has used it. */
 export class BusNotPreparedError extends CoxswainError {
   constructor(options?: ErrorOptions) {
     super('bus_not_prepared', 'this bus has no sessions yet: no session host has run on it', options);
   }
 }
 
-/** No session host answers queries on this bus at the moment. */
+/** No session host responds to queries on this bus. */
 export class NoHostError extends CoxswainError {
   constructor(options?: ErrorOptions) {
     super('no_host', 'no session host responds on this bus', options);
   }
 }
 
-/** There is no session of this id. */
+/** No session has this id. */
 export class SessionNotFoundError extends CoxswainError {
   readonly sessionId: string;
 
@@ -135,30 +139,33 @@ export class SessionNotFoundError extends CoxswainError {
   }
 }
 
-/** A journal has a hole: a record is missing between two that are there. */
+/** A journal has a gap: a record between two others is missing. */
 export class JournalGapError extends CoxswainError {
   constructor(sessionId: string, expected: number, found: number) {
     super('chain_broken', `the journal of ${sessionId} has a gap: expected record ${expected}, found record ${found}`);
   }
 }
 
-/** No gateway answers at the address, or it cannot answer now. It may be tried again. */
+/** No gateway responds at the address, or it is temporarily unavailable. A retry may succeed. */
 export class GatewayUnreachableError extends CoxswainError {
   constructor(message: string, options?: ErrorOptions) {
     super('gateway_unreachable', message, options);
   }
 }
 
-/** The client was closed, by its own program: before the call, or during it. */
+/** The program closed the client before or during the call. */
 export class ClientClosedError extends CoxswainError {
   constructor() {
     super('client_closed', 'the client was closed');
   }
 }
 
-/** An option of a call is missing, invalid or contradicts another one. Nothing was sent. */
+/**
+ * An option of a call is missing, invalid or in conflict with another one. Nothing was sent, with one exception:
+ * `run()` also throws it if `onApproval` returns without a decision.
+ */
 export class InvalidOptionError extends CoxswainError {
-  /** Its name. */
+  /** The name of the option. */
   readonly option: string;
 
   constructor(message: string, option: string, options?: ErrorOptions) {

@@ -1,4 +1,4 @@
-/** The client: the sessions of one tenant, over the bus or over HTTP. */
+/** The client: the sessions of one tenant, over NATS or HTTP. */
 import { nearestWord, SESSION_STATE_NAMES, type SessionRef, sessionRef, type TenantId } from '@coxswain/protocol';
 import { Approval } from './approval.ts';
 import { ClientClosedError, CoxswainError, InvalidOptionError } from './client-errors.ts';
@@ -16,41 +16,44 @@ import { type ListedSession, listedSession, SESSIONS_PAGE, type SessionsQuery } 
 import type { Transport } from './transport.ts';
 import { ClientWire } from './wire-access.ts';
 
-/** How one prompt is run: the settings of the start, and what concerns the caller. */
+/** Options of {@link Client.run}: the settings of the session and those of the call. */
 export type RunOptions<Schema = OutputSource> = Omit<SessionSettings<Schema>, 'persona' | 'prompt' | 'messages'> & {
-  /** The id of the session. Default: a random one. */
+  /** The id of the session. Default: derived from `messageId`, or random without one. */
   readonly sessionId?: string | undefined;
-  /** Its abort cancels the run. */
+  /**
+   * Aborting it cancels the run and rejects the call with `aborted`. Before the session has accepted the start, nothing
+   * is cancelled.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Decides each call that waits for an approval, one after another: it calls `allow()` or `deny()` before its promise settles. Without
-   * it, the calls wait for someone else.
+   * Decides each call that waits for an approval, one after another. It must call `allow()` or `deny()` before its
+   * promise settles. Without it, the calls wait for a decision from elsewhere.
    */
   readonly onApproval?: ((approval: Approval) => Promise<unknown> | unknown) | undefined;
 };
 
 /** A connected client. Close it when done: it keeps the process alive. */
 export class Client<S extends Session = Session> {
-  /** The sessions in the form of the wire: for programs that pass documents on, such as a gateway. */
+  /** Access to sessions as wire documents, for programs that forward them, such as a gateway. */
   readonly wire: ClientWire;
   readonly #transport: Transport;
   readonly #handle: (ref: SessionRef) => S;
 
-  /** Made by `connect`. */
+  /** Created by `connect`. */
   constructor(transport: Transport, handle: (ref: SessionRef) => S) {
     this.#transport = new GuardedTransport(transport);
     this.#handle = handle;
     this.wire = new ClientWire(this.#transport);
   }
 
-  /** Whose sessions these are. */
+  /** The tenant of these sessions. */
   get tenant(): TenantId {
     return this.#transport.tenant;
   }
 
   /**
-   * A handle on a session, which need not exist yet.
-   * @throws InvalidIdError where the id is none; InvalidOptionError where it is missing, or not a text.
+   * A handle on a session. The session need not exist yet.
+   * @throws InvalidIdError for an invalid id; InvalidOptionError if the id is missing or not a string.
    */
   session(id: string): S {
     if (typeof id !== 'string')
@@ -58,18 +61,23 @@ export class Client<S extends Session = Session> {
     return this.#handle(sessionRef(id, this.tenant));
   }
 
-  /** Measures the round-trip time to the bus or the gateway, milliseconds. @throws without a connection. */
+  /**
+   * Measures the round-trip time to the NATS server or the gateway, in milliseconds.
+   * @throws CoxswainError without a connection.
+   */
   roundTripMs(): Promise<number> {
     return this.#transport.roundTripMs();
   }
 
   /**
-   * Starts a session under a new id, or the given one. With a `messageId` the start is idempotent: the same start sent again gives the
-   * same session, and changes nothing (`sent.duplicate`, once a receipt says so). Its session id then follows from the message id.
+   * Starts a session with a new id or the given one. With a `messageId` the start is idempotent: repeating it returns
+   * the same session and changes nothing. `sent.duplicate` reports a repetition if a receipt was awaited. The session
+   * id is then derived from the message id, unless one is given.
    * @param options `sessionId`: the id of the session; `id`: the id of the command.
-   * @returns the session; `sent` is the stored command, with its receipt if one was waited for.
-   * @throws InvalidOptionError for a setting or an option that does not exist; also for an `id` among the settings, which would leave the
-   *   session under a random id. OutputSchemaError for an `output` that has no JSON Schema.
+   * @returns the session; `sent` is the stored command, with its receipt if one was awaited.
+   * @throws InvalidOptionError for an unknown setting or option, and for an `id` among the settings. OutputSchemaError
+   *   for an `output` without a JSON Schema. CommandRejectedError for invalid settings, and for a rejected start if
+   *   `wait` awaits its receipt.
    */
   async startSession<Schema extends OutputSource = never, PersonaValue = unknown>(
     given: SessionSettings<Schema, PersonaValue>,
@@ -97,13 +105,14 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * Runs one prompt in a new session, from its start to the end of its run.
-   * @param persona the name of a persona that the host knows or that is served, or a definition without code.
-   * @returns how the run ended, as {@link Session.result}; a run that fails is a result with `error`.
-   * @throws CommandRejectedError for a rejected start. InvalidOptionError for an invalid argument, and for a persona with functions as
-   *   hooks, which must be served. CoxswainError `aborted` where the signal aborts. What `onApproval` throws, after the run is cancelled;
-   *   InvalidOptionError if it returns without a decision. CoxswainError `output_invalid` for an output that does not pass the checks of
-   *   its Zod schema.
+   * Runs one prompt in a new session, and waits for the end of its run.
+   * @param persona The name of a persona, or a definition without functions. The host has the named persona, or a
+   *   worker serves it.
+   * @returns the result of the run, as {@link Session.result}; a failed run is a result with `error`.
+   * @throws CommandRejectedError for a rejected start. InvalidOptionError for an invalid argument, and for a persona
+   *   with functions as hooks, which must be served. CoxswainError `aborted` if the signal aborts. An error that
+   *   `onApproval` throws, after the run is cancelled; InvalidOptionError if it returns without a decision.
+   *   CoxswainError `output_invalid` if the Zod schema rejects the output.
    */
   async run<Schema extends OutputSource = never, PersonaValue = unknown>(
     persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
@@ -132,19 +141,19 @@ export class Client<S extends Session = Session> {
       const [result] = await Promise.all([session.result(signal ? { signal } : {}), decideAll()]);
       return result;
     } catch (error) {
-      // The run has ended, with an output that the schema in this program does not accept.
+      // The run has ended, and the schema in this program rejects its output.
       if (error instanceof CoxswainError && error.code === 'output_invalid') throw error;
-      // The run must not go on without its caller. A closed client cannot cancel it.
+      // The run must not continue without its caller. A closed client cannot cancel it.
       if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() stopped waiting');
       throw error;
     }
   }
 
   /**
-   * The sessions of the tenant, the one that was written to last coming first; deleted ones only with `state: 'deleted'`. They are read
-   * page by page, as far as the loop goes.
-   * @param query `limit`: how many at most; default all.
-   * @throws InvalidOptionError for an option or a state that does not exist.
+   * The sessions of the tenant, the most recently changed first. Deleted ones are included only with
+   * `state: 'deleted'`. Pages are read as the loop proceeds.
+   * @param query `limit`: the maximum number of sessions; default: no limit.
+   * @throws InvalidOptionError for an unknown option or state.
    */
   sessions(query: SessionsQuery = {}): AsyncGenerator<ListedSession, void, undefined> {
     checkOptions(query);
@@ -162,7 +171,7 @@ export class Client<S extends Session = Session> {
     query: Omit<SessionsQuery, 'limit'>,
     sessionsMax: number,
   ): AsyncGenerator<ListedSession, void, undefined> {
-    // A session that is written to between two pages is listed once.
+    // A session that changes between two pages is listed once.
     const seen = new Set<string>();
     let cursor: string | undefined;
     do {
@@ -179,8 +188,8 @@ export class Client<S extends Session = Session> {
   }
 
   /**
-   * The approvals that wait now, across sessions, the longest first. Hosts are asked, a few sessions at a time. The approvals of a run, also
-   * later ones, are {@link Session.approvals}.
+   * The pending approvals of all sessions, the longest pending first. It queries session hosts for a few sessions at a
+   * time. {@link Session.approvals} also yields the later approvals of a run.
    */
   pendingApprovals(...options: readonly []): AsyncGenerator<Approval, void, undefined> {
     if (options.length > 0) throw new InvalidOptionError('pendingApprovals() takes no options', 'options');
@@ -191,14 +200,14 @@ export class Client<S extends Session = Session> {
     for (const pending of await this.wire.approvals()) yield new Approval(this.session(pending.session_id), pending);
   }
 
-  /** Closes the connection. Loops end; pending calls and later ones throw ClientClosedError. */
+  /** Closes the connection. Loops end; pending and later calls throw ClientClosedError. */
   close(): Promise<void> {
     return this.#transport.close();
   }
 
   /**
-   * Resolves when the connection has ended for good: with null after {@link close}, otherwise with the reason, such as
-   * a revoked key. The client reconnects without a time limit after all other losses of the connection.
+   * Resolves when the connection has ended permanently: with null after {@link close}, otherwise with the reason, such
+   * as a revoked key. After any other loss the client reconnects without a time limit.
    */
   closed(): Promise<Error | null> {
     return this.#transport.closed();
@@ -208,7 +217,7 @@ export class Client<S extends Session = Session> {
 /** Options of {@link Client.run} that are not fields of a start. */
 const RUN_OPTIONS = ['sessionId', 'signal', 'onApproval'];
 
-/** Adds the option of `run()` that an unknown one is close to. */
+/** Adds a suggestion from the options of `run()` to the error for an unknown option. */
 function withOwnNames(error: unknown): never {
   if (!(error instanceof InvalidOptionError) || !error.message.endsWith('is unknown')) throw error;
   const meant = nearestWord(error.option, RUN_OPTIONS);

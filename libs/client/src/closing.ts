@@ -1,8 +1,8 @@
 import { ClientClosedError } from './client-errors.ts';
 
 /**
- * Notifies everything that a client has open when the client closes. It is not an `AbortSignal`: a client has any number of loops and
- * requests open, and Node reports the eleventh listener of one signal as a leak.
+ * Notifies the open loops and requests of a client when it closes. It is not an `AbortSignal`: Node reports the
+ * eleventh listener of one signal as a leak, and a client can have any number of them open.
  */
 export class Closing {
   readonly #listeners = new Set<() => void>();
@@ -13,19 +13,19 @@ export class Closing {
     return this.#isClosed;
   }
 
-  /** @throws ClientClosedError where the client has closed. */
+  /** @throws ClientClosedError if the client has closed. */
   throwIfClosed(): void {
     if (this.#isClosed) throw new ClientClosedError();
   }
 
-  /** Closes; a repetition does nothing. */
+  /** Closes the client; repeating it does nothing. */
   close(): void {
     this.#isClosed = true;
     for (const end of [...this.#listeners]) end();
     this.#listeners.clear();
   }
 
-  /** Calls `end` when the client closes: at once where it has closed already. @returns a function that withdraws it. */
+  /** Calls `end` when the client closes, or at once if it has closed. @returns a function that removes the listener. */
   onClose(end: () => void): () => void {
     if (this.#isClosed) end();
     else this.#listeners.add(end);

@@ -1,6 +1,6 @@
 /**
- * What became of a command, read from the journal: for whoever gets no receipt, because the bus had the command already
- * or because the run ended before it was delivered.
+ * The fate of a command, read from the journal. It replaces a missing receipt: the bus had the command already, or the
+ * run ended before the command was delivered.
  */
 import {
   becameIn,
@@ -16,7 +16,7 @@ import {
   rejectionIn,
 } from '@coxswain/protocol';
 
-/** Takes a session's records in order and tells how far one of its commands has come. */
+/** Takes a session's records in order and tracks the stage of one command. */
 export class CommandFate {
   readonly #commandId: CommandId;
   #receipt: Receipt | null = null;
@@ -26,7 +26,7 @@ export class CommandFate {
     this.#commandId = commandId;
   }
 
-  /** @returns the receipt as it stands after this record; null where the command has not come yet. */
+  /** @returns the receipt after this record; null if no record contains the command yet. */
   add(record: JournalRecord): Receipt | null {
     const { input } = record;
     const isHere = this.#receipt === null && input.type === 'command' && isOf(input, this.#commandId);
@@ -49,13 +49,13 @@ export class CommandFate {
     return this.#receipt;
   }
 
-  // Parsed: its members come in the order that receipts from the bus have, so programs print the same of both.
+  // Parsing gives the members the same order as in receipts from the bus.
   #receiptOf({ session_id, n }: JournalRecord, fate: Pick<Receipt, 'stage'> & Partial<Receipt>): Receipt {
     return Receipt.parse({ type: 'receipt', session_id, command_id: this.#commandId, n, ...fate });
   }
 }
 
-/** A fork's own command stands in the copy of its origin's first record. */
+/** The command of a fork is recorded in the copy of its origin's first record. */
 function isOf(input: CommandInput, commandId: CommandId): boolean {
   return input.command_id === commandId || input.copied_from?.command_id === commandId;
 }

@@ -1,4 +1,4 @@
-/** Commands as programs write them: names in camelCase, and an unknown name is an error before anything is sent. */
+/** Commands with camelCase names. Unknown names are rejected before anything is sent. */
 import {
   type CamelCased,
   COMMAND_BODIES,
@@ -18,50 +18,50 @@ import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgo
 import type { OutputSource, TypedPersona } from './output-schema.ts';
 import type { PersonaSettings } from './persona-form.ts';
 
-/** The body of a command with the names of TypeScript; the id and the actor are options of the call. */
+/** The body of a command in camelCase. The id and the actor are options of the call instead. */
 export type CommandInput<V extends Verb> = Omit<CamelCased<BodyInput<V>>, 'id' | 'actor'>;
 
 type StartInput = CommandInput<'start'>;
 
-/** What a session begins with: a prompt or messages. */
+/** The first message of a session: a prompt or messages. */
 type Beginning =
   | { readonly prompt: NonNullable<StartInput['prompt']>; readonly messages?: undefined }
   | { readonly prompt?: undefined; readonly messages: NonNullable<StartInput['messages']> };
 
 /**
- * How a session is started: its prompt or messages, persona, model, tools and limits. `output`: the schema of the final answer, Zod 4 or
- * JSON Schema; it types `output` of the result.
+ * The settings of a new session: its prompt or messages, persona, model, tools and limits. `output`: the schema of the
+ * final answer, Zod 4 or JSON Schema; it also types `output` of the result.
  */
 export type SessionSettings<Schema = OutputSource, PersonaValue = unknown> = Beginning &
   Omit<StartInput, 'prompt' | 'messages' | 'fork' | 'output' | 'persona' | 'standIns'> & {
     readonly output?: Schema | undefined;
     readonly persona?: string | (PersonaSettings & TypedPersona<PersonaValue>) | undefined;
-    /** Tools of the bus that carry out built-in ones, by the names of tools. */
+    /** Tools on the bus that replace built-in ones, by tool name. */
     readonly standIns?: StandIns | undefined;
   };
 
-/** What a session says of a command. `detail` depends on the command. */
+/** The session's receipt for a command. `detail` depends on the command. */
 export type CommandReceipt = CamelCased<Receipt>;
 
-/** A command that is stored. */
+/** A stored command. */
 export interface SentCommand extends Omit<WireSentCommand, 'receipt' | 'cancellation'> {
-  /** The receipt that was waited for; absent with `wait: 'stored'`. */
+  /** The awaited receipt; absent with `wait: 'stored'`. */
   readonly receipt?: CommandReceipt;
 }
 
-/** A receipt with the names of TypeScript. */
+/** Converts a receipt to camelCase. */
 export function commandReceipt(receipt: Receipt): CommandReceipt {
   return fromWire(Receipt, receipt);
 }
 
-/** The same in the form of the wire. */
+/** Converts a receipt to its wire form. */
 export function receiptToWire(receipt: CommandReceipt): Receipt {
   const form = toWire(Receipt, receipt);
   if (!form.ok) throw new Error(`the receipt has no form on the wire: ${pathText(form.path)} ${form.words}`);
   return form.value as Receipt;
 }
 
-/** A stored command with the names of TypeScript. */
+/** Converts a stored command to camelCase. */
 export function sentCommand({ receipt, ...stored }: WireSentCommand): SentCommand {
   return receipt === undefined ? stored : { ...stored, receipt: commandReceipt(receipt) };
 }
@@ -78,8 +78,8 @@ const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
 };
 
 /**
- * Splits the options of a call: how the command is sent, and members of its body.
- * @throws InvalidOptionError where the options are not an object.
+ * Splits the options of a call into sending options and members of the command's body.
+ * @throws InvalidOptionError if the options are not an object.
  */
 export function splitOptions(options: object): {
   readonly sending: SendOptions<SendStage>;
@@ -94,7 +94,7 @@ export function splitOptions(options: object): {
   };
 }
 
-/** The body of a command in the form of the wire. @throws InvalidOptionError for a member that the command does not have. */
+/** Converts the body of a command to its wire form. @throws InvalidOptionError for an unknown member. */
 export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
   const form = toWire(COMMAND_BODIES[verb], input as never);
   if (form.ok) return form.value as BodyInput<V>;
@@ -102,7 +102,7 @@ export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
   throw new InvalidOptionError(`the option ${option} ${form.words}`, option);
 }
 
-/** An error of a command with its field and its detail in the names of the program; any other error as it is. */
+/** Converts the field and the detail of a rejection to camelCase; any other error is returned as it is. */
 export function inCallersNames(verb: Verb, error: unknown): unknown {
   if (!(error instanceof CommandRejectedError)) return error;
   const { code, commandId, detail: given, field: written } = error;
@@ -113,19 +113,19 @@ export function inCallersNames(verb: Verb, error: unknown): unknown {
   return new CommandRejectedError(code, message, { field, commandId, detail, cause: error });
 }
 
-/** A fork is sent as a start: its fields are options of `fork()`. */
+/** A fork is sent as a start: fields of its `fork` are options of `fork()`. */
 function asInFork(field: string): string {
   if (field === 'fork.n') return 'at';
   return field.startsWith('fork.changes') ? field.slice('fork.'.length) : field;
 }
 
-/** The same in the names of the wire: for programs that pass errors on as JSON. */
+/** Converts such an error back to wire names, for programs that return errors as JSON. */
 export function errorOnWire(error: unknown): unknown {
   const isRenamed = error instanceof CommandRejectedError && error.cause instanceof CommandRejectedError;
   return isRenamed ? error.cause : error;
 }
 
-/** Refuses options that are not an object, or not in a list of known ones. @throws InvalidOptionError naming the first one. */
+/** Checks that options are an object with known names only. @throws InvalidOptionError naming the first unknown one. */
 export function refuseUnknown(options: object, known: Readonly<Record<string, true>>): void {
   checkOptions(options);
   const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
@@ -138,7 +138,7 @@ export function refuseUnknown(options: object, known: Readonly<Record<string, tr
   );
 }
 
-/** Refuses the options that a call does not have. @throws InvalidOptionError naming the first one. */
+/** Rejects remaining options as unknown. @throws InvalidOptionError naming the first one. */
 export function refuseOthers(others: object): void {
   const unknown = Object.entries(others).find(([, value]) => value !== undefined);
   if (unknown) throw new InvalidOptionError(`the option ${unknown[0]} is unknown`, unknown[0]);

@@ -1,4 +1,4 @@
-/** Connects: to a bus, or to a gateway. */
+/** Connects to NATS or to a gateway. */
 import process from 'node:process';
 import { readId, TenantId } from '@coxswain/protocol';
 import { BusClient } from './bus-client.ts';
@@ -13,26 +13,31 @@ import { GATEWAY_OPTIONS, type GatewayOptions } from './http/gateway-options.ts'
 import type { HttpClient } from './http/http-client.ts';
 
 /**
- * Connects to what the environment names, in the order of `cox`: `NATS_URL` with `NATS_NKEY`; `COX_GATEWAY_URL` with
- * `COX_GATEWAY_TOKEN`; the instance of `COX_STATE_DIR`; the context in use; the `cox up` of the default state folder.
- * @throws CoxswainError `bus_not_found` where there is none of them; what the other forms throw.
+ * Connects as the environment says. The first of these applies, as for `cox`:
+ * - `NATS_URL` with `NATS_NKEY`
+ * - `COX_GATEWAY_URL` with `COX_GATEWAY_TOKEN`
+ * - the instance of `COX_STATE_DIR`
+ * - the current context
+ * - the `cox up` of the default state directory
+ * @throws CoxswainError `bus_not_found` if none of them is set; the errors of the other overloads.
  */
 export function connect(): Promise<Client>;
 /**
- * Connects to a gateway: the same sessions over HTTP.
- * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is invalid,
- *   InvalidOptionError.
+ * Connects to a gateway, for the same sessions over HTTP.
+ * @throws GatewayUnreachableError if it does not respond in time, ReadRefusedError `unauthorized` if the token is
+ *   invalid, InvalidOptionError.
  */
 export function connect(options: GatewayOptions): Promise<HttpClient>;
 /**
- * Connects to a bus.
- * @throws CoxswainError `nats_unreachable` when no server answers in time, or none accepts the credentials; InvalidOptionError.
+ * Connects to NATS.
+ * @throws CoxswainError `nats_unreachable` if no server responds in time or accepts the credentials;
+ *   InvalidOptionError.
  */
 export function connect(options: ConnectOptions): Promise<BusClient>;
-/** Connects to a bus or a gateway, whichever the options name at run time. */
+/** Connects to NATS or to a gateway, depending on the options. */
 export function connect(options: ConnectOptions | GatewayOptions): Promise<BusClient | HttpClient>;
 export async function connect(...given: [options?: ConnectOptions | GatewayOptions]): Promise<Client> {
-  // `connect(undefined)` is a program whose options are missing: it must not reach another bus.
+  // `connect(undefined)` is a program without its options: it must not connect to another bus.
   if (given.length === 0) return connect(await discovered(process.env));
   const options = given[0] as ConnectOptions | GatewayOptions;
   if (typeof options === 'string' || Array.isArray(options))
@@ -40,7 +45,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
       'connect takes an object: connect({ servers }) or connect({ gateway, token })',
       'options',
     );
-  // Programs in JavaScript have no compiler that reports these.
+  // Programs in JavaScript have no compiler that reports this.
   if (options?.gateway !== undefined && options.servers !== undefined)
     throw new InvalidOptionError('connect takes either servers or gateway, not both', 'servers');
   if (options?.gateway !== undefined) return connectHttp(options);
@@ -48,7 +53,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   if (bus?.servers === undefined) {
     const given = Object(options) as object;
     refuseUnknown(given, { ...CONNECT_OPTIONS, ...GATEWAY_OPTIONS });
-    // A variable that is not set is the usual mistake.
+    // An unset variable is the usual mistake.
     const unset = ['servers', 'gateway'].find((name) => Object.hasOwn(given, name));
     const takes = 'connect takes { servers } for NATS, or { gateway, token } for HTTP';
     throw new InvalidOptionError(unset === undefined ? takes : `${unset} is undefined: ${takes}`, unset ?? 'servers');
@@ -59,7 +64,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   return new BusClient(new BusTransport({ nc, inboxPrefix: bus.inboxPrefix, actor: bus.actor }, tenant));
 }
 
-/** The options that the environment stands for. */
+/** Connection options from the environment. */
 async function discovered(env: NodeJS.ProcessEnv): Promise<ConnectOptions | GatewayOptions> {
   const gateway = env.COX_GATEWAY_URL?.trim();
   if (gateway && !env.NATS_URL?.trim()) {

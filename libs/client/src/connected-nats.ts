@@ -7,7 +7,7 @@ import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { CommandBus } from './send-command.ts';
 
 /**
- * A connection to NATS. The errors of its library have no code.
+ * Connects to NATS and converts the errors of its library, which have no code.
  * @throws InvalidOptionError; CoxswainError `nats_unreachable`.
  * @internal
  */
@@ -27,8 +27,8 @@ export async function connectedNats(options: ConnectOptions): Promise<NatsConnec
 }
 
 /**
- * Connects, and serves something on that connection. The connection closes when the service has stopped, or does not start.
- * @throws what {@link connectedNats} and `serve` throw.
+ * Connects, and runs a service on that connection. The connection closes when the service stops or fails to start.
+ * @throws the errors of {@link connectedNats} and `serve`.
  * @internal
  */
 export async function servedOnOwnConnection<Served extends { stop(): Promise<void> }>(
@@ -51,7 +51,7 @@ export async function servedOnOwnConnection<Served extends { stop(): Promise<voi
   }
 }
 
-/** Resolves when a connection has ended for good, with the reason as an error of the code `nats_unreachable`. */
+/** Resolves when a connection has ended permanently, with the reason as an error `nats_unreachable`. */
 export async function closedForGood(nc: NatsConnection): Promise<CoxswainError> {
   const why = await nc.closed();
   const cause = why instanceof Error ? `: ${why.message}` : '';

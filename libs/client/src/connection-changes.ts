@@ -1,4 +1,4 @@
-/** Whether a connection to the bus holds: for all who follow something on it. */
+/** Notifications about a lost or restored NATS connection. */
 import type { NatsConnection } from '@nats-io/nats-core';
 
 /** Contract: returns at once and does not throw. */
@@ -6,13 +6,13 @@ type OnChange = (isConnected: boolean) => void;
 
 const listenersOf = new WeakMap<NatsConnection, Set<OnChange>>();
 
-/** Calls back when the connection is lost, and when it is back. @returns a function that ends it. */
+/** Calls back when the connection is lost and when it is restored. @returns a function that removes the listener. */
 export function onConnectionChange(nc: NatsConnection, listener: OnChange): () => void {
   let listeners = listenersOf.get(nc);
   if (!listeners) {
     listeners = new Set();
     listenersOf.set(nc, listeners);
-    // One loop for each connection, which ends with it: the library keeps each loop until its next status.
+    // One loop per connection, which ends with it: the library keeps a status loop until the next status arrives.
     void follow(nc, listeners);
   }
   listeners.add(listener);

@@ -1,35 +1,47 @@
-/** Where the bus is and how one is let in. */
+/** The addresses and credentials of a NATS connection. */
 import { Actor, BOUNDS, CONNECTION_LIVENESS, readNatsAddress } from '@coxswain/protocol';
 import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 import { InvalidOptionError } from './client-errors.ts';
 import { checkText, checkTime } from './option-checks.ts';
 
-/** What a client needs to reach a bus. */
+/** Options for a connection to NATS. */
 export interface ConnectOptions {
-  /** `nats://host:4222`, several, or one text with commas between them. Credentials in an address are used: `nats://token@host`, `nats://user:pass@host`. */
+  /**
+   * `nats://host:4222`, a list of addresses, or one comma-separated string. Credentials in an address are used:
+   * `nats://token@host`, `nats://user:pass@host`.
+   */
   readonly servers: string | readonly string[];
-  /** A client has one transport. */
+  /** Excludes the options of a gateway. */
   readonly gateway?: undefined;
-  /** Goes before a token in an address. */
+  /** Takes precedence over a token in an address. */
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
-  /** The seed of a user's key, `SU…`, instead of all that: see `cox admin auth`. The key file also has its inbox prefix and tenant. */
+  /**
+   * The seed of a user's nkey, `SU…`. It takes precedence over tokens and passwords. See `cox admin auth`; the key file
+   * also contains the inbox prefix and the tenant.
+   */
   readonly seed?: string | undefined;
-  /** Default `default`. */
+  /** Default: `default`. */
   readonly tenant?: string | undefined;
-  /** Name of the actor, recorded with each command that names no other actor. Not verified. Default: none. */
+  /** The actor of commands that name none. It is recorded, and not verified. Default: none. */
   readonly actor?: string | undefined;
-  /** Shown in the server's list of connections. Default `coxswain-client`. */
+  /** The name in the server's list of connections. Default: `coxswain-client`. */
   readonly name?: string | undefined;
-  /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. `_INBOX` or `_INBOX_<name>`, and maybe more tokens. */
+  /**
+   * The subject prefix of receipts and replies, for users whose permissions require their own. `_INBOX` or
+   * `_INBOX_<name>`, optionally with more tokens.
+   */
   readonly inboxPrefix?: string | undefined;
-  /** How long the first connection to one server may take, milliseconds. Default 10,000: a TLS handshake over a slow network fits. */
+  /**
+   * The timeout for the first connection to one server, in milliseconds. Default 10,000, which allows for a TLS
+   * handshake over a slow network.
+   */
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** The options of a connection to NATS. */
+/** The names of the options of a NATS connection. */
 export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
   servers: true,
   gateway: true,
@@ -47,16 +59,17 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
 const TEXTS = ['token', 'user', 'pass', 'seed', 'actor', 'name', 'inboxPrefix'] as const;
 
 /**
- * The options of the NATS library for these settings. It takes no credentials from addresses, so they are taken out here.
- * @throws InvalidOptionError for an option of another type or a time out of range; when an address cannot be read. The message quotes no
- *   address, as it may hold a token.
+ * Converts the options to those of the NATS library. The library ignores credentials in addresses, so they are
+ * extracted here.
+ * @throws InvalidOptionError for an option of another type, a time out of range, or an invalid address. The message
+ *   does not quote the address, which may contain a token.
  * @internal
  */
 export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   checkTime('connectTimeoutMs', options.connectTimeoutMs);
   for (const name of TEXTS) checkText(name, options[name]);
   const { actor } = options;
-  // The parser of commands has the same rule: the first command would be rejected.
+  // Same rule as in the parser of commands, so that an invalid actor fails here and not with the first command.
   if (actor !== undefined && !(Actor.safeParse(actor).success && actor.isWellFormed()))
     throw new InvalidOptionError(`actor must be 1 to ${BOUNDS.actorMaxChars} characters of well-formed text`, 'actor');
   const given: unknown = options.servers;
@@ -87,12 +100,12 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
     servers,
     name: options.name ?? 'coxswain-client',
     timeout: options.connectTimeoutMs ?? 10_000,
-    // A client outlives restarts of its server; what it waits for has bounds of its own.
+    // A client outlives restarts of its server. Waiting calls have timeouts of their own.
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     pingInterval: CONNECTION_LIVENESS.pingMs,
     maxPingOut: CONNECTION_LIVENESS.unansweredMax,
-    // A stack per request costs as much as the request.
+    // Capturing a stack for each request costs as much as the request.
     noAsyncTraces: true,
     ...(tls ? { tls: {} } : {}),
     ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),

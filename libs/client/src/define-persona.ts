@@ -1,4 +1,4 @@
-/** Declares a persona in code, held to its schema by the compiler, and by the schema itself when the program runs. */
+/** Declares a persona in code. The compiler checks it by its type, and its schema at run time. */
 import {
   type BudgetPointName,
   CoxswainError,
@@ -11,7 +11,7 @@ import type { OutputOf, OutputSource, TypedPersona } from './output-schema.ts';
 import { type PersonaSettings, readPersonaDefinition } from './persona-form.ts';
 import { withHandlers } from './persona-handlers.ts';
 
-/** A persona definition is invalid: an unknown key or an invalid value. The message names the path. */
+/** A persona definition has an unknown key or an invalid value. The message names the path. */
 export class PersonaDefinitionError extends CoxswainError {
   constructor(message: string) {
     super('persona_invalid', message);
@@ -30,7 +30,7 @@ export type PersonaHookDefinition = {
   };
 }[AnyPointName];
 
-/** A persona as a program writes it: the members of a file in camelCase, and hooks may have functions as their handlers. */
+/** A persona in code: the members of a persona file in camelCase. Handlers of hooks can be functions. */
 export type PersonaDefinition = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'output'> & {
   /** The schema of the final answer: Zod 4 or JSON Schema. */
   readonly output?: OutputSource | undefined;
@@ -42,10 +42,12 @@ export type PersonaDefinition = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'ou
 };
 
 /**
- * Declares a persona: `startSession({ persona: definePersona({ name: 'reviewer', … }) })`. A misspelt key does not compile,
- * at any depth. Handlers of its hooks run where it is served, by `servePersona` or `cox serve personas`.
- * @returns what it was given, checked; where it has functions, a copy that can be sent, whose code `servePersona` finds.
- * @throws PersonaDefinitionError naming the path and, of a key that there is not, the nearest that there is.
+ * Declares a persona: `startSession({ persona: definePersona({ name: 'reviewer', … }) })`. The compiler rejects a
+ * misspelt key at any depth. Functions of its hooks run in the process that serves it, with `servePersona` or
+ * `cox serve personas`.
+ * @returns its argument after validation. With functions or a Zod schema it is a copy with names and JSON Schema
+ *   instead; `servePersona` finds the functions of the copy.
+ * @throws PersonaDefinitionError naming the path and, for an unknown key, the nearest known one.
  */
 export function definePersona<const P extends PersonaDefinition>(
   persona: P & ExactPersona<P, Unhooked> & ExactHooksOf<P>,
@@ -58,19 +60,21 @@ export function definePersona<const P extends PersonaDefinition>(
   return defined as unknown as DefinedPersona<P>;
 }
 
-/** A checked definition; {@link TypedPersona} carries the type of its output. */
+/** A validated definition; {@link TypedPersona} carries the type of its output. */
 type DefinedPersona<P> = Omit<P, 'hooks' | 'onFinish' | 'output'> &
   PersonaSettings &
   (P extends { readonly output: infer Schema } ? TypedPersona<OutputOf<Schema>> : unknown);
 
-/** The rest of a persona: hooks are looked at by themselves, as what a handler may return is its point's. */
+/**
+ * A persona without its hooks: they are checked separately, because each point defines the return type of its handlers.
+ */
 type Unhooked = Omit<PersonaSettings, 'hooks' | 'onFinish' | 'output'> & {
   readonly hooks?: unknown;
   readonly onFinish?: unknown;
   readonly output?: unknown;
 };
 
-/** Hooks have no key too many, and nor has what their handlers return. */
+/** Rejects unknown keys of hooks and of their handlers' return values. */
 type ExactHooksOf<P> = {
   readonly [K in keyof P]: K extends 'hooks'
     ? P[K] extends readonly unknown[]
@@ -80,7 +84,7 @@ type ExactHooksOf<P> = {
       ? ExactFinish<P[K]>
       : P[K];
 };
-// Of a list that is a parameter itself each member is mapped, and not what lists have.
+// A separate type parameter: TypeScript maps the elements of a list only for a bare type parameter.
 type ExactList<Hooks extends readonly unknown[]> = { readonly [I in keyof Hooks]: ExactHook<Hooks[I]> };
 type ExactHook<Hook> = {
   readonly [K in keyof Hook]: K extends keyof WrittenHook
@@ -104,7 +108,7 @@ type ExactFinish<Finish> = Finish extends (...given: never) => unknown
       }
     : Finish;
 
-/** `never` in the place of each key that the shape has not, however deep; of a union, that none of its members has. */
+/** Maps each key that the shape does not have to `never`, at any depth. For a union, a key of any member is known. */
 type ExactPersona<Given, Shape> = unknown extends Shape
   ? Given
   : Given extends (...given: never) => unknown

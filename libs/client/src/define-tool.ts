@@ -1,4 +1,4 @@
-/** Declares a tool, its input typed by its schema, and checks one that is served on the bus. */
+/** Declares a tool with an input type from its schema, and checks tools that are served on the bus. */
 import {
   type InputSchema,
   type JsonObject,
@@ -26,31 +26,31 @@ export {
 };
 
 /**
- * Declares a tool: `defineTool({ name, description, inputSchema: z.object({ … }), execute(input) { … } })`. The same definition
- * works in a host's own process, on the bus, in a persona module, in `coxswain.yaml` and in tests.
- * @returns its argument. The place that takes the tool checks it.
+ * Declares a tool: `defineTool({ name, description, inputSchema: z.object({ … }), execute(input) { … } })`. The same
+ * definition works in a host's process, on the bus, in a persona module, in `coxswain.yaml` and in tests.
+ * @returns its argument. The function that receives the tool checks it.
  */
 export function defineTool<const Schema extends InputSchema | JsonObject>(tool: Tool<Schema>): Tool<Schema> {
   return tool;
 }
 
-/** A tool as it is announced and run. */
+/** A validated tool, ready to be announced and run. */
 export interface CheckedTool {
   readonly announced: Omit<ToolAnnouncement, 'v' | 'since'>;
-  /** Validates the arguments again, as they came over the bus. @returns the input of the function, or a sentence. */
+  /** Validates arguments from the bus. @returns the input for `run`, or a description of the problem. */
   check(args: JsonObject): Promise<{ readonly args: unknown } | { readonly problem: string }>;
-  /** Whether a person must approve the call. Never rejects. Absent: no. */
+  /** Whether a person must approve the call. Does not reject. Absent: no approval needed. */
   needsApproval?(args: JsonObject, context: ToolApprovalContext): Promise<boolean>;
-  /** The return is a result in the form of the wire, or {@link LATER}. */
+  /** Runs the tool. @returns a result in its wire form, or {@link LATER}. */
   run(args: unknown, context: ToolCallContext): Promise<unknown>;
 }
 
-/** Checks a definition, which may come from JavaScript. @throws ToolDefinitionError */
+/** Validates a definition, which may come from JavaScript. @throws ToolDefinitionError. */
 export async function checkTool(given: unknown): Promise<CheckedTool> {
   const tool = readTool(given);
   const { definition, forSession } = tool;
   const subject = `the tool ${JSON.stringify(definition.name).slice(0, 140)}`;
-  // Read as it will be announced. The time is a placeholder.
+  // Validates the announcement. Its time is a placeholder.
   const read = readStrictly(ToolAnnouncement, {
     v: 1,
     since: '2000-01-01T00:00:00.000Z',
@@ -59,7 +59,7 @@ export async function checkTool(given: unknown): Promise<CheckedTool> {
   });
   if (!read.ok) throw new ToolDefinitionError(`${subject} is not valid: ${problemSentences(read.problems)[0]}`);
   const { v: _v, since: _since, ...announced } = read.data;
-  // Loaded only where tools are served: it brings a validator with it.
+  // Loaded only where tools are served: it contains a JSON Schema validator.
   const { argumentsProblem, schemaProblem } = await import('@coxswain/protocol/validate-arguments');
   const unusable = schemaProblem(announced);
   if (unusable !== null) throw new ToolDefinitionError(`${subject}: ${unusable}`);

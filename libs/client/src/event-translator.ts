@@ -1,6 +1,6 @@
 /**
- * The one translator from records and deltas to what a user interface shows. Every interface uses it, so that text
- * appears once, in order, whatever is lost, late or repeated on the way.
+ * Translates records and deltas to events for user interfaces. Interfaces use it, so that text appears once and in
+ * order, even if messages are lost, late or repeated.
  */
 
 import {
@@ -19,17 +19,18 @@ import { DECISION_MAX_CHARS, printable, summarizeArgs, summarizeResult } from '.
 import type { DeliveredInjection, FromRecord, UiEvent } from './ui-events.ts';
 import { tokenUsage } from './usage-report.ts';
 
-/** A translator for one session, fed in the order in which things arrive. */
+/** A translator for one session. Feed it records and deltas in the order of their arrival. */
 export interface EventTranslator {
-  /** The next record. One that was seen already shows nothing. */
+  /** Takes the next record. A record that was seen before yields no events. */
   record(record: JournalRecord): UiEvent[];
-  /** A delta, early or late. */
+  /** Takes a delta, which may be early or late. */
   delta(delta: Delta): UiEvent[];
 }
 
 /**
- * A new translator.
- * @param options `after`: the record up to which the session is shown already; deltas of an answer that it asked for are shown at once.
+ * Creates a translator.
+ * @param options `after`: the last record that was already shown. Deltas of an answer that it started are shown at
+ *   once.
  */
 export function createEventTranslator({ after = 0 }: { readonly after?: number | undefined } = {}): EventTranslator {
   return new Translator(after);
@@ -38,9 +39,9 @@ export function createEventTranslator({ after = 0 }: { readonly after?: number |
 class Translator implements EventTranslator {
   #lastRecord: number;
   readonly #answers: AnswerText;
-  /** The newest command that was rejected. */
+  /** The newest rejected command. */
   #rejected: string | null = null;
-  /** Arguments in short of the open batch's calls, so that their ends can be shown with them. */
+  /** Short forms of the arguments of the open batch's calls, to show with their results. */
   readonly #summaries = new Map<string, string>();
 
   constructor(after: number) {
@@ -61,7 +62,7 @@ class Translator implements EventTranslator {
     for (const [index, event] of record.events.entries()) {
       shown.push(...this.#translate(event, from, effectId, record.events.slice(index + 1)));
     }
-    // What was only taken up goes on, and may tell of its progress.
+    // A call that was only accepted continues, and may report progress.
     if (effectId !== null && record.input.type !== 'call_accepted') this.#answers.end(effectId);
     shown.push({ type: 'state_changed', state: record.state, ...from });
     shown.push(...this.#answers.recordShown(record.n));
@@ -81,7 +82,7 @@ class Translator implements EventTranslator {
       }
       case 'agent_start': {
         const { run, persona } = event;
-        // Of a run that ended before it was known the record has the model of the run before.
+        // A run that ended before its model was known records the model of the previous run.
         const model = event.fingerprints === null ? null : event.model;
         return [{ type: 'run_started', run, persona, model, ...from }];
       }
@@ -93,7 +94,7 @@ class Translator implements EventTranslator {
           if (part.type === 'call') this.#summaries.set(part.call_id, summarizeArgs(part.args));
         }
         const rest = effectId === null ? [] : this.#answers.complete(effectId, event.turn, event.message);
-        // An answer that never began was not broken off anywhere.
+        // An answer without any text is not a partial one.
         const { content } = event.message;
         const hasBegun = content.some((part) => 'text' in part && part.text.trim() !== '');
         const partial = event.message.partial === true && hasBegun;
@@ -170,7 +171,7 @@ class Translator implements EventTranslator {
         ];
       }
       case 'message_injected': {
-        // A checkpoint has shown what it delivered; a follow-up comes by the other way in.
+        // Other messages were shown with their checkpoint. A follow-up has no checkpoint.
         if (event.origin !== 'followup') return [];
         const { turn } = event;
         const injections = [injection(event)];
@@ -183,7 +184,7 @@ class Translator implements EventTranslator {
       }
       case 'control_outcome': {
         const { control, status, target, tool, actor, reason } = event;
-        // A control that was refused has been shown as that, right before; these two by what they did.
+        // A rejected control was shown by `command_rejected`; these two are shown by their own events.
         if (event.command_id === this.#rejected || control === 'approve' || control === 'signal') return [];
         return [
           {
@@ -288,7 +289,7 @@ class Translator implements EventTranslator {
       }
       case 'persona_changed': {
         const { handoff, provision } = event;
-        // Every run says whose it is when it begins.
+        // Without a hand-off, `run_started` names the persona.
         if (!handoff) return [];
         const { call_id: callId, from: before } = handoff;
         return [{ type: 'session_handed_over', persona: provision.persona.name, from: before, callId, ...from }];
@@ -316,7 +317,7 @@ class Translator implements EventTranslator {
           },
         ];
       }
-      // Detail that an interface may look up in the record; nothing of it is news to a reader.
+      // Details that an interface can look up in the record. They are not shown.
       case 'handoff_emitted':
       case 'reprovisioned':
       case 'prices_changed':
@@ -370,7 +371,7 @@ class Translator implements EventTranslator {
   }
 }
 
-// A newer host may write events that this client does not know yet; the compiler says when one of ours is forgotten.
+// A newer host may write unknown events. The compiler reports a known event without a case.
 function unknownEvent(_event: never): UiEvent[] {
   return [];
 }
@@ -393,7 +394,7 @@ function received(
   };
 }
 
-/** What a hook adds waits for no seam. */
+/** A direct reminder of a hook does not wait for a seam. */
 function reminded(
   { hook, direct, command_id: commandId, body }: Extract<SessionEvent, { type: 'reminder_injected' }>,
   from: FromRecord,
@@ -402,7 +403,7 @@ function reminded(
   return { type: 'hook_reminded', hook, commandId, text: printable(body), ...from };
 }
 
-/** What a checkpoint delivered stands right behind it in the same record. */
+/** The messages that a checkpoint delivered follow it in the same record. */
 function injectionsAt(seam: string, following: readonly SessionEvent[]): DeliveredInjection[] {
   const found: DeliveredInjection[] = [];
   for (const event of following) {
@@ -417,7 +418,7 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
 
 function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
   const { command_id: commandId, origin } = event;
-  // The frame tells a model that no person speaks; people are told by the origin.
+  // The frame tells the model that no person wrote the message. People see the origin instead.
   const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
   const text = notice ? printable(`${notice.source}: ${notice.body}`) : shownText(event.message);
   return { commandId, origin, text };
@@ -431,7 +432,7 @@ function actorName(actor: Actor | undefined): string | null {
   return said(actor?.name);
 }
 
-/** What somebody may have said, as it may be shown: anybody may write a name or a reason. */
+/** Makes a name or a reason printable: any client can write one. */
 function said(text: string | undefined): string | null {
   return text === undefined ? null : printable(text);
 }

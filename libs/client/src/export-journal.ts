@@ -1,4 +1,4 @@
-/** Exports: a journal as lines that stand by themselves. */
+/** Exports a journal as self-contained lines. */
 import { createHash } from 'node:crypto';
 import { blobLine, closingLine, exportedRefsOf } from '@coxswain/protocol';
 import type { StoredJournalRecord } from './read-journal.ts';
@@ -6,7 +6,7 @@ import type { StoredJournalRecord } from './read-journal.ts';
 /**
  * The lines of an exported journal, without line breaks: canonical JSON contains none. The closing line comes last. A
  * journal without records has no lines.
- * @param blob reads from the object store; null if the object no longer exists.
+ * @param blob Reads from the object store; null if the object is missing.
  */
 export async function* exportLines(
   records: AsyncIterable<Pick<StoredJournalRecord, 'record' | 'bytes'>>,

@@ -1,11 +1,14 @@
-/** Ids that clients make: of commands, and of sessions whose starter does not choose one. */
+/** Generates ids of commands and sessions. */
 import { CommandId, SessionId } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
 
-/** A new command id: a UUIDv7 (RFC 9562 section 5.7), so that a session can tell an id that is too old to remember. */
+/**
+ * Generates a command id: a UUIDv7 (RFC 9562 section 5.7). Its time lets a session recognize an id that is too old to
+ * remember.
+ */
 export function newCommandId(nowMs = Date.now()): CommandId {
   const bytes = randomBytes(16);
-  // Forty-eight bits, which no shift of JavaScript's takes.
+  // The time has 48 bits, and shifts of JavaScript have 32.
   for (let at = 5, left = nowMs; at >= 0; at--, left = Math.floor(left / 256)) bytes[at] = left % 256;
   bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
@@ -18,7 +21,7 @@ export function newCommandId(nowMs = Date.now()): CommandId {
 const POOL_BYTES = 1_024;
 let pool = new Uint8Array(0);
 
-/** Of the platform's own source of chance, which browsers have too. Asked for many at once: asking is what costs. */
+/** Random bytes of Web Crypto, which browsers also have. They are fetched in bulk, because each request is slow. */
 function randomBytes(count: number): Uint8Array {
   if (pool.length < count) pool = crypto.getRandomValues(new Uint8Array(POOL_BYTES));
   const bytes = pool.subarray(0, count);
@@ -26,19 +29,19 @@ function randomBytes(count: number): Uint8Array {
   return bytes;
 }
 
-// Without letters and digits that are read for one another, and without vowels, so that no word comes out.
+// Without easily confused letters and digits, and without vowels, so that ids contain no words.
 const ALPHABET = '23456789bcdfghjkmnpqrstvwxz';
 const SESSION_ID_LENGTH = 12;
 
 /**
- * A new session id: 57 random bits, no time in it, so that a few characters tell two sessions apart on a command line.
- * Should two ever meet, the second start is refused (`session_busy`, `session_exists`).
+ * Generates a session id with 57 random bits and no time, so that a few characters distinguish two sessions on a
+ * command line. If two ids collide, the second start is rejected (`session_busy`, `session_exists`).
  */
 export function newSessionId(): SessionId {
   let id = '';
   while (id.length < SESSION_ID_LENGTH) {
     for (const byte of randomBytes(SESSION_ID_LENGTH)) {
-      // Bytes at and above the largest multiple would favour the first letters.
+      // Bytes at or above the largest multiple would favour the first letters.
       if (byte < ALPHABET.length * 9 && id.length < SESSION_ID_LENGTH) id += ALPHABET[byte % ALPHABET.length];
     }
   }
@@ -48,9 +51,10 @@ export function newSessionId(): SessionId {
 const MESSAGE_SESSION_ID_LENGTH = 32;
 
 /**
- * The session that a start under a message id makes where it names none: the same for the same message id, in every program. It is
- * the SHA-256 of the message id in base64url (RFC 4648 section 5), cut to 192 bits. Sessions are kept by tenant, so two tenants may use one message id.
- * @throws InvalidOptionError where the platform has no Web Crypto, as a page has none that came over plain HTTP from another machine.
+ * The id of a session that a start with a message id and without a session id creates. Every program derives the same
+ * id: the SHA-256 hash of the message id in base64url (RFC 4648 section 5), cut to 192 bits. Session ids belong to a
+ * tenant, so two tenants may use the same message id.
+ * @throws InvalidOptionError if the platform has no Web Crypto, such as a page over plain HTTP from another machine.
  */
 export async function sessionIdOfMessage(messageId: string): Promise<SessionId> {
   const subtle = (globalThis.crypto as Partial<typeof globalThis.crypto>).subtle;

@@ -1,4 +1,4 @@
-/** A transport whose every call follows the rules of `CallGuard`. */
+/** A transport whose calls follow the rules of `CallGuard`. */
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
@@ -7,7 +7,7 @@ import type { WireSessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 import type { WirePendingApproval } from './waiting-approvals.ts';
 
-/** Wraps a transport: each call is guarded as `CallGuard` describes, and the transport does the work. */
+/** Wraps a transport: `CallGuard` guards each call except {@link close} and {@link closed}. */
 export class GuardedTransport implements Transport {
   readonly guard: CallGuard;
   readonly #transport: Transport;

@@ -1,24 +1,25 @@
 /**
- * Heals the deltas of one session: what a reader gets of a running answer is dense, from its first character on.
+ * Fills gaps in the deltas of one session: a reader receives a running answer densely, from its first character on.
  *
  * H1 A reader that joins in the middle of an answer, or misses a delta, asks the host for the text so far.
- * H2 Deltas behind a gap wait until the gap is filled; deltas that repeat are dropped.
- * H3 Three replies without progress end the healing. The next delta starts it again; the record of the answer has the whole text.
+ * H2 Deltas after a gap wait until the gap is filled. Repeated deltas are dropped.
+ * H3 Three requests without progress end the healing. The next delta after a gap starts it again. The record of the
+ *    answer has the whole text.
  */
 import { AnswerCursor, type AnswerPieces, type AnswerPlace, type Delta } from '@coxswain/protocol';
 
-/** Deltas that wait behind a gap. Of more, the oldest are dropped: the host has them in its text so far. */
+/** The maximum number of deltas that wait behind a gap. The oldest are dropped first: the host's text includes them. */
 const HELD_MAX = 256;
 const FAILURES_MAX = 3;
 
-/** What healing needs. */
+/** The host and the reader of a healer. */
 export interface HealingSource {
   /**
-   * Asks the host for what follows a place; null for the whole answer.
-   * Contract: does not reject; null where no host replies in time.
+   * Requests the text after a position; null: the whole answer.
+   * Contract: does not reject; resolves to null if no host replies in time.
    */
   ask(from: AnswerPlace | null): Promise<AnswerPieces | null>;
-  /** Takes the next delta of the dense sequence. Returns at once. */
+  /** Receives the next delta of the dense sequence. Contract: returns at once. */
   deliver(delta: Delta): void;
 }
 
@@ -35,29 +36,29 @@ export class AnswerHealer {
     this.#source = source;
   }
 
-  /** Takes the next delta as it arrived: late, repeated, or after lost ones. */
+  /** Takes a delta in the order of arrival: it may be late, repeated or after a gap. */
   take(delta: Delta): void {
     if (this.#deliver(delta)) void this.#heal();
   }
 
-  /** Asks for the text so far: when a reader joins, and when its connection is back. */
+  /** Requests the text so far. Call it when a reader joins and when its connection is restored. */
   join(): void {
     if (this.#isHealing) this.#isAskedAgain = true;
     else void this.#heal();
   }
 
-  /** The record of an answer has come. */
+  /** Marks an answer as recorded: its deltas are dropped. */
   ended(effectId: string): void {
     this.#cursor.end(effectId);
     this.#held = this.#held.filter(({ effect_id }) => effect_id !== effectId);
   }
 
-  /** Delivers nothing more. */
+  /** Stops delivering. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** @returns whether it waits behind a gap. */
+  /** @returns whether the delta waits behind a gap. */
   #deliver(delta: Delta): boolean {
     const fit = this.#cursor.take(delta);
     if (fit === 'gap') {
@@ -82,7 +83,7 @@ export class AnswerHealer {
       this.#held = [];
       for (const delta of held) this.#deliver(delta);
       const isWhole = this.#held.length === 0 && answer?.more !== true && !this.#isAskedAgain;
-      // A reader that joins asks once: without a host that replies, the answer starts again and its deltas come live.
+      // After joining, one request is enough: without a reply, the next host restarts the answer, with live deltas.
       if (isWhole) break;
       failures = before === this.#cursor.place ? failures + 1 : 0;
     }

@@ -1,6 +1,6 @@
 /**
- * The typed client over HTTP: connect to a gateway, start sessions, steer them, follow them. Runs wherever there is a `fetch`,
- * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
+ * The typed client over HTTP: connect to a gateway, start, steer and follow sessions. It runs wherever `fetch` exists,
+ * also in browsers. Bundlers for browsers resolve `@coxswain/client` to this module.
  */
 export { type CancelOutcome, hasEnded, type SessionStateName, topState } from '@coxswain/protocol';
 export { Approval, type ApproveOptions, type DenyOptions } from './approval.ts';

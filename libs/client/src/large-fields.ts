@@ -1,4 +1,4 @@
-/** Fields of records that were too large for their record: their bytes lie in the object store, by hash. */
+/** Large fields of records. Their bytes are in the object store, by SHA-256 hash. */
 import { createHash } from 'node:crypto';
 import {
   BLOBS_STREAM,
@@ -13,13 +13,16 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { type AskedBus, askLargeField } from './ask-large-field.ts';
 import { askStore, isNotPermitted, isStreamNotFound } from './ask-store.ts';
 
-/** How long one request to the store may take. */
+/** The timeout of one request to the object store. */
 const READ_TIMEOUT_MS = 5_000;
 
-/** Connections whose key may not read from the store. Each refusal is a line in the server's log: it is asked for once. */
+/**
+ * Connections whose user may not read the object store. They are remembered, because the server logs each denied
+ * request.
+ */
 const ASK_HOSTS = new WeakSet<NatsConnection>();
 
-/** Decodes records, fetching what lies apart. One per reader. */
+/** Decodes records and loads their large fields. One per reader. */
 export class RecordDecoder {
   readonly #bus: AskedBus;
   readonly #tenant: TenantId;
@@ -45,12 +48,15 @@ export class RecordDecoder {
     return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
   }
 
-  /** The bytes under a hash, or null. @throws NoHostError where only a host may read them, and none is up. */
+  /**
+   * The bytes with a hash, or null.
+   * @throws NoHostError if only hosts may read them and none responds; CoxswainError if the host or JetStream fails.
+   */
   async blob(sha256: string): Promise<Uint8Array | null> {
     const found = ASK_HOSTS.has(this.#bus.nc)
       ? await askLargeField(this.#bus, this.#tenant, sha256)
       : await this.#stored(sha256);
-    // Under another hash they are other bytes, whoever put them there.
+    // Bytes that do not match the hash are not used, whoever wrote them.
     return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
   }
 
@@ -59,11 +65,11 @@ export class RecordDecoder {
     const { streams } = await this.#manager;
     try {
       return await readStoredBlob(sha256, (subject, seq) =>
-        // The leader takes this question, too; the library's type knows of it for replicas only.
+        // The stream leader accepts `next_by_subj`, too; the library's type has it for replicas only.
         askStore(() => streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest)),
       );
     } catch (error) {
-      // No session has ever run on this bus.
+      // No session has run on this bus.
       if (isStreamNotFound(error)) return null;
       if (!isNotPermitted(error)) throw error;
       ASK_HOSTS.add(this.#bus.nc);

@@ -1,10 +1,10 @@
-/** Deltas of running answers as they are published. A reader that subscribes late has missed some: see `heal-answers.ts`. */
+/** Receives deltas of running answers. `heal-answers.ts` fills the gap of a reader that subscribes late. */
 import { Delta, type SessionRef, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 
 /**
- * Calls back for every delta of a session until the returned function is called. Invalid deltas are ignored: nothing
- * depends on deltas, and any client of the bus may publish them.
+ * Calls back for each delta of a session until the returned function is called. Invalid deltas are ignored: nothing
+ * depends on deltas, and any client with the permission may publish them.
  */
 export function onDeltas(nc: NatsConnection, ref: SessionRef, handle: (delta: Delta) => void): () => void {
   const subscription: Subscription = nc.subscribe(subjects.deltas(ref), {

@@ -1,4 +1,4 @@
-/** The typed client: connect to a bus or a gateway, start sessions, steer them, follow them. */
+/** The typed client: connect to NATS or to a gateway, start, steer and follow sessions. */
 export {
   type AllowAnswer,
   type AskAnswer,
@@ -42,7 +42,7 @@ export {
   ToolDefinitionError,
 } from './define-tool.ts';
 export { exportLines } from './export-journal.ts';
-// All of it; `connect` is the one above, which knows both ways.
+// All exports of the HTTP client, except `connect`: the one above supports both transports.
 export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';

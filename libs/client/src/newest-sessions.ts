@@ -1,12 +1,13 @@
 /**
- * The sessions of a tenant, the most recently changed first, read from the index of sessions (INDEX-1 to INDEX-3 in
- * `libs/ports/src/session-index.ts`). The order is that of the entries: a host writes one when a session wakes, when a run of a
- * live session starts, and when the session leaves memory.
+ * The sessions of a tenant, the most recently changed first, read from the session index (INDEX-1 to INDEX-3 in
+ * `libs/ports/src/session-index.ts`). They are in the order of their index entries. A host writes an entry when a
+ * session wakes, when a run of a live session starts, and when it passivates the session.
  *
- * LIST-1  No more of the index is read than the reader takes, in windows of some hundred entries, from the end of the stream.
- * LIST-2  A session without an entry is never left out: the streams say how many sessions have a journal, and how many have an
- *         entry. If the index has fewer, those without an entry follow behind the others, in the order of their ids.
- * LIST-3  A replica that serves fewer entries than it reports is not trusted: another one is read, and then the list fails.
+ * LIST-1  The index is read from its end, in windows of some hundred entries, and only as far as the reader iterates.
+ * LIST-2  A session without an entry is still listed. The streams count the sessions with a journal and those with an
+ *         entry. If fewer have an entry, the others follow at the end, by id.
+ * LIST-3  A replica that serves fewer entries than it reports is not trusted. Other replicas are read, and then the
+ *         list fails.
  */
 import {
   JOURNAL_STREAMS,
@@ -28,36 +29,36 @@ import { listingFrom, unreadableListing, type WireListedSession } from './sessio
 /** The position of a session in a list. */
 export interface ListPlace {
   readonly sessionId: string;
-  /** The sequence of its entry in the index; 0 without an entry. */
+  /** The sequence number of its entry in the index; 0 without an entry. */
   readonly seq: number;
 }
 
 /** A session in a list. */
 export interface PlacedSession extends ListPlace {
-  /** What lists show of it: its entry, or its newest record. Null if it has no records. */
+  /** Reads the listing of the session: its entry, or its newest record. Null if the session has no records. */
   readonly listing: () => Promise<WireListedSession | null>;
 }
 
-/** A list, the most recently changed sessions first. */
+/** A list of sessions, the most recently changed first. */
 export interface NewestSessions {
-  /** Sessions of the tenant, deleted ones included. */
+  /** The number of sessions of the tenant, including deleted ones. */
   readonly total: number;
-  /** Those of them that the list has. */
+  /** The number of sessions from the start position on. */
   readonly left: number;
-  /** To be iterated once, as far as needed. */
+  /** The sessions. Iterate it once, as far as needed. */
   readonly sessions: AsyncGenerator<PlacedSession, void, undefined>;
 }
 
-/** Entries that are read at a time: enough for a page of the default size, and for its few deleted sessions. */
+/** Entries per window: enough for a page of the default size and some deleted sessions. */
 const WINDOW = { least: 64, wanted: 192, most: 384 } as const;
-/** Replicas that are read before a list fails (LIST-3). */
+/** The maximum number of reads before a list fails (LIST-3). */
 const REPLICA_TRIES = 8;
-/** Entries are small. */
+/** The batch size of a read; entries are small. */
 const AT_ONCE = 1_000;
 
 /**
- * Opens a list. An unused bus has no sessions.
- * @param after the list starts behind this place; null: at the newest session.
+ * Opens a list. It is empty on a bus without sessions.
+ * @param after The list starts after this position; null: at the newest session.
  * @throws StoreUnavailableError.
  * @internal
  */
@@ -66,7 +67,7 @@ export async function newestSessions(
   tenant: TenantId,
   after: ListPlace | null = null,
 ): Promise<NewestSessions> {
-  // The journals first: a session that starts meanwhile has its entry before its first record.
+  // Journals are counted first: a session that starts meanwhile writes its entry before its first record.
   const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(bus, stream)));
   const index = await infoOf(bus, STREAMS.sessions);
   const withJournal = journals.reduce((sum, info) => sum + (info?.state.num_subjects ?? 0), 0);
@@ -84,7 +85,11 @@ export async function newestSessions(
   return { total: indexed + unindexed.length, left: indexed - above + others.length, sessions: listed() };
 }
 
-/** The place of a session in the list; null if it is not in the index. @throws StoreUnavailableError. @internal */
+/**
+ * The position of a session in the list; null if the index does not contain it.
+ * @throws StoreUnavailableError.
+ * @internal
+ */
 export async function placeInList(bus: JournalBus, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
   const subject = `$JS.API.DIRECT.GET.${STREAMS.sessions}.${subjects.sessionEntry({ tenant, sessionId })}`;
   const answer = await askStore(() => bus.nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
@@ -92,7 +97,7 @@ export async function placeInList(bus: JournalBus, { tenant, sessionId }: Sessio
   return Number.isInteger(seq) && seq > 0 ? { sessionId, seq } : null;
 }
 
-/** A stream's state; null where there is no such stream. */
+/** The state of a stream; null if it does not exist. */
 async function infoOf(bus: JournalBus, stream: string): Promise<StreamInfo | null> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
@@ -103,7 +108,7 @@ async function infoOf(bus: JournalBus, stream: string): Promise<StreamInfo | nul
   }
 }
 
-/** The sessions that have a journal and no entry, by id in descending order. */
+/** The ids of sessions with a journal and without an entry, in descending order. */
 async function withoutEntry(bus: JournalBus, tenant: TenantId): Promise<string[]> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   const ids = new Set(await sessionIds(bus, tenant));
@@ -119,16 +124,16 @@ async function withoutEntry(bus: JournalBus, tenant: TenantId): Promise<string[]
   return [...ids].sort().reverse();
 }
 
-/** Entries of a range of the stream. */
+/** The entries in a range of the stream. */
 interface Window {
   readonly from: number;
   readonly consumer: Consumer;
   readonly source: OrderedSource;
-  /** Entries in the range, by the replica that is read. */
+  /** The number of entries in the range, as reported by the replica that is read. */
   readonly count: number;
 }
 
-/** The entries of a tenant. */
+/** The index entries of a tenant. */
 class Entries {
   readonly #bus: JournalBus;
   readonly #tenant: TenantId;
@@ -142,7 +147,7 @@ class Entries {
     this.lastSeq = state.last_seq;
   }
 
-  /** How many entries stand at this sequence or behind it. */
+  /** Counts the entries at or after a sequence number. */
   async countFrom(seq: number): Promise<number> {
     const { consumer, pending } = await this.#open(seq);
     await dropConsumer(consumer);
@@ -150,9 +155,9 @@ class Entries {
   }
 
   /**
-   * The entries before a sequence, the newest first.
-   * @param above how many entries stand at `end` or behind it.
-   * @param total how many there are.
+   * Yields the entries before a sequence number, the newest first.
+   * @param above The number of entries at or after `end`.
+   * @param total The number of all entries.
    */
   async *below(end: number, above: number, total: number): AsyncGenerator<PlacedSession, void, undefined> {
     let upTo = end - 1;
@@ -165,7 +170,7 @@ class Entries {
     }
   }
 
-  /** The entries of the next window, the newest first, and where it starts. */
+  /** Reads the entries of the next window, the newest first. @returns them and the start of the window. */
   async #read(
     upTo: number,
     aboveBefore: number,
@@ -182,7 +187,7 @@ class Entries {
       }
       found.reverse();
       if (found.length >= count) return { from, found, above };
-      // Entries that were replaced meanwhile stand behind the window now.
+      // Entries that were rewritten meanwhile are after the window now.
       const now = await this.countFrom(upTo + 1);
       const isWhole = found.length >= count - Math.max(0, now - above);
       above = now;
@@ -192,7 +197,7 @@ class Entries {
     }
   }
 
-  /** A window that ends at `upTo` and has a fit number of entries: adjacent starts differ by one entry at most. */
+  /** Finds a window that ends at `upTo` and has a suitable number of entries, by bisection. */
   async #window(upTo: number, above: number, left: number): Promise<Window> {
     let tooMany = this.#firstSeq;
     let tooFew = upTo + 1;
@@ -226,18 +231,18 @@ class Entries {
   }
 }
 
-/** An entry as it stands, or the session's newest record in place of a mark (INDEX-3). */
+/** Reads an entry. The entry of a live session is only a mark: its newest record is read instead (INDEX-3). */
 async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
   return entryOf(entry) ?? newestListing(bus, ref);
 }
 
-/** Null for a mark, for a removed entry, and for an entry of another shape. */
+/** Parses an entry; null for a mark, a removed entry, or one with another schema. */
 function entryOf(bytes: Uint8Array): WireListedSession | null {
   try {
     const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
     return read.success ? (read.data as WireListedSession) : null;
   } catch {
-    // Not JSON, or empty: the journal says what is right.
+    // Not JSON, or empty: the journal is read instead.
     return null;
   }
 }

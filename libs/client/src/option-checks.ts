@@ -1,14 +1,14 @@
-/** Checks of options that a program in JavaScript, or one with wrong types, can get wrong. Each names the option and what is right. */
+/** Validates options at run time, for programs in JavaScript. Each error names the option and the valid values. */
 import { INJECTION_VERBS, nearestWord, type Verb } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
 
 const STAGES = ['stored', 'accepted', 'delivered', 'outcome'] as const;
-/** Verbs whose message is delivered to a model. */
+/** Verbs with a message for the model. */
 const DELIVERED: ReadonlySet<Verb> = new Set(INJECTION_VERBS);
-/** The longest delay of a timer. */
+/** The maximum delay of a timer in milliseconds. */
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
-/** How a command is sent, as far as it is checked here. */
+/** The sending options that are checked here. */
 export interface CheckedSendOptions {
   readonly wait?: unknown;
   readonly timeoutMs?: unknown;
@@ -17,9 +17,9 @@ export interface CheckedSendOptions {
 }
 
 /**
- * Checks how a command is sent.
- * @throws InvalidOptionError for options that are not an object; for an unknown `wait`, or one that the verb does not have. Also for a
- *   time that is not 0 to 2,147,483,647 milliseconds, and for a signal of another type.
+ * Checks the sending options of a command.
+ * @throws InvalidOptionError if the options are not an object, or if `wait` is unknown or not supported by the verb.
+ *   Also for a time outside 0 to 2,147,483,647 milliseconds, and for an invalid signal.
  */
 export function checkSendOptions(verb: Verb, options: CheckedSendOptions): void {
   checkOptions(options);
@@ -41,7 +41,7 @@ export function checkSendOptions(verb: Verb, options: CheckedSendOptions): void 
 }
 
 /**
- * Checks that the options of a call are an object: a text or a list has keys of its own, and a number has none.
+ * Checks that the options of a call are an object, and not a string, a list or null.
  * @throws InvalidOptionError.
  */
 export function checkOptions(options: unknown): void {
@@ -49,12 +49,12 @@ export function checkOptions(options: unknown): void {
   throw new InvalidOptionError('the options must be an object, as { name: value }', 'options');
 }
 
-/** Checks an option that is true or false. @throws InvalidOptionError naming the option. */
+/** Checks a boolean option. @throws InvalidOptionError naming the option. */
 export function checkBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw new InvalidOptionError(`${name} must be true or false`, name);
 }
 
-/** Checks an option that is a text. @throws InvalidOptionError naming the option; the message does not quote the value, which may be a secret. */
+/** Checks a string option. @throws InvalidOptionError naming the option, without its value, which may be a secret. */
 export function checkText(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'string') throw new InvalidOptionError(`${name} must be a text`, name);
 }
@@ -65,20 +65,20 @@ export function checkTime(name: string, time: unknown): void {
   throw new InvalidOptionError(`${name} must be a number of milliseconds, from 0 to ${WAIT_MAX_MS}`, name);
 }
 
-/** Checks an abort signal. @throws InvalidOptionError unless it can be listened to. */
+/** Checks an abort signal. @throws InvalidOptionError if the value is not an AbortSignal. */
 export function checkSignal(signal: unknown): void {
-  // Not by its class: a page in a frame has a class of its own.
+  // Not by its class: a frame of a page has another AbortSignal class.
   if (signal === undefined || typeof (signal as AbortSignal | null)?.throwIfAborted === 'function') return;
   throw new InvalidOptionError('signal must be an AbortSignal, such as AbortSignal.timeout(1_000)', 'signal');
 }
 
-/** Checks the number of a record. @throws InvalidOptionError naming the option. */
+/** Checks a record number. @throws InvalidOptionError naming the option. */
 export function checkRecordNumber(name: string, n: unknown): void {
   if (n === undefined || (Number.isSafeInteger(n) && (n as number) >= 1)) return;
   throw new InvalidOptionError(`${name} must be the number of a record, 1 or more`, name);
 }
 
-/** Checks how many items a loop may have. @throws InvalidOptionError. */
+/** Checks the maximum number of items of a loop. @throws InvalidOptionError. */
 export function checkLimit(limit: unknown): void {
   if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
   if (Number.isSafeInteger(limit) && (limit as number) >= 0) return;
@@ -87,7 +87,7 @@ export function checkLimit(limit: unknown): void {
 
 /**
  * Checks the arguments of `run()`.
- * @throws InvalidOptionError naming the argument and what is right.
+ * @throws InvalidOptionError naming the argument and the valid values.
  */
 export function checkRunArguments(persona: unknown, prompt: unknown, options: unknown): void {
   if (!isText(persona) && !isObject(persona))

@@ -1,9 +1,9 @@
 /**
- * Messages of a stream in their order, across servers that restart.
+ * Reads the messages of a stream in order, across restarts of servers.
  *
- * The library makes its consumer anew where the server has lost it, but counts what it had asked the lost one for as still to
- * come, and so asks the new one for too little, or for nothing until heartbeats have been missed. So we read on with
- * a consumer of our own behind the last message.
+ * The library recreates a consumer that the server has lost, but still counts the messages that it requested from the
+ * lost one. It then requests too few from the new one, or none until heartbeats are missed. So this module opens its
+ * own consumer after the last message instead.
  */
 import {
   type ConsumeOptions,
@@ -16,7 +16,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { askStore, isStreamNotFound, StoreUnavailableError } from './ask-store.ts';
 import { BusNotPreparedError } from './client-errors.ts';
 
-/** What is read. */
+/** The stream and the messages to read. */
 export interface OrderedSource {
   readonly bus: { readonly nc: NatsConnection; readonly js: JetStreamClient };
   readonly stream: string;
@@ -28,10 +28,10 @@ export interface OrderedSource {
   };
 }
 
-/** A consumer where reading begins. @throws BusNotPreparedError where there is no such stream; StoreUnavailableError. */
+/** Opens a consumer. @throws BusNotPreparedError if the stream does not exist; StoreUnavailableError. */
 export async function orderedConsumer({ bus, stream, options }: OrderedSource): Promise<Consumer> {
   try {
-    // A copy of the options: the library writes into them.
+    // A copy, because the library modifies the options.
     return await askStore(() => bus.js.consumers.get(stream, { ...options }));
   } catch (error) {
     if (isStreamNotFound(error)) throw new BusNotPreparedError({ cause: error });
@@ -40,8 +40,9 @@ export async function orderedConsumer({ bus, stream, options }: OrderedSource): 
 }
 
 /**
- * Messages without end. The library fetches in batches, so what waits here is bounded by one batch.
- * @param first the consumer that reading begins with.
+ * Yields messages until the signal aborts or the connection closes. The library fetches batches, so at most one batch
+ * is buffered.
+ * @param first The first consumer.
  */
 export async function* messagesOf(
   source: OrderedSource,
@@ -64,7 +65,7 @@ export async function* messagesOf(
       }
     })();
     try {
-      // Also where it is stopped already: what has never been read does not say that it has closed.
+      // Also if it has stopped: an unread iterator does not report its end.
       for await (const message of messages) {
         if (signal?.aborted) return;
         last = message.seq;
@@ -81,18 +82,18 @@ export async function* messagesOf(
   }
 }
 
-/** Deletes it. */
+/** Deletes a consumer; failures are ignored. */
 export async function dropConsumer(consumer: Consumer): Promise<void> {
   try {
     await consumer.delete();
   } catch {
-    // It ends by itself a few minutes after its last request; deleting it now is only tidier.
+    // It expires a few minutes after its last request. Deleting it only frees it earlier.
   }
 }
 
 const PAUSE_MS = 250;
 
-/** Another consumer behind the last message, as soon as the store answers; null where nobody wants it any more. */
+/** Opens another consumer after the last message, as soon as JetStream responds; null if the reader has stopped. */
 async function reopened(
   source: OrderedSource,
   last: number | null,
@@ -107,7 +108,7 @@ async function reopened(
     try {
       return await orderedConsumer({ ...source, options });
     } catch (error) {
-      // Whoever follows outlives its servers: it has been told where it began whether there are any.
+      // A reader outlives restarts of its servers. It learned at its start whether the stream exists.
       if (!(error instanceof StoreUnavailableError || error instanceof BusNotPreparedError)) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));

@@ -1,4 +1,4 @@
-/** A command before it is sent: how it is to be sent, and whether it is one at all. The same over every transport. */
+/** Options, checks and encoding of a command before it is sent, the same over every transport. */
 import {
   type CallCancellation,
   type COMMAND_BODIES,
@@ -10,64 +10,69 @@ import {
 } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
 
-/** What a verb's body may look like as a caller writes it, before defaults. */
+/** The body of a command as a caller writes it, before defaults. */
 export type BodyInput<V extends Verb> = (typeof COMMAND_BODIES)[V]['_zod']['input'];
 
-/** How far a command is followed. */
+/** The stage of a command to wait for. */
 export type WaitStage = 'stored' | 'accepted' | 'delivered';
-/** How far a transport follows a command: of a `cancel_call` also to its outcome. */
+/** The stages that a transport can wait for; `outcome` for `cancel_call` only. */
 export type SendStage = WaitStage | 'outcome';
 
-/** How a command is sent. */
+/** Options for sending a command. */
 export interface SendOptions<Stage extends SendStage = 'stored' | 'accepted'> {
-  /** The command's id; sending the same again changes nothing. Default: a new UUIDv7. */
+  /** The id of the command. Sending it again with the same id changes nothing. Default: a new UUIDv7. */
   readonly id?: string | undefined;
-  /** Who sends it, as the sender says. Default: whom the connection names. Over the bus alone: a gateway names the actor by the token, and refuses this one (`unknown_field`). */
+  /**
+   * The actor as stated by the sender. Default: the actor of the connection. Over NATS only: a gateway takes the actor
+   * from the token, and rejects this option (`unknown_field`).
+   */
   readonly actor?: string | undefined;
   /**
-   * The stage to wait for. `stored` (the default): the command is durable on the bus. `accepted`: the session has
-   * recorded it; a rejection throws. `delivered`: the model has received it, which may take as long as the running
-   * turn. If the run has ended or ends first, the receipt is `accepted` with `pending_for_next_run`. `outcome`, for
-   * `cancel_call` only: the session has recorded the outcome of the cancellation; `timeoutMs` bounds the whole wait.
+   * The stage to wait for. `stored` (the default): the command is durable in NATS. `accepted`: the session has recorded
+   * it; a rejection throws. `delivered`: the model has received it, which may take as long as the running turn. If the
+   * run has ended or ends first, the receipt is `accepted` with `pending_for_next_run`. `outcome`, for `cancel_call`
+   * only: the session has recorded the outcome of the cancellation; `timeoutMs` bounds the whole wait.
    */
   readonly wait?: Stage | undefined;
-  /** How long a receipt is waited for, after the command is stored. Default 30,000. */
+  /** The timeout for a receipt after the command is stored, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** How long the session may take to accept what is to be `delivered`. Default: as long as `timeoutMs`. */
+  /** With `delivered`: the timeout for acceptance, in milliseconds. Default: `timeoutMs`. */
   readonly acceptedWithinMs?: number | undefined;
-  /** Ends the waiting for a receipt; what was sent stays sent. */
+  /** Stops waiting for the receipt. A sent command stays sent. */
   readonly signal?: AbortSignal | undefined;
   /** Trace context of the sender (W3C Trace Context). The trace of a start continues it. Invalid values are ignored. */
   readonly traceparent?: string | undefined;
   /**
-   * Holds the command, and a session that it starts, to the policy of the host, also where the host trusts the bus. For programs
-   * that send for others, as a gateway does; over HTTP the gateway decides. Default: false.
+   * Applies the host's policy to the command and to a session that it starts, even if the host trusts this connection.
+   * For programs that send for others, such as a gateway; over HTTP the gateway decides. Default: false.
    */
   readonly restricted?: boolean | undefined;
 }
 
-/** A command that is stored, in the form of the wire. */
+/** A stored command, in its wire form. */
 export interface WireSentCommand {
   readonly commandId: CommandId;
-  /** Its position in the command stream. */
+  /** Its sequence number in the command stream. */
   readonly seq: number;
   /**
-   * The bus had this command already, and nothing was stored a second time; or the start repeats the session's start under its
-   * `message_id`, which only its receipt says. The receipt is that of the first.
+   * The command was stored earlier under this id, or the start repeats an earlier one with the same `message_id`. Only
+   * a receipt reports the latter. The receipt is that of the first command.
    */
   readonly duplicate: boolean;
-  /** The receipt that was waited for; absent with `wait: 'stored'`. */
+  /** The awaited receipt; absent with `wait: 'stored'`. */
   readonly receipt?: Receipt;
-  /** How the cancelling of a call ended; only with `wait: 'outcome'`. */
+  /** The outcome of `cancel_call`; only with `wait: 'outcome'`. */
   readonly cancellation?: CallCancellation;
 }
 
-/** Time limit for storing a command, milliseconds. It exceeds the time of a leader election, which is six seconds. */
+/**
+ * Time limit for storing a command, in milliseconds. It exceeds the time of a leader election, which is six seconds.
+ */
 export const STORED_WITHIN_MS = 15_000;
-/** How long a receipt is waited for where the caller does not say. */
+/** The default timeout for a receipt, in milliseconds. */
 export const RECEIPT_TIMEOUT_MS = 30_000;
 
-/** An id as a command’s. @throws CommandRejectedError `invalid_id`. */
+/** Validates a command id. @throws CommandRejectedError `invalid_id`. */
 export function checkedCommandId(id: string): CommandId {
   const parsed = CommandId.safeParse(id);
   if (parsed.success) return parsed.data;
@@ -77,7 +82,7 @@ export function checkedCommandId(id: string): CommandId {
 }
 
 /**
- * Encodes a body. The parser of the host validates it here, so that an invalid body fails at once and is not stored.
+ * Encodes a body after validating it with the host's parser, so that an invalid body fails at once and is not stored.
  * @throws CommandRejectedError naming the field.
  */
 export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
@@ -91,7 +96,7 @@ export function checkedPayload(verb: Verb, body: unknown, actor: string | undefi
   throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
 }
 
-/** A body as JSON. What cannot be written is the caller's to mend: a circle, a bigint, lists within lists without end. */
+/** Encodes a body as JSON. @throws CommandRejectedError for a circular reference, a bigint or too deep a nesting. */
 function written(body: unknown): string {
   try {
     return JSON.stringify(body);
@@ -107,7 +112,7 @@ function isWritable(value: unknown): boolean {
     JSON.stringify(value);
     return true;
   } catch {
-    // Which is all that was asked.
+    // The result is all that matters here.
     return false;
   }
 }

@@ -1,6 +1,4 @@
-/**
- * Structured output in programs: the schema of a final answer, as Zod or JSON Schema, and the type of its value.
- */
+/** Structured output in programs: the schema of a final answer, as Zod or JSON Schema, and the type of its value. */
 import { CoxswainError, type Json, type JsonObject } from '@coxswain/protocol';
 import type { RunResult } from './run-result.ts';
 
@@ -21,7 +19,7 @@ type CheckedValue =
 /** The schema of a final answer: Zod, or JSON Schema (draft 7 or 2020-12). */
 export type OutputSource = ValueSchema | JsonObject;
 
-/** The type of the value of a final answer: typed by Zod, any JSON by JSON Schema. */
+/** The type of a final answer: inferred from Zod, any JSON for JSON Schema. */
 export type OutputOf<Schema> = Schema extends ValueSchema<infer Value> ? Value : Json;
 
 declare const OUTPUT: unique symbol;
@@ -31,28 +29,29 @@ export interface TypedPersona<Value> {
   readonly [OUTPUT]?: Value;
 }
 
-/** What `startSession()` knows of the type of the output: by the schema of the start, else by the persona. */
+/** The output type of `startSession()`: from the schema of the start, otherwise from the persona. */
 export type StartedOutput<Schema, PersonaValue> = [Schema] extends [never]
   ? unknown extends PersonaValue
     ? Json
     : PersonaValue
   : OutputOf<Schema>;
 
-/** A schema that has no JSON Schema. */
+/** An output schema cannot be converted to JSON Schema. */
 export class OutputSchemaError extends CoxswainError {
   constructor(message: string) {
     super('output_schema_invalid', message);
   }
 }
 
-/** The number of problems that a message names. */
+/** The maximum number of problems in a message. */
 const PROBLEMS_MAX = 5;
 
 /**
- * Checks the output of a run by the schema in this program, which may say more than its JSON Schema: refinements and defaults of Zod.
+ * Validates the output of a run by the schema in this program. A Zod schema may check more than its JSON Schema, such
+ * as refinements, and it adds defaults.
  * @param schema JSON Schema is not checked again: the session host has validated the output by it.
- * @returns the result with the value that the schema returns, which has its defaults.
- * @throws CoxswainError `output_invalid` naming the paths that do not fit.
+ * @returns the result with the value that the schema returns.
+ * @throws CoxswainError `output_invalid` naming the invalid paths.
  */
 export async function checkedResult(schema: OutputSource | undefined, result: RunResult): Promise<RunResult> {
   if (schema === undefined || result.output === undefined || !isValueSchema(schema)) return result;
@@ -68,16 +67,16 @@ export async function checkedResult(schema: OutputSource | undefined, result: Ru
   );
 }
 
-/** A segment of a path is a key, or an object that has it. */
+/** A path segment is a key, or an object with a `key`. */
 function segmentOf(segment: unknown): string {
   return String(typeof segment === 'object' && segment !== null && 'key' in segment ? segment.key : segment);
 }
 
 /**
- * The JSON Schema of a schema; JSON Schema is returned as it is. Where Zod states a format, its pattern is left out: it is not
- * RE2. A property with a default is not required.
- * @param place what has the schema, for the message of an error: `startSession()`.
- * @throws OutputSchemaError where the schema has no JSON Schema, as one with a transform.
+ * Converts a schema to JSON Schema; JSON Schema is returned unchanged. For a string format, the pattern of Zod is
+ * omitted: it is not RE2. A property with a default is not required.
+ * @param place The place of the schema for error messages, such as `startSession()`.
+ * @throws OutputSchemaError if the schema has no JSON Schema, such as a schema with a transform.
  */
 export function outputJsonSchema(schema: OutputSource, place: string): JsonObject {
   if (!isValueSchema(schema)) return schema;
@@ -91,7 +90,7 @@ export function outputJsonSchema(schema: OutputSource, place: string): JsonObjec
   }
 }
 
-/** Whether a schema has code, and is not JSON Schema. */
+/** Whether a schema contains code, unlike JSON Schema. */
 export function isValueSchema(schema: OutputSource): schema is ValueSchema {
   return typeof schema['~standard'] === 'object' && schema['~standard'] !== null;
 }
@@ -110,7 +109,7 @@ function adapted(schema: Json): Json {
   );
 }
 
-/** Without the names of properties that have a default: the check in the program fills them in. */
+/** Omits properties with a default: the validation in the program adds them. */
 function requiredOf(required: Json, properties: Json | undefined): Json {
   if (!Array.isArray(required) || typeof properties !== 'object' || properties === null) return required;
   const hasDefault = (name: Json) => {
@@ -120,5 +119,5 @@ function requiredOf(required: Json, properties: Json | undefined): Json {
   return required.filter((name) => !hasDefault(name));
 }
 
-/** Keywords whose members are values, not schemas. */
+/** Keywords with values, not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);

@@ -1,9 +1,9 @@
 /**
- * A page of sessions: the most recently changed first, and where the next page starts.
+ * A page of sessions, the most recently changed first, and the start of the next page.
  *
- * The index has the order in which sessions woke, started runs and left memory. So a page reads a range of the index, orders it
- * by the times of the newest records, and shows the first sessions of it. The next page starts behind these, in the same range.
- * Sessions without an entry follow last, in the order of their ids.
+ * The index is ordered by wake-ups, starts of runs and passivations. A page therefore reads a range of the index, sorts
+ * it by the times of the newest records, and shows the first sessions. The next page continues after these in the same
+ * range. Sessions without an entry follow last, by id.
  */
 import { listedSessionOf, type SessionStatus, topState } from '@coxswain/protocol';
 import { ReadRefusedError } from './client-errors.ts';
@@ -11,28 +11,28 @@ import type { ListPlace, PlacedSession } from './newest-sessions.ts';
 import { cursorOf, cursorUnknown, partsOfCursor } from './page-cursor.ts';
 import { type ListQuery, SESSIONS_PAGE, type WireListedSession, type WireSessionsPage } from './session-listing.ts';
 
-/** Sessions of a range at least: with fewer, a short page would have the order of the index. */
+/** The minimum number of sessions per range. With fewer, a short page would have the order of the index. */
 export const RANGE_SESSIONS = 100;
-/** Sessions that one page with a filter may look at; the next page continues behind them. */
+/** The maximum number of sessions that a page with a filter examines; the next page continues after them. */
 const LOOKED_AT_MAX = 10_000;
-/** Sessions that one page may ask hosts about to find those of a persona. */
+/** The number of host queries after which a page with a persona filter ends its range. */
 const ASKED_MAX = 256;
 const READ_SIDE_BY_SIDE = 16;
 
-/** Asks a host what a session is doing. */
+/** Queries a host for the state of a session. */
 type StatusOf = (sessionId: string) => Promise<SessionStatus>;
 
-/** Where a page starts. */
+/** The start of a page. */
 interface PageStart {
-  /** The newest sequence of the range; 0: only sessions without an entry are left. */
+  /** The highest sequence number of the range; 0: only sessions without an entry are left. */
   readonly upTo: number;
-  /** The oldest sequence of the range; 0 if it has not been read yet. */
+  /** The lowest sequence number of the range; 0 if it has not been read yet. */
   readonly from: number;
   /** The last session that was shown; its id is empty at the start of a range. */
   readonly shown: Pick<WireListedSession, 'at' | 'session_id'>;
 }
 
-/** Sessions of a range, and where the next range starts. */
+/** The sessions of a range, and the start of the next range. */
 interface Range {
   readonly found: WireListedSession[];
   readonly upTo: number;
@@ -44,8 +44,9 @@ interface Range {
 const NONE = { at: '', session_id: '' };
 
 /**
- * One page.
- * @param all the sessions in the order of the index, before {@link placeBefore} or more; only as many are read as needed.
+ * Builds one page.
+ * @param all The sessions in the order of the index, at least from {@link placeBefore} on. It is read only as far as
+ *   needed.
  * @throws ReadRefusedError `invalid_field`.
  */
 export async function pageOf(
@@ -81,14 +82,19 @@ export async function pageOf(
   return { sessions, next_cursor: next && wordOf(next) };
 }
 
-/** The place behind which the sessions of a page stand; null for the first page. @throws ReadRefusedError `invalid_field`. */
+/**
+ * The index position before the sessions of a page; null for the first page.
+ * @throws ReadRefusedError `invalid_field`.
+ */
 export function placeBefore(cursor: string | undefined): ListPlace | null {
   if (cursor === undefined) return null;
   const { upTo, shown } = startOf(cursor);
   return upTo === 0 && shown.session_id ? { seq: 0, sessionId: shown.session_id } : { seq: upTo + 1, sessionId: '' };
 }
 
-/** By the time of the newest record, and by id where that is the same; unreadable sessions, which have no time, last. */
+/**
+ * Sorts by the time of the newest record, then by id, both descending. Unreadable sessions have no time and come last.
+ */
 export function mostRecentFirst(
   one: Pick<WireListedSession, 'at' | 'session_id'>,
   other: Pick<WireListedSession, 'at' | 'session_id'>,
@@ -137,7 +143,7 @@ function isBefore(place: ListPlace, { upTo, shown }: PageStart): boolean {
   return place.seq > 0 || (shown.session_id !== '' && place.sessionId >= shown.session_id);
 }
 
-/** What lists show of each session, a few read at a time; null for those without records, and for unwanted ones. */
+/** Reads the listings of sessions, a few at a time; null for a session without records, and for an unwanted one. */
 export async function* listingsOf(
   all: AsyncIterable<PlacedSession>,
   wanted: (listing: WireListedSession) => Promise<WireListedSession | null> = async (listing) => listing,
@@ -169,7 +175,7 @@ async function withDetails(listings: readonly WireListedSession[], statusOf: Sta
   return listed;
 }
 
-/** A list is complete, too, if a session was deleted a moment ago, or no host answers. */
+/** Adds details. A failed query does not fail the list: the session may just have been deleted, or no host responds. */
 async function detailed(listing: WireListedSession, statusOf: StatusOf): Promise<WireListedSession> {
   if (listing.details !== undefined) return listing;
   if (listing.deleted || listing.unreadable !== undefined) return { ...listing, details: null };
@@ -177,7 +183,7 @@ async function detailed(listing: WireListedSession, statusOf: StatusOf): Promise
     const { stop_reason, details = null } = listedSessionOf(await statusOf(listing.session_id));
     return { ...listing, stop_reason: listing.stop_reason ?? stop_reason, details };
   } catch {
-    // `details: null` says that no host has answered.
+    // `details: null` reports that no host responded.
     return { ...listing, details: null };
   }
 }

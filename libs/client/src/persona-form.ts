@@ -1,4 +1,4 @@
-/** Personas in code, with the names of TypeScript, and the same personas as hosts know them. */
+/** Converts personas between camelCase in code and their wire form. */
 import {
   type CamelCased,
   fromWire,
@@ -13,18 +13,19 @@ import {
 } from '@coxswain/protocol';
 import { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
 
-/** A persona with the members of a file, and the names of TypeScript. */
+/** A persona with the members of a persona file in camelCase. */
 export type PersonaSettings = CamelCased<PersonaInput>;
 
-/** A persona in code as it was read: what hosts know of it and its handlers, or what is wrong with it. */
+/** The result of reading a persona in code: its wire form and its functions, or the problems. */
 export type ReadPersonaDefinition =
   | { readonly ok: true; readonly persona: Persona; readonly definition: unknown; readonly handlers: PersonaHandlers }
   | { readonly ok: false; readonly problems: readonly string[] };
 
 /**
- * Reads a persona in code.
- * @returns `definition`: the persona with names instead of functions; the same object if it has no functions.
- * @throws OutputSchemaError for an `output` that has no JSON Schema.
+ * Validates a persona in code.
+ * @returns `definition`: the persona with names instead of functions; the same object if it has no functions and no Zod
+ *   schema.
+ * @throws OutputSchemaError for an `output` without a JSON Schema.
  */
 export function readPersonaDefinition(given: unknown): ReadPersonaDefinition {
   const { definition, handlers } = namedHandlers(given);
@@ -39,7 +40,7 @@ function inCallersNames(problem: SchemaProblem): SchemaProblem {
   return { ...problem, path: [placeFromWire(Persona, pathText(problem.path))] };
 }
 
-/** A persona that was read from a file, as a program writes it. */
+/** Converts a persona from a file to camelCase. */
 export function personaFromWire(persona: Persona): PersonaSettings {
   return fromWire(Persona, persona) as PersonaSettings;
 }

@@ -1,23 +1,23 @@
-/** A definition as it is sent: names instead of the functions of its hooks, and the JSON Schema of its output. */
+/** Converts a persona definition to a form that can be sent: names replace functions, and JSON Schema replaces Zod. */
 import type { AnyHandler } from '@coxswain/protocol';
 import { isValueSchema, type OutputSource, outputJsonSchema } from './output-schema.ts';
 
-/** Functions of a persona by their path in its definition. */
+/** Functions of a persona by their path in its definition, or by their name. */
 export type PersonaHandlers = Readonly<Record<string, AnyHandler>>;
 
-/** A definition as it can be sent, and its code. */
+/** A definition that can be sent, and its functions. */
 export interface NamedHandlers {
   readonly definition: unknown;
   readonly handlers: PersonaHandlers;
 }
 
-/** Kept on a definition, unseen by JSON; for every copy of this module the same. */
+/** Stores functions on a definition, hidden from JSON. The symbol is the same in every copy of this module. */
 const HANDLERS = Symbol.for('coxswain.persona-handlers');
 
-/** The output schema of Zod that a definition had, kept in the same way. */
+/** Stores the Zod schema of the output in the same way. */
 const OUTPUT = Symbol.for('coxswain.persona-output');
 
-/** The output schema of a definition as it was written; undefined without one, or for the name of a persona. */
+/** The output schema of a definition as written; undefined without one, or for the name of a persona. */
 export function outputSchemaOf(given: unknown): OutputSource | undefined {
   if (typeof given !== 'object' || given === null) return undefined;
   const { [OUTPUT]: kept, output } = given as { readonly [OUTPUT]?: OutputSource; readonly output?: unknown };
@@ -26,7 +26,7 @@ export function outputSchemaOf(given: unknown): OutputSource | undefined {
 
 /**
  * Replaces the functions of a definition by their paths, such as `hooks[0]`. The code of a handler is not part of the
- * version of the persona; its hook point is. An output schema of Zod becomes JSON Schema.
+ * persona's version; its hook point is. A Zod output schema becomes JSON Schema.
  * @throws OutputSchemaError if the output schema has no JSON Schema.
  */
 export function namedHandlers(given: unknown): NamedHandlers {
@@ -51,7 +51,7 @@ export function namedHandlers(given: unknown): NamedHandlers {
     ...(Array.isArray(hooks) ? { hooks: hooks.map((hook, index) => inHook(hook, `hooks[${index}]`)) } : {}),
     ...(onFinish === undefined ? {} : { onFinish: inHook(named(onFinish, 'onFinish'), 'onFinish') }),
   };
-  // A value that is no schema at all is for the schema of personas to refuse.
+  // Other values are rejected by the schema of personas.
   const schema =
     typeof output === 'object' && output !== null ? outputJsonSchema(output as OutputSource, 'the persona') : output;
   if (Object.keys(handlers).length === before && schema === output) return { definition: given, handlers };
@@ -61,7 +61,7 @@ export function namedHandlers(given: unknown): NamedHandlers {
   return { definition, handlers };
 }
 
-/** The definition together with its code, for this program to serve it. */
+/** Stores the functions on a definition, so that this program can serve it. */
 export function withHandlers<T extends object>({ definition, handlers }: NamedHandlers): T {
   return Object.defineProperty(definition as T, HANDLERS, { value: handlers });
 }

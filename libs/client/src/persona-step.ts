@@ -1,4 +1,7 @@
-/** A step of a served persona as a call: the request is read or fetched, its parts are told as progress, its end is the result. */
+/**
+ * Runs a step of a served persona as a call. It reads or fetches the request, reports pieces as progress, and returns
+ * the result.
+ */
 import { runModelStep } from '@coxswain/handlers';
 import {
   cutText,
@@ -22,7 +25,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import type { CheckedTool } from './define-tool.ts';
 import type { StepLine } from './step-line.ts';
 
-/** A piece of an answer, as models hand it on. */
+/** A piece of a model's answer. `again`: the attempt starts again. */
 export type AnswerPart =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
@@ -30,7 +33,7 @@ export type AnswerPart =
 
 const FETCH_TIMEOUT_MS = 10_000;
 
-/** The step of a persona, as something that can be asked. @internal */
+/** The step of a persona as a tool. @internal */
 export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, line: StepLine): CheckedTool {
   return {
     announced: { name: 'step', description: '', input_schema: {}, traits: DEFAULT_TRAITS },
@@ -52,7 +55,7 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
   };
 }
 
-/** What is answered of a step that goes elsewhere: nothing of it ran. */
+/** The answer for a step that another instance must run: nothing of it ran here. */
 function handedBack(): ToolResult {
   return { content: [], is_error: true, detail: { handed_back: true } };
 }
@@ -73,7 +76,7 @@ class Parts {
 
 type Piece = StepPart extends infer One ? (One extends StepPart ? Omit<One, 'seq'> : never) : never;
 
-// A message has room for so much, and a piece may be cut anywhere but inside a character.
+// A message has a size limit. A piece may be cut anywhere except inside a character.
 function pieces(part: Exclude<AnswerPart, { type: 'again' }>): Piece[] {
   if (part.type !== 'call') return cut(part.text).map((text) => ({ type: part.type, text }));
   const { callId: call_id, tool, argsText } = part;

@@ -1,13 +1,14 @@
-/** Asks the hosts for the text so far of a session's running answer. */
+/** Queries session hosts for the text so far of a running answer. */
 import { AnswerPieces, type AnswerPlace, type SessionRef, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 
 const REPLY_WITHIN_MS = 2_000;
 
 /**
- * What follows a place in the newest answer. The host that runs the session replies; the other hosts do not.
- * @param from the reader's place; null for the whole answer.
- * @returns null where no host replies within two seconds, or the reply is not valid: the answer's record has the text.
+ * The text of the newest answer after a position. Only the host that runs the session replies.
+ * @param from The reader's position; null for the whole answer.
+ * @returns null if no host replies within two seconds, or if the reply is invalid: the record of the answer has the
+ *   text.
  */
 export async function queryAnswer(
   nc: NatsConnection,
@@ -20,7 +21,7 @@ export async function queryAnswer(
     const pieces = AnswerPieces.safeParse(reply.json());
     return pieces.success ? pieces.data : null;
   } catch {
-    // No host has the session now, or the connection is lost. Nothing depends on deltas: the record has the whole answer.
+    // No host runs the session, or the connection is lost. Nothing depends on deltas: the record has the whole answer.
     return null;
   }
 }

@@ -1,16 +1,18 @@
-/** Asks a session host what a session is doing. */
+/** Queries a session host for the state of a session. */
 import { HEADERS, type SessionRef, SessionStatus, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { errors } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError, SessionNotFoundError } from './client-errors.ts';
 
 const QUERY_TIMEOUT_MS = 5_000;
-/** Several times what a session's bounds allow its state. */
+/** Several times the maximum size of a session's state. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Reads the state of the session after its newest record.
- * @throws NoHostError if no host responds, SessionNotFoundError if the session does not exist.
+ * @param timeoutMs In milliseconds. Default 5,000.
+ * @throws NoHostError if no host responds in time, SessionNotFoundError if the session does not exist, CoxswainError
+ *   for another error of the host or an unreadable response.
  */
 export async function queryState(
   nc: NatsConnection,
@@ -28,7 +30,7 @@ export async function queryState(
   if (refusal?.code === 'session_not_found') throw new SessionNotFoundError(ref.sessionId);
   if (refusal) throw new CoxswainError(refusal.code, refusal.message);
   const status = SessionStatus.safeParse(answer);
-  // A host of another version, or somebody who listens where only hosts should.
+  // A host of another version, or another program that responds to queries.
   if (!status.success)
     throw new CoxswainError(
       'answer_unreadable',
@@ -38,8 +40,8 @@ export async function queryState(
 }
 
 /**
- * The answer to a query, read as JSON. Each part but the last has the header `Cox-More`.
- * @throws NoHostError where the last part does not come in time, CoxswainError where the answer has too many bytes.
+ * Reads the parts of a response as one JSON value. Each part except the last has the header `Cox-More`.
+ * @throws NoHostError if the last part does not arrive in time, CoxswainError if the response is too large.
  */
 async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number): Promise<unknown> {
   const parts: Uint8Array[] = [];
@@ -65,7 +67,7 @@ function concatenated(parts: readonly Uint8Array[], bytes: number): Uint8Array {
   return all;
 }
 
-/** Undefined where it is not JSON, which is the answer of no host. */
+/** Undefined if it is not JSON: then it is not the response of a host. */
 function readJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));

@@ -1,4 +1,4 @@
-/** Reads journals: one session's records in order and then as they come, and the newest record of every session. */
+/** Reads journals: the records of one session, stored and live, and the newest record of a session. */
 import {
   decodeRecord,
   isTenantsInbox,
@@ -20,58 +20,58 @@ import { RecordDecoder } from './large-fields.ts';
 import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import type { JournalStart } from './transport.ts';
 
-/** The bus as this module needs it. @internal */
+/** The part of a connection that this module needs. @internal */
 export interface JournalBus {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
-  /** Where answers to this user may go, where that is not everywhere. */
+  /** The reply prefix of this user, if its permissions require one. */
   readonly inboxPrefix?: string | undefined;
 }
 
-/** A record and the bytes that are stored for it. */
+/** A record and its bytes as stored. */
 export interface StoredJournalRecord {
   readonly record: JournalRecord;
   readonly bytes: Uint8Array;
-  /** Where the store has it. */
+  /** Its sequence number in the stream. */
   readonly seq: number;
 }
 
-/** A record number with its position in the store, so that a later read can continue without counting. */
+/** A record number and its sequence number, so that a later read can continue there. */
 export interface JournalPlace {
   readonly n: number;
   readonly seq: number;
 }
 
-/** How what is stored is read. */
+/** Options for reading stored records. */
 export interface JournalReading {
-  /** Nothing up to this record is read; it lies before the first that is wanted. */
+  /** Skips the records up to this one. It must come before the first wanted record. */
   readonly after?: JournalPlace | undefined;
-  /** Records that may wait for the reader, who may be slow; default {@link AT_ONCE}. */
+  /** The number of records to buffer for a slow reader; default {@link AT_ONCE}. */
   readonly atOnce?: number | undefined;
 }
 
-/** Records that may wait for their reader. */
+/** The default number of buffered records. */
 const AT_ONCE = 200;
 
-/** How long one request to the store may take. */
+/** The timeout of one request to JetStream. */
 export const READ_TIMEOUT_MS = 5_000;
 
 /**
- * How soon a request for messages that was lost is made again: after two to three heartbeats. By default the library takes 45
- * seconds. Whoever reads what is stored waits for it, and what a live reader waits for may be hours away.
+ * Options that limit the wait after a lost pull request to two to three heartbeats; the library's default is 45
+ * seconds. A reader of stored records waits for it. The next message of a live reader may be hours away.
  */
 const STORED = { expires: 5_000, idle_heartbeat: 1_000 };
 const LIVE = { expires: 30_000, idle_heartbeat: 2_000 };
 
-/** Consumers that are opened one after another where one steps over records: each reads a replica of the server's choice. */
+/** The maximum number of consumers opened after a gap: each one reads a replica of the server's choice. */
 const REPLICA_TRIES = 8;
 
 /**
- * Follows the session from record `from`: stored records first, then live ones, each once and in order. It ends only
- * when the signal aborts or the caller stops. It waits for a session that does not exist yet. `newest` skips older
- * records.
- * @throws JournalGapError if a record is missing on every replica that was read, RecordUnreadableError for an
- *   unreadable record, BusNotPreparedError if no session host has used this bus, StoreUnavailableError if NATS does not
+ * Follows the session from record `from`: stored records first, then live ones, each once and in order. It ends when
+ * the signal aborts, the caller stops or the connection closes. It waits for a session that does not exist yet.
+ * `newest` skips older records.
+ * @throws JournalGapError if a record is missing on every replica that was read. RecordUnreadableError for an
+ *   unreadable record. BusNotPreparedError if no session host has used this bus. StoreUnavailableError if NATS does not
  *   respond at the start.
  * @internal
  */
@@ -135,13 +135,13 @@ export async function* readJournal(
   }
 }
 
-/** How far a reader has come; its next consumer starts behind it. */
+/** The progress of a reader; its next consumer starts after this position. */
 interface ReadSoFar {
   place: JournalPlace | null;
 }
 
 function sourceOf(bus: JournalBus, ref: SessionRef, options: Partial<OrderedSource['options']>): OrderedSource {
-  // The filter is one string: only then may a permission be bound to this session's subject.
+  // The filter is one string: only then can a permission be limited to the subject of this session.
   return {
     bus,
     stream: journalStreamOf(ref.sessionId),
@@ -153,21 +153,21 @@ function behind(place: JournalPlace | null): Partial<OrderedSource['options']> {
   return place === null ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: place.seq + 1 };
 }
 
-/** A deletion purges what a reader has not read yet. */
+/** Whether the session was deleted while it was read: a deletion purges the unread records. */
 async function isDeleted(bus: JournalBus, ref: SessionRef): Promise<boolean> {
   const newest = await lastBytes(bus, ref);
   return newest === null || tombstoneIn(newest) !== null;
 }
 
-/** The newest record of a session, or null where there is none. Read where writes are decided. @internal */
+/** The newest record of a session, or null without one. Reads from the stream leader if permitted. @internal */
 export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<JournalRecord | null> {
   const bytes = await lastBytes(bus, ref);
   return bytes === null ? null : decodeRecord(bytes);
 }
 
 /**
- * The number of a session's newest record, also of one that this release cannot read; 0 where there is none.
- * @throws SessionDeletedError where it is deleted.
+ * The number of a session's newest record, also of one that this release cannot read; 0 without records.
+ * @throws SessionDeletedError for a deleted session.
  * @internal
  */
 export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<number> {
@@ -179,14 +179,14 @@ export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<numb
 }
 
 /**
- * Connections whose user may read its tenant's journals alone, and whose inboxes do not say so: the leader's reads are of a whole
- * stream.
+ * Connections that may not read through the stream leader, because that permission covers the whole stream. They are
+ * found by a denied request; an inbox prefix of a tenant says the same.
  */
 const tenantsOwn = new WeakSet<NatsConnection>();
 
 /**
- * What is stored last of a session, a record or a tombstone; null where there is nothing.
- * @throws RecordNotServedError where the store reports a record, and no replica serves it.
+ * The newest stored message of a session, a record or a tombstone; null without one.
+ * @throws RecordNotServedError if the leader reports a record that no replica serves.
  * @internal
  */
 export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
@@ -194,8 +194,8 @@ export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8
 }
 
 /**
- * As {@link lastBytes}, with its session. A user that may not read through the leader reads a replica, which may lag
- * behind or be damaged: the leader's index says whether that was the newest.
+ * As {@link lastBytes}, with the session. A user that may not read through the leader reads a replica, which may lag or
+ * be damaged. The leader's index then says whether that record is the newest.
  */
 async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
   const led = await leadersLast(bus, ref);
@@ -208,13 +208,13 @@ async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecor
     if (reported === null || (await isNewest(bus, ref, served, reported))) return served;
     if (tries === REPLICA_TRIES) break;
     await new Promise((resolve) => setTimeout(resolve, LAG_MS));
-    // It goes to a replica of the server's choice.
+    // Each request goes to a replica of the server's choice.
     served = await replicasLast(bus.nc, ref);
   }
   throw new RecordNotServedError(journalStreamOf(ref.sessionId), subjects.journal(ref), null);
 }
 
-/** Whether what a replica serves is the newest: records are numbered from 1, and a tombstone is the last. */
+/** Whether a replica's record is the newest one: records are numbered from 1, and a tombstone is the last. */
 async function isNewest(
   bus: JournalBus,
   ref: SessionRef,
@@ -224,14 +224,14 @@ async function isNewest(
   if (!served) return reported === 0;
   const n = numberOf(served.bytes);
   if (n === null || n === reported || tombstoneIn(served.bytes)) return true;
-  // More than the leader has reported: it was stored since, or the leader has purged a session that was deleted.
+  // Newer than the leader reported: it was stored since, or the leader has purged a deleted session.
   return n > reported && ((await reportedRecords(bus, ref)) ?? n) >= n;
 }
 
-/** A follower lags behind its leader for milliseconds. */
+/** The pause before another read: a follower lags behind its leader for milliseconds. */
 const LAG_MS = 25;
 
-/** Through the stream's leader; undefined where this user may not read that way. */
+/** Reads through the stream leader; undefined without the permission. */
 async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null | undefined> {
   if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return undefined;
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
@@ -249,9 +249,9 @@ async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestReco
 }
 
 /**
- * How many records of the session the leader's index reports; null for a user that may not ask. It is asked in place of the
- * leader's read, which cannot be bound to a tenant: `$JS.API.STREAM.MSG.GET` names what is read in its body, so that a permission
- * for it would be one for every tenant's records.
+ * The number of the session's records in the leader's index; null without the permission. It replaces a read through
+ * the leader, which cannot be limited to one tenant. `$JS.API.STREAM.MSG.GET` names the subject in its body, so a
+ * permission for it covers the records of all tenants.
  */
 async function reportedRecords(bus: JournalBus, ref: SessionRef): Promise<number | null> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
@@ -263,13 +263,16 @@ async function reportedRecords(bus: JournalBus, ref: SessionRef): Promise<number
     return state.subjects?.[subject] ?? 0;
   } catch (error) {
     if (isStreamNotFound(error)) return 0;
-    // A user that reads no journals, or one of an earlier configuration: what replicas serve is all that it has.
+    // A user without access to journals, or one with permissions of an earlier version: only replicas are available.
     if (isNotPermitted(error)) return null;
     throw error;
   }
 }
 
-/** A permission can be bound to the subject that stands in the request's own. Any replica answers, and may lag a moment. */
+/**
+ * Reads from a replica, which may lag. The request's subject contains the journal's subject, so a permission can be
+ * limited to it.
+ */
 async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null> {
   const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`;
   const answer = await askStore(() => nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
@@ -277,20 +280,20 @@ async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<Newest
   return { ref, bytes: answer.data };
 }
 
-/** What is stored last of a session. */
+/** The newest stored message of a session. */
 export interface NewestRecord {
   readonly ref: SessionRef;
   readonly bytes: Uint8Array;
 }
 
-/** A session whose newest record no replica serves, and why. */
+/** A session whose newest record no replica serves, and the error. */
 export interface NotServed {
   readonly ref: SessionRef;
   readonly bytes: null;
   readonly problem: RecordNotServedError;
 }
 
-/** Reads the newest record of a session that a replica has left out; null where it has been deleted. @internal */
+/** Reads the newest record of a session without an index entry; null if the session has been deleted. @internal */
 export async function readApart(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | NotServed | null> {
   try {
     return await lastStored(bus, ref);
@@ -301,7 +304,7 @@ export async function readApart(bus: JournalBus, ref: SessionRef): Promise<Newes
 }
 
 /**
- * The ids of all sessions of a tenant, read from the store's index of subjects alone. None on an unused bus.
+ * The ids of all sessions of a tenant, read from the subject index of the streams. Empty if the streams do not exist.
  * @internal
  */
 export async function sessionIds(bus: JournalBus, tenant: string): Promise<string[]> {
@@ -321,12 +324,12 @@ export async function sessionIds(bus: JournalBus, tenant: string): Promise<strin
   }
 }
 
-/** Seconds in which a consumer answers and delivers nothing: its replica cannot read what comes next. */
+/** The number of looks without a delivery, one per second: then the replica cannot read the next message. */
 const SILENT_LOOKS_MAX = 5;
 
 /**
- * What the store holds for this consumer, up to the moment when nothing more waits. The consumer is deleted then. A damaged
- * replica may step over messages, or end early: the caller compares what came with what the leader reports.
+ * Yields the messages stored for a consumer until none is pending, and deletes the consumer. A damaged replica may skip
+ * messages or end early. The caller compares the messages with the count of the leader.
  * @internal
  */
 export async function* storedMessagesOf(
@@ -339,30 +342,30 @@ export async function* storedMessagesOf(
   const nothingLeft = new AbortController();
   let delivered = 0;
   let silentLooks = 0;
-  // What waited when it was counted may be deleted before it is delivered, or stand where the replica cannot read.
+  // Pending messages may be deleted before their delivery, or be unreadable on this replica.
   const look = () =>
     void consumer.info().then(
       (info) => {
         const isAtEnd = info.num_pending === 0 && info.delivered.consumer_seq <= delivered;
         if (isAtEnd || ++silentLooks >= SILENT_LOOKS_MAX) nothingLeft.abort();
       },
-      // A store that does not answer is given up by who waits.
+      // The reader has its own timeout for a store that does not respond.
       () => undefined,
     );
   const messages = messagesOf(source, consumer, { ...STORED, max_messages: atOnce }, nothingLeft.signal);
-  // Whoever reads what is stored waits for nobody: the library would go on asking a store that has gone for ever.
+  // Reading stored messages must end: the library would retry a lost store indefinitely.
   for await (const message of answeredInTime(messages, look)) {
     delivered = message.info.deliverySequence;
     silentLooks = 0;
     yield message;
     if (message.info.pending === 0) return;
   }
-  // Without this, a connection that is closed meanwhile would make a part of a journal look like all of it.
+  // Otherwise a connection that closes meanwhile would make part of a journal look like the whole.
   if (!nothingLeft.signal.aborted && source.bus.nc.isClosed())
     throw new StoreUnavailableError(new errors.ClosedConnectionError());
 }
 
-/** Records by their dense numbers: a repeated one is left out, a missing one is an error. */
+/** Yields records by their dense numbers: skips repeated ones, throws for a missing one. */
 async function* densely(
   bus: JournalBus,
   ref: SessionRef,
@@ -374,14 +377,14 @@ async function* densely(
   let expected: number | null = seen.place && seen.place.n + 1;
   for await (const message of messages) {
     const n = numberOf(message.data);
-    // What cannot even be numbered goes to the decoder, which says what is wrong with it.
+    // The decoder reports records without a number.
     if (n !== null) {
       if (expected !== null && n < expected) continue;
       const first = from === 'newest' ? n : 1;
       if (n !== (expected ?? first)) throw new JournalGapError(ref.sessionId, expected ?? first, n);
       expected = n + 1;
       seen.place = { n, seq: message.seq };
-      // Records before `from` are counted but not decoded, which is what costs.
+      // Records before `from` are counted and not decoded, because decoding is expensive.
       if (from !== 'newest' && n < from) continue;
     }
     yield { record: await decoder.decode(message.data), bytes: message.data, seq: message.seq };
@@ -394,14 +397,15 @@ function numberOf(bytes: Uint8Array): number | null {
     const n = (value as { n?: unknown } | null)?.n;
     return typeof n === 'number' ? n : null;
   } catch {
-    // Not JSON: the decoder says so, with a code.
+    // Not JSON: the decoder reports it with a code.
     return null;
   }
 }
 
 /**
  * Reads a journal that may not exist yet.
- * @returns its records; none for an unknown session. @throws every other error of the journal.
+ * @returns its records; none for an unknown session.
+ * @throws all other errors of the journal.
  */
 export async function* storedRecords<Entry>(
   journal: AsyncGenerator<Entry, void, undefined>,

@@ -1,4 +1,4 @@
-/** Receipts as errors: for a caller that waits for its command. */
+/** Converts receipts to errors. */
 import type { Receipt, SessionRef } from '@coxswain/protocol';
 import {
   CommandBlockedError,

@@ -1,17 +1,17 @@
 /**
- * Where the receipts of a connection's commands arrive: one subscription, opened with the first command that waits for one. A
- * subscription for each command would cost two more writes and two more changes of the server's routing table.
+ * Inboxes for receipts: one subscription per connection, opened with the first command that waits for a receipt. A
+ * subscription per command would cost two more writes and two more changes of the server's routing table.
  */
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/nats-core';
 
-/** Hears what comes to one inbox. */
+/** Receives the messages of one inbox. */
 export interface InboxListener {
   heard(message: Msg): void;
-  /** The inbox receives nothing further: this user has no permission to subscribe to it. */
+  /** The inbox receives no further messages: this user has no permission to subscribe to it. */
   failed(error: Error): void;
 }
 
-/** One inbox that is listened to. */
+/** An open inbox. */
 export interface OpenInbox {
   readonly subject: string;
   close(): void;
@@ -29,12 +29,12 @@ class ReceiptInboxes {
     this.#prefix = `${createInbox(inboxPrefix)}.`;
   }
 
-  /** Listens from now on. As many are open as commands wait, which is for their senders to bound. */
+  /** Opens an inbox. The number of open inboxes is not limited here; callers limit their pending commands. */
   open(listener: InboxListener): OpenInbox {
-    // Not to be guessed from another command's.
+    // Unpredictable, so that it cannot be guessed from another inbox.
     const token = crypto.randomUUID();
     this.#listeners.set(token, listener);
-    // Written before whatever is published next.
+    // Subscribed before anything is published next.
     this.#subscription ??= this.#listen();
     return { subject: this.#prefix + token, close: () => void this.#listeners.delete(token) };
   }
@@ -48,7 +48,7 @@ class ReceiptInboxes {
     });
   }
 
-  /** What is opened after it tries anew. */
+  /** Fails all open inboxes. A later inbox subscribes again. */
   #fail(error: Error): void {
     this.#subscription?.unsubscribe();
     this.#subscription = null;
@@ -60,7 +60,7 @@ class ReceiptInboxes {
 
 const ofConnection = new WeakMap<NatsConnection, ReceiptInboxes>();
 
-/** Listens to a new inbox of this connection. @param inboxPrefix the same for all inboxes of one connection. */
+/** Opens an inbox on this connection. @param inboxPrefix Must be the same for all inboxes of one connection. */
 export function openInbox(nc: NatsConnection, inboxPrefix: string | undefined, listener: InboxListener): OpenInbox {
   let inboxes = ofConnection.get(nc);
   if (!inboxes) {

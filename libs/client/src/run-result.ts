@@ -1,4 +1,4 @@
-/** How a run ended, put together from the records of a session. */
+/** Collects the results of runs from the records of a session. */
 
 import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf } from '@coxswain/protocol';
 import { type TokenUsage, tokenUsage } from './usage-report.ts';
@@ -7,32 +7,32 @@ import { type TokenUsage, tokenUsage } from './usage-report.ts';
 export interface RunResult<Output = Json> {
   readonly run: number;
   readonly stopReason: StopReason;
-  /** The last answer's text, or what a PostStep hook has made of it; empty where the run had none. */
+  /** The text of the last answer, or its replacement by a PostStep hook; empty if the run has no answer. */
   readonly text: string;
-  /** The value of the last answer, where the session has an output schema and the answer fits it. */
+  /** The value of the last answer, if the session has an output schema and the answer matches it. */
   readonly output?: Output;
   readonly turns: number;
   readonly usage: TokenUsage;
-  /** USD; only where the price is known. */
+  /** In USD; absent if the price is unknown. */
   readonly costUsd?: number;
-  /** Injections that wait for the next run. */
+  /** The number of messages queued for the next run. */
   readonly pending: number;
   readonly error?: { readonly code: string; readonly message: string };
-  /** The record that holds the end. */
+  /** The number of the record with the end of the run. */
   readonly n: number;
 }
 
-/** Takes a session's records in order and gives each run's result at its end. */
+/** Takes a session's records in order and returns the result of each run at its end. */
 export class ResultCollector {
   #text = '';
   #newest: RunResult | null = null;
 
-  /** The result of the newest run that has ended. */
+  /** The result of the run that ended last. */
   get newest(): RunResult | null {
     return this.#newest;
   }
 
-  /** The run's result if this record holds its end, else null. */
+  /** Takes a record. @returns the result of the run if the record contains its end, otherwise null. */
   add(record: JournalRecord): RunResult | null {
     let result: RunResult | null = null;
     for (const event of record.events) {

@@ -1,26 +1,26 @@
-/** Which run of a session a stream shows, and where that run ends. */
+/** Selects the run of a session that a stream shows, and finds its end. */
 import { type CommandId, hasEnded, type JournalRecord, rejectionIn, type SessionRef } from '@coxswain/protocol';
 import { inCallersNames } from './command-form.ts';
 import { failureOfReceipt } from './receipt-failure.ts';
 import type { JournalEntry } from './transport.ts';
 
-/** A command that starts a run, as it was sent. */
+/** A sent command that starts a run. */
 export interface AwaitedCommand {
   readonly commandId: string;
-  /** The record that holds it, where its receipt says so. */
+  /** The number of its record, if its receipt says so. */
   readonly n: number | null;
   readonly verb: 'start' | 'prompt';
-  /** Whether it becomes a steer while a run is active: then it belongs to that run. */
+  /** Whether it becomes a steer during an active run: then it belongs to that run. */
   readonly maySteer?: boolean | undefined;
 }
 
-/** A session's journal, as the search for a run needs it. */
+/** The part of a session's journal that the search for a run needs. */
 export interface RunJournal {
   lastNumber(): Promise<number>;
   journal(): AsyncGenerator<JournalEntry, void, undefined>;
 }
 
-/** Finds the end of a run in a session's records, which come in order. */
+/** Finds the end of a run in a session's records. Feed it the records in order. */
 export class RunEnd {
   readonly #present: number;
   readonly #awaited: AwaitedCommand | null;
@@ -28,8 +28,8 @@ export class RunEnd {
   #hasRun = false;
 
   /**
-   * @param present the newest record at the beginning: an earlier end is the past. 0 where only later records come.
-   * @param awaited the command that starts the run; null for the run that `present` belongs to.
+   * @param present The newest record at the start: an earlier end of a run is ignored. 0 if only later records follow.
+   * @param awaited The command that starts the run; null for the run of record `present`.
    */
   constructor(present: number, awaited: AwaitedCommand | null) {
     this.#present = awaited === null ? present : 0;
@@ -37,7 +37,9 @@ export class RunEnd {
     this.#isSeen = awaited === null;
   }
 
-  /** Whether the run is over after this record. A command that starts no run, such as a rejected prompt, ends it too. */
+  /**
+   * Whether the run is over after this record. A command that starts no run also ends it, such as a rejected prompt.
+   */
   isAt(record: JournalRecord): boolean {
     const { n, state } = record;
     const isOver = hasEnded(state);
@@ -54,7 +56,7 @@ export class RunEnd {
   }
 }
 
-/** Whether a record holds this command. */
+/** Whether a record contains this command. */
 export function isCommand({ input }: JournalRecord, commandId: string): boolean {
   return input.type === 'command' && input.command_id === commandId;
 }
@@ -72,11 +74,11 @@ function isPrompt({ events }: JournalRecord): boolean {
 }
 
 /**
- * The run that a stream shows: of the awaited command, else the newest.
- * @param from the first record to show; undefined for the first of the run.
- * @returns `first`: the record to read from, 1 for a session that does not exist yet. `command`: the record of the awaited command; null
- *   while there is none.
- * @throws what reading the journal throws.
+ * Selects the run that a stream shows: that of the awaited command, otherwise the newest.
+ * @param from The first record to show; undefined: the first of the run.
+ * @returns `first`: the record to read from; 1 for a session that does not exist yet. `command`: the record of the
+ *   awaited command; null if there is none.
+ * @throws errors of reading the journal.
  */
 export async function runToShow(
   session: RunJournal,
@@ -99,7 +101,7 @@ interface ShownRun {
   readonly command: JournalRecord | null;
 }
 
-/** The record of a command, and the first record of its run; null for what is not recorded yet. */
+/** The record of a command and the first record of its run; null for what is not recorded yet. */
 async function placeOf(
   session: RunJournal,
   { commandId, n: inRecord }: AwaitedCommand,

@@ -1,28 +1,32 @@
-/** The outcome of a call that somebody has taken up: a command for workers, whose subject the broker keeps for them. */
+/** Sends the outcome of an accepted call: a command for workers. NATS permissions limit its subject to them. */
 import { type CamelCased, parseCallOutcome, pathText, type SessionRef, ToolResult, toWire } from '@coxswain/protocol';
 import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
 import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
-/** A call that is answered later, by the members of the context that the function of its `longRunning` tool got. */
+/** A call of a `longRunning` tool that is answered later, identified by members of its function's context. */
 export interface TakenUpCall {
   readonly idempotencyKey: string;
   readonly toolCallId: string;
   readonly epoch: number;
 }
 
-/** How it ended. */
+/** The outcome of a call. */
 export interface CallEnd {
   readonly status: 'ok' | 'error' | 'cancelled';
-  /** A text stands for a result of that text. */
+  /** A string becomes a result with that text. */
   readonly result: string | CamelCased<ToolResult>;
   readonly durationMs?: number | undefined;
 }
 
-/** The same in the form of the wire. */
+/** The outcome in its wire form. */
 export type WireCallEnd = Omit<CallEnd, 'result'> & { readonly result: string | ToolResult };
 
-/** Sends it. Throws as sendCommand does, and CommandRejectedError where the key is not of this session. @internal */
+/**
+ * Sends an outcome.
+ * @throws as `sendCommand`, and CommandRejectedError if the key belongs to another session.
+ * @internal
+ */
 export async function sendCallOutcome(
   bus: CommandBus,
   ref: SessionRef,
@@ -55,12 +59,12 @@ export async function sendCallOutcome(
   return sendPayload(bus, ref, 'call_outcome', payload, options);
 }
 
-/** The end of a call in the form of the wire. @throws InvalidOptionError naming a member that a result does not have. @internal */
+/** Converts an outcome to its wire form. @throws InvalidOptionError for an unknown member of the result. @internal */
 export function callEndToWire(end: CallEnd): WireCallEnd {
   const { result } = end;
   if (typeof result === 'string') return { ...end, result };
   const form = toWire(ToolResult, result);
-  // Names alone are mapped here: the command is checked before it is sent.
+  // Only names are converted here: the command is validated before it is sent.
   if (form.ok) return { ...end, result: form.value as ToolResult };
   const option = pathText(['result', ...form.path]);
   throw new InvalidOptionError(`the option ${option} ${form.words}`, option);

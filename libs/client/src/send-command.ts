@@ -1,4 +1,4 @@
-/** Puts one command on the bus, durably, and waits for as much of its fate as the caller asks for. */
+/** Stores one command in NATS and waits for the requested stage. */
 import {
   BOUNDS,
   type CommandId,
@@ -42,23 +42,24 @@ import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
 const STORE_TIMEOUT_MS = 5_000;
 const OFFERED_AGAIN_MS = 250;
-/** A host that lives reports within milliseconds; after so long without a word the journal is asked whether the session was deleted. */
+/** A live host reports within milliseconds. After this silence the journal is checked for a deletion of the session. */
 const LOOKED_AT_AFTER_MS = 1_000;
 
-/** The bus as this module needs it. */
+/** The part of a connection that this module needs. */
 export interface CommandBus {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
   readonly inboxPrefix: string | undefined;
-  /** Who acts where a command does not say it. */
+  /** The actor of commands that name none. */
   readonly actor?: string | undefined;
 }
 
 /**
  * Sends one command.
  * @throws CommandRejectedError if the body is invalid or the session rejects it. While it waits for a receipt or an
- *   outcome: CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError. CommandNotStoredError
- *   if the bus does not store it within fifteen seconds, BusNotPreparedError if the bus has no streams.
+ *   outcome: CommandBlockedError, CommandRevokedError, SessionNotFoundError, ReceiptTimeoutError, SessionDeletedError.
+ *   CommandNotStoredError if NATS does not store it within fifteen seconds, BusNotPreparedError if the streams do not
+ *   exist.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,
@@ -67,7 +68,7 @@ export async function sendCommand<V extends Verb>(
   body: BodyInput<V>,
   { wait, ...options }: SendOptions<SendStage> = {},
 ): Promise<WireSentCommand> {
-  // An id in the body is the command's, whatever else is said.
+  // An id in the body takes precedence over the option.
   const { id = options.id, actor: said } = body as { readonly id?: string; readonly actor?: unknown };
   const actor = options.actor ?? (said === undefined ? bus.actor : undefined);
   const payload = checkedPayload(verb, body, actor);
@@ -79,7 +80,7 @@ export async function sendCommand<V extends Verb>(
   return { ...sent, cancellation: await awaitCancellation(follow, ref, sent, { untilMs, timeoutMs, signal }) };
 }
 
-/** Sends a body that has been checked already. See {@link sendCommand}. */
+/** Sends a validated body. See {@link sendCommand}. */
 export async function sendPayload(
   bus: CommandBus,
   ref: SessionRef,
@@ -102,34 +103,37 @@ export async function sendPayload(
       deletedWhenSilent(bus, ref, leaving.signal),
     ]);
     told.catch(() => undefined);
-    // A start makes the session itself: a rejected start that is sent again is rejected again, with its reason.
+    // A start creates the session: a host rejects a repeated start again, with its reason.
     if (verb !== 'start' && sent.duplicate && (await whereReadable(wasRefusedUnrecorded(bus, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
-    // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
-    // Whoever may not read the journal has the receipts alone.
+    // Hosts do not receive duplicates that NATS drops, and no receipt reports that the run has ended.
+    // A user that may not read the journal depends on receipts alone.
     if (before !== null && (sent.duplicate || wait === 'delivered')) {
-      // Under an id of the caller's it may have come long ago.
+      // A command with the caller's id may have been recorded long ago.
       const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
       fate = whereReadable(awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }));
     }
     const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
-    // Of a repetition the journal tells more than its receipt does.
+    // For a repetition, the journal has more details than the receipt.
     const repeated = () =>
-      // The journal has a repeated start under the command id of the first only.
+      // The journal has a repeated start under the first command's id only.
       told.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
     const receipt = await Promise.race([sent.duplicate ? repeated() : told, found]);
     const duplicate = sent.duplicate || receipt.duplicate === true;
     return { ...sent, duplicate, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
-    // A reason of its own: without one an error with its stack is made for it, each time.
+    // An explicit reason: without one, each abort creates an error with its stack.
     leaving.abort('answered');
     receipts.close();
     await fate.catch(() => undefined);
   }
 }
 
-/** No host may live that would say it: where no receipt comes, the journal is asked whether the session was deleted. Resolves never. */
+/**
+ * Without a receipt, checks the journal for a deletion of the session: no host may be live to report it. Never
+ * resolves.
+ */
 async function deletedWhenSilent(bus: CommandBus, ref: SessionRef, answered: AbortSignal): Promise<never> {
   await new Promise((resolve) => {
     const timer = setTimeout(resolve, LOOKED_AT_AFTER_MS);
@@ -148,7 +152,7 @@ async function whereReadable<T>(read: Promise<T>): Promise<T | null> {
   });
 }
 
-/** A rejection that is only repeated stands in the journal, with its field. */
+/** The journal has the details of a rejection that the host only repeats. */
 function unlessRepeated(found: Promise<Receipt>): (error: unknown) => Promise<Receipt> {
   return async (error) => {
     if (error instanceof CommandRejectedError && error.message === REPEATED) return found;
@@ -156,7 +160,7 @@ function unlessRepeated(found: Promise<Receipt>): (error: unknown) => Promise<Re
   };
 }
 
-/** What a host says of a repetition, too. */
+/** Hosts use the same message for a repetition. */
 const REPEATED = 'repeated: nothing changed';
 
 function settledReceipt(receipt: Receipt, ref: SessionRef): Receipt {
@@ -165,12 +169,12 @@ function settledReceipt(receipt: Receipt, ref: SessionRef): Receipt {
   return receipt;
 }
 
-/** Whether a command was taken from the stream without leaving a record: there is no such session. */
+/** Whether a command was removed from the stream without a record: then the session does not exist. */
 async function wasRefusedUnrecorded(bus: CommandBus, ref: SessionRef, seq: number): Promise<boolean> {
   if ((await lastNumber(bus, ref)) > 0) return false;
   const manager = await jetstreamManager(bus.nc, { checkAPI: false });
   if ((await manager.streams.getMessage(STREAMS.commands, { seq })) !== null) return false;
-  // It is deleted after its record is there; the record may have come between the two looks.
+  // A host removes a command after writing its record, which may have happened between the two reads.
   return (await lastNumber(bus, ref)) === 0;
 }
 
@@ -191,7 +195,7 @@ async function store(
   try {
     const publish = (msgID?: string) =>
       offered(bus, giveUpAtMs, (timeout) => {
-        // Each its own: the library writes into them.
+        // New headers for each attempt: the library modifies them.
         const head = headers();
         head.set(HEADERS.commandId, commandId);
         if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
@@ -200,10 +204,10 @@ async function store(
         const options = { headers: head, timeout, ...(msgID === undefined ? {} : { msgID }) };
         return bus.js.publish(subjects.command(ref, verb), payload, options);
       });
-    // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts safe.
+    // The message id is unique per stream, so it contains the session. It makes the retries safe.
     const ack = await publish(subjects.commandMessageId(ref, commandId));
-    // It does not say whose command it remembers, and anybody may have used the id. The session knows its own commands: one
-    // that it has is not taken again.
+    // The acknowledgement does not say which command NATS remembers, and any client may have used the id. So the
+    // command is stored again. The session applies a known command once.
     if (ack.duplicate) await publish();
     return { commandId, seq: ack.seq, duplicate: ack.duplicate };
   } catch (error) {
@@ -220,7 +224,7 @@ async function store(
   }
 }
 
-/** Publishes, and again while the store does not answer: a cluster that chooses a leader takes it a moment later. */
+/** Publishes with retries while NATS does not respond, such as during a leader election. */
 async function offered(
   bus: CommandBus,
   giveUpAtMs: number,
@@ -230,7 +234,7 @@ async function offered(
     try {
       return await publish(Math.max(1, Math.min(STORE_TIMEOUT_MS, giveUpAtMs - performance.now())));
     } catch (error) {
-      // A closed connection never opens again.
+      // A closed connection does not reopen.
       if (!isUnanswered(error) || isStreamFull(error) || bus.nc.isClosed()) throw error;
       if (isUnheard(error)) {
         if (bus.nc.info?.jetstream === false) throw error;
@@ -242,7 +246,7 @@ async function offered(
   }
 }
 
-/** The receipts of one command, until the awaited stage or one that ends the waiting. */
+/** Waits for the receipts of one command, up to the awaited stage or a final one. */
 class AwaitedReceipt {
   readonly #settled: Promise<Receipt>;
   readonly #inbox: OpenInbox;
@@ -255,7 +259,7 @@ class AwaitedReceipt {
   #release: () => void = () => undefined;
   #isAccepted = false;
 
-  /** Listens from now on: a receipt may be quicker than the store's acknowledgement. */
+  /** Subscribes at once: a receipt may arrive before the acknowledgement of NATS. */
   constructor(
     { nc, inboxPrefix }: { readonly nc: NatsConnection; readonly inboxPrefix: string | undefined },
     ref: SessionRef,
@@ -269,12 +273,12 @@ class AwaitedReceipt {
     const { resolve, reject } = settled;
     this.#settled = settled;
     this.#giveUp = reject;
-    // It may reject while the command is still being stored, before anything awaits it.
+    // It may reject while the command is being stored, before it is awaited.
     settled.catch(() => undefined);
     this.#inbox = openInbox(nc, inboxPrefix, {
       failed: reject,
       heard: ({ data }) => {
-        // Anyone who learns the inbox may write to it: what is no receipt of this command is passed over.
+        // Any client that learns the inbox can write to it: other messages are ignored.
         const receipt = readReceipt(data);
         if (!receipt || receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
         const failure = failureOfReceipt(receipt, ref);
@@ -285,21 +289,21 @@ class AwaitedReceipt {
     });
   }
 
-  /** Where the receipts are to be sent. */
+  /** The subject for the receipts. */
   get subject(): string {
     return this.#inbox.subject;
   }
 
-  /** The session has it: what is waited for now is its delivery. */
+  /** Notes the acceptance: only the delivery is awaited from now on. */
   accepted(): void {
     clearTimeout(this.#acceptedTimer);
     this.#isAccepted = true;
   }
 
   /**
-   * The receipt that ends the waiting.
-   * @param sent the stored command; part of the error where no receipt comes in time.
-   * @throws ReceiptTimeoutError; the signal's reason; what {@link failureOfReceipt} returns.
+   * Waits for the final receipt.
+   * @param sent The stored command; part of the error if no receipt arrives in time.
+   * @throws ReceiptTimeoutError; the signal's reason; the errors of {@link failureOfReceipt}.
    */
   settled(
     sent: WireSentCommand,
@@ -329,7 +333,7 @@ class AwaitedReceipt {
     });
   }
 
-  /** Listens no more. */
+  /** Stops waiting. */
   close(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#acceptedTimer);
@@ -343,7 +347,7 @@ function readReceipt(bytes: Uint8Array): Receipt | null {
   try {
     return Receipt.parse(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
-    // Not a receipt; see the caller.
+    // Not a receipt: the caller ignores it.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * How far a job is that a hook of a session has begun: a command for whoever runs it, whose subject the broker keeps for
- * workers.
+ * Reports the progress of a job that a hook of a session started: a command for workers. NATS permissions limit its
+ * subject to them.
  */
 import { JobReceipt, type JobSettings, parseFeedback, pathText, type SessionRef, toWire } from '@coxswain/protocol';
 import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
@@ -11,14 +11,15 @@ import { type CommandBus, sendPayload } from './send-command.ts';
  * The newest receipt of a job and its message to the model. Without a message, the host describes the end of the job.
  */
 export interface JobReport {
-  /** Its status here is its end, or `running`. */
+  /** The job. Its status is an end state, or `running`. */
   readonly job: JobSettings;
   readonly body?: string | undefined;
 }
 
 /**
- * Sends it. Throws as sendCommand does, and InvalidOptionError for a member that a job does not have. A report of a job that the session does not know is decided when the hooks that are
- * asked have answered, as one of them may have started it: `job_unknown` where none has.
+ * Sends a report. If the session does not know the job, it decides when the pending hooks have answered, because one of
+ * them may have started it. It rejects the report with `job_unknown` if none did.
+ * @throws as `sendCommand`, and InvalidOptionError for an unknown member of the job.
  * @internal
  */
 export async function sendJobReport(
@@ -41,7 +42,7 @@ export async function sendJobReport(
 }
 
 function receiptOf(job: JobSettings): unknown {
-  // Anything else than an object is for the schema to refuse.
+  // Other types are rejected by the schema.
   if (typeof job !== 'object' || job === null) return job;
   const form = toWire(JobReceipt, { ...job, status: job.status ?? 'queued' } as never);
   if (form.ok) return form.value;

@@ -1,10 +1,10 @@
 /**
- * What serving on the bus is, whatever is served: listens, says that it lives, announces again where a registry was lost,
- * and drains.
+ * Serves calls of a tool or a persona: subscribes, sends heartbeats, announces again after a registry was lost, and
+ * drains.
  *
- * V1: It listens before it announces.
- * V2: What every instance hears (probes, aborts) it hears until its last call has ended, also while it drains.
- * V3: Leaving is no deregistration: what it was asked is answered, and the announcement stays.
+ * V1: It subscribes before it announces.
+ * V2: During a drain, an instance keeps its subscriptions for probes and aborts until its last call has ended.
+ * V3: Stopping does not remove the announcement. Accepted requests are answered.
  */
 import {
   HEADERS,
@@ -23,53 +23,58 @@ import type { Msg, Subscription } from '@nats-io/nats-core';
 import type { CommandBus } from './send-command.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-/** What is served, and how it is reached. */
+/** The calls to serve, and their subjects. */
 export interface ServedCalls {
   readonly tenant: TenantId;
-  /** For messages. */
+  /** The name for messages. */
   readonly name: string;
   readonly instance: string;
   readonly calls: ToolCalls;
-  /** Where calls are asked, in which group, and where those come that are for this instance alone. */
+  /** The subjects of requests: one for the queue group, one for this instance; and the name of the group. */
   readonly asked: { readonly subject: string; readonly own: string; readonly queue: string };
-  /** Where orders about them come. */
+  /** The subjects of orders about calls. */
   readonly orders: readonly string[];
   readonly beatSubject: string;
-  /** What it says of itself. */
+  /** Builds a heartbeat. */
   beat(state: ToolBeat['state']): object;
-  /** Announces it. `where_missing`: leaves what stands there. */
+  /** Announces the service. `where_missing`: keeps an existing announcement. */
   announce(when: 'always' | 'where_missing'): Promise<unknown>;
   readonly problem: (message: string) => void;
-  /** How long calls may still take when it stops. */
+  /** The time limit of running calls during a stop, in milliseconds. */
   readonly drainMs: number;
-  /** Whether it begins without taking calls, until {@link ServingCalls.takes}. */
+  /** Whether it starts without taking calls, until {@link ServingCalls.takes}. */
   readonly startsInStandby?: boolean;
-  /** Called as soon as it takes nothing more. */
+  /** Called when it accepts no further requests. */
   readonly onDraining?: () => void;
-  /** Awaited when its calls have ended, before it says that it has gone. */
+  /** Awaited after its calls have ended, before it sends its last heartbeat. */
   readonly onDrained?: () => Promise<void>;
 }
 
-/** What is served. */
+/** A running service. */
 export interface ServingCalls {
-  /** Takes no more calls, and resolves when those that it has have ended. */
+  /** Takes no more calls. Resolves when the accepted ones have ended, at most `drainMs` and five seconds later. */
   stop(): Promise<void>;
-  /** Takes calls, or stands by: what it works on ends here. A repetition does nothing, nor does anything once it stops. */
+  /**
+   * Takes calls, or stands by: running calls end here. Repeating it does nothing, and neither does a call after a stop.
+   */
   takes(calls: boolean): Promise<void>;
-  /** Says what it is doing, now. */
+  /** Sends a heartbeat now. */
   beat(): void;
-  /** Says that this instance has gone, although calls run: hosts hold them to be in doubt. @returns how many run. */
+  /**
+   * Reports this instance as gone although calls run: hosts treat their outcomes as unknown.
+   * @returns the number of calls.
+   */
   abandon(): number;
 }
 
-/** From being told to stop to being given up, at the end of a drain. */
+/** The time between aborting the calls and abandoning them, at the end of a drain. */
 const ABORT_GRACE_MS = 5_000;
 /** One for each subscription, and some more. */
 const EARLY_MAX = 16;
 
 /**
  * Serves until it is stopped.
- * @throws what announcing throws.
+ * @throws errors of the announcement.
  */
 export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<ServingCalls> {
   const { tenant, name, instance, calls } = served;
@@ -86,7 +91,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     try {
       if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(said));
     } catch (error) {
-      // The connection is gone: whoever asked will ask again.
+      // The connection is closed: the host asks again.
       problem(`an answer was not sent: ${(error as Error).message}`);
     }
   };
@@ -119,7 +124,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
   const listen = () =>
     [served.asked.subject, served.asked.own].map((subject) =>
       nc.subscribe(subject, {
-        // Also its own subject: who may listen without the group could read every question.
+        // Also for its own subject: a client that may subscribe without the group could read every request.
         queue: served.asked.queue,
         ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent), answerApproval),
       }),
@@ -140,7 +145,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     try {
       nc.publish(served.beatSubject, JSON.stringify(served.beat(state)));
     } catch {
-      // The connection is gone: hosts hear nothing, which is what it means.
+      // The connection is closed: hosts miss the heartbeat, which is correct.
       return;
     }
   };
@@ -158,7 +163,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
   early = null;
   beat();
   const beats = setInterval(beat, TOOL_LIVENESS.beatMs);
-  // A server that was set up anew knows nothing of it.
+  // A new server may have an empty registry.
   const status = nc.status();
   void (async () => {
     for await (const { type } of status) if (type === 'reconnect' && state === 'serving') void announceAgain();
@@ -182,7 +187,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
         beat();
       } else if (!wanted && state === 'serving') {
         state = 'standby';
-        // What the server has sent already is taken, and runs; then whoever waits for that is told.
+        // Messages that the server has already sent are accepted and run. Then the new state is reported.
         await drain(questions);
         questions = [];
         beat();
@@ -191,10 +196,10 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     async stop() {
       state = 'draining';
       beat();
-      // What the server has sent already is taken, and runs.
+      // Messages that the server has already sent are accepted and run.
       await drain(questions);
       served.onDraining?.();
-      // Without a connection for good no outcome can be brought: nothing is worth waiting for.
+      // A closed connection cannot send outcomes: there is nothing to wait for.
       const drainMs = nc.isClosed() ? 0 : served.drainMs;
       const late = setTimeout(() => calls.abortAll('the process that runs it ends'), drainMs);
       let giveUp: NodeJS.Timeout | undefined;
@@ -223,7 +228,7 @@ function questionIn<T>(message: Msg, schema: Schema<T>): T | null {
     const parsed = schema.safeParse(message.json());
     return parsed.success ? parsed.data : null;
   } catch {
-    // No JSON.
+    // Not JSON.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Answers questions to a persona's own hooks, in the queue group of its instances. They come only to those who serve the
- * version that the asking session has pinned.
+ * Answers hook requests for a persona's own hooks, in the queue group of its instances. The subject contains the
+ * version that the session has pinned.
  */
 import {
   answerHook,
@@ -21,19 +21,19 @@ import {
 } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 
-/** A hook, and its code. */
+/** A hook and its function. */
 export interface ServedHook {
   readonly registration: HookRegistration;
   readonly handler: AnyHandler;
 }
 
-/** What is answered. */
+/** A running service of hooks. */
 export interface ServingHooks {
-  /** Takes no more questions, and resolves when those that it has are answered. */
+  /** Takes no more requests. Resolves when the accepted ones are answered. */
   stop(): Promise<void>;
 }
 
-/** Where questions come: to one of all instances, and to this one. */
+/** The subjects of requests: one for the queue group, one for this instance. */
 export interface HookSubjects {
   readonly shared: string;
   readonly own: string;
@@ -41,7 +41,10 @@ export interface HookSubjects {
 
 const FETCH_TIMEOUT_MS = 10_000;
 
-/** Answers until it is stopped, and says first which instance does. A persona without code costs no subscription. */
+/**
+ * Answers hook requests until it is stopped, and reports first which instance answers. Without hooks it subscribes to
+ * nothing.
+ */
 export function servePersonaHooks(
   nc: NatsConnection,
   tenant: TenantId,
@@ -74,12 +77,12 @@ export function servePersonaHooks(
     try {
       if (reply !== null) message.respond(reply);
     } catch (error) {
-      // The connection is gone: whoever asked sees that for itself.
+      // The connection is closed: the sender notices it, too.
       problem(`an answer was not sent: ${(error as Error).message}`);
     }
   }
 
-  // Also its own subject: who may listen without the group could read every question.
+  // Also for its own subject: a client that may subscribe without the group could read every request.
   const subscriptions = [shared, own].map((subject) =>
     nc.subscribe(subject, {
       queue: PERSONA_QUEUE_GROUP,

@@ -1,6 +1,6 @@
 /**
- * Serves a persona on the bus: the steps of its model and its tools run in this process, in a queue group with those of
- * every other instance of the same version.
+ * Serves a persona on the bus. Its model steps and tools run in this process, in a queue group with the other instances
+ * of the same version.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -48,22 +48,28 @@ export interface ForeignTool {
   call(args: JsonObject, context: ToolCallContext): Promise<ToolResult>;
 }
 
-/** How a persona is served. */
+/** Options for serving a persona. */
 export interface ServePersonaOptions {
-  /** What answers its steps: `createModels()` of the models adapter, or whatever finds models by name. */
+  /**
+   * The models of its steps: `createModels()` of the models adapter, or another implementation that finds models by
+   * name.
+   */
   readonly models: StepModels<AnswerPart>;
   /** Its tools. None may be `longRunning`: serve such a tool on its own, with `serveTool`. */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
   readonly tools?: readonly Tool<any>[] | undefined;
-  /** Tools of its MCP servers, which have names with `__`. */
+  /** Tools of its MCP servers. Their names contain `__`. */
   readonly foreignTools?: readonly ForeignTool[] | undefined;
-  /** Code of its hooks, by what its definition has as their `handler`: of one that was read from a file. */
+  /** Functions of its hooks, by the `handler` names in its definition. For a definition that was read from a file. */
   readonly handlers?: PersonaHandlers | undefined;
-  /** Steps at once; what is asked beyond it waits in line. 1 to 256; default 16. */
+  /** The maximum number of concurrent steps; further ones wait in a queue. 1 to 256; default 16. */
   readonly stepsAtOnce?: number | undefined;
-  /** How long steps and calls may still take when it stops; those that have not ended then go elsewhere. Default 20,000. */
+  /**
+   * Time limit of running steps and calls during a stop, in milliseconds. Then they are aborted: another instance runs
+   * the steps again, and calls without a result have an unknown outcome. Default 20,000.
+   */
   readonly drainMs?: number | undefined;
-  /** Told of each step, call and hook that runs here. */
+  /** Notified of each step, call and hook that runs here. */
   readonly observer?: WorkObserver | undefined;
   /** Called with problems outside a step. */
   readonly onProblem?: ((message: string) => void) | undefined;
@@ -81,30 +87,33 @@ export const SERVE_PERSONA_OPTIONS: Readonly<Record<keyof ServePersonaOptions, t
   onProblem: true,
 };
 
-/** A persona that is served. */
+/** A running instance of a served persona. */
 export interface ServedPersonaInstance {
   readonly name: string;
-  /** Sessions that have pinned it are answered here, and no others. */
+  /** The served version: only sessions that have pinned it use this instance. */
   readonly version: string;
   readonly instance: string;
-  /** The tools that run here, by name. */
+  /** The names of its tools. */
   readonly tools: readonly string[];
-  /** Takes nothing more, and resolves when what it runs has ended or went elsewhere. The announcement stays. */
+  /**
+   * Takes no more requests. Resolves when the running ones have ended or were passed to other instances. The
+   * announcement stays.
+   */
   stop(): Promise<void>;
-  /** Resolves when the connection is over: with null where it was stopped, else with why the bus lets it in no more. */
+  /** Resolves when the connection has ended permanently: with null after {@link stop}, otherwise with the reason. */
   closed(): Promise<Error | null>;
 }
 
-/** A persona that cannot be served. */
+/** A persona cannot be served. */
 export class PersonaNotServableError extends CoxswainError {
   constructor(message: string) {
     super('persona_not_servable', message);
   }
 }
 
-/** A version of a persona that stands for another definition already. */
+/** The version of a persona is already announced with another definition. */
 export class PersonaVersionTakenError extends CoxswainError {
-  /** @param fields in which the two differ. */
+  /** @param fields The names of the members that differ. */
   constructor(persona: string, version: string, fields: readonly string[]) {
     super(
       'persona_version_taken',
@@ -117,9 +126,9 @@ export class PersonaVersionTakenError extends CoxswainError {
 const DRAIN_MS = 20_000;
 
 /**
- * Connects, announces a persona and serves it until it is stopped. Any number of processes may serve the same one.
- * @throws InvalidOptionError, PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError where no host has ever
- *   run on the bus, and what connecting throws.
+ * Connects, announces a persona and serves it until it is stopped. Several processes can serve the same persona.
+ * @throws InvalidOptionError, PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError,
+ *   BusNotPreparedError if no session host has used the bus, and errors of connecting.
  */
 export async function servePersona(
   definition: PersonaDefinition,
@@ -127,14 +136,14 @@ export async function servePersona(
 ): Promise<ServedPersonaInstance> {
   refuseUnknown(options, { ...CONNECT_OPTIONS, ...SERVE_PERSONA_OPTIONS });
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
-  // Checked before anything is connected.
+  // Validated before it connects.
   const checked = await checkPersona(definition, options);
   return servedOnOwnConnection({ name: `coxswain-persona-${checked.announced.name}`, ...options }, (bus) =>
     serveCheckedPersona(bus, tenant, checked, options),
   );
 }
 
-/** Serves a persona on a connection of the caller's. See {@link servePersona}. @internal */
+/** Serves a persona on an existing connection. See {@link servePersona}. @internal */
 export async function servePersonaOn(
   bus: CommandBus,
   tenant: TenantId,
@@ -176,7 +185,7 @@ async function checkPersona(given: PersonaDefinition, options: ServePersonaOptio
   const announced = {
     name,
     version,
-    // Its servers run here, and what they are told of secrets is nobody else's.
+    // Without its MCP servers: they run here, and their settings may contain secrets.
     definition: { ...definition, version },
     tools: checked.map(({ announced: tool }) => ({ ...tool, source: PERSONA_TOOL_SOURCE })),
   };
@@ -245,7 +254,7 @@ async function serveCheckedPersona(
     value: (first: string): PersonaAnnouncement => ({ v: 1, since: first, ...announced }),
     conflict: (before: PersonaAnnouncement) => versionConflict(announced, before),
   };
-  // They can be asked as soon as it is announced.
+  // Hooks must respond as soon as the persona is announced.
   const hooked = servePersonaHooks(
     nc,
     tenant,
@@ -270,7 +279,7 @@ async function serveCheckedPersona(
     },
     orders: [subjects.personaInstances(tenant, name, token), subjects.personaInstance(tenant, name, token, instance)],
     beatSubject: subjects.personaBeat(tenant, name, instance),
-    // No instance of a persona stands by.
+    // The announced states of a persona do not include standby.
     beat: (state): PersonaBeat => ({
       v: 1,
       state: state === 'standby' ? 'draining' : state,
@@ -286,7 +295,7 @@ async function serveCheckedPersona(
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,
     onDraining: () => line.close(),
-    // What runs to its end here may still have questions to its hooks, and who says that it has gone is asked nothing more.
+    // Running steps may still ask hooks. Hosts ask nothing more of an instance that is gone.
     onDrained: () => hooked.stop(),
   }).catch(async (error: Error) => {
     await hooked.stop();
@@ -309,7 +318,7 @@ async function serveCheckedPersona(
   };
 }
 
-/** A version is one definition: sessions that have pinned it are to find what they have pinned. */
+/** A version identifies one definition: a session must find the definition that it has pinned. */
 function versionConflict(
   { name, version, definition }: CheckedPersona['announced'],
   { version: former, definition: standing }: PersonaAnnouncement,

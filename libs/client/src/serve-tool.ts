@@ -1,4 +1,4 @@
-/** Serves a tool on the bus: announces it, says that it lives, and answers in a queue group. */
+/** Serves a tool on the bus: announces it, sends heartbeats, and answers calls in a queue group. */
 import {
   type BackOff,
   DEFAULT_TENANT,
@@ -27,9 +27,9 @@ import type { CallEnding } from './tool-ledger.ts';
 import { type ToolSuccession, watchSuccession } from './tool-succession.ts';
 import { watchToolVersions } from './tool-versions.ts';
 
-/** How a tool is served. */
+/** Options for serving a tool. */
 export interface ServeToolOptions {
-  /** Time limit of running calls during a stop, milliseconds; then they are cancelled. Default 600,000. */
+  /** Time limit of running calls during a stop, in milliseconds; then they are aborted. Default 600,000. */
   readonly drainMs?: number | undefined;
   /**
    * With succession, one instance at a time receives the calls: the last one to claim them. When it ends, the previous
@@ -37,7 +37,7 @@ export interface ServeToolOptions {
    * while no other instance exists.
    */
   readonly succession?: 'claims' | 'waits' | undefined;
-  /** Told of each call that runs here. */
+  /** Notified of each call that runs here. */
   readonly observer?: WorkObserver | undefined;
   /** Called with problems outside a call: an outcome that could not be sent, an invalid request. */
   readonly onProblem?: ((message: string) => void) | undefined;
@@ -51,34 +51,47 @@ export const SERVE_TOOL_OPTIONS: Readonly<Record<keyof ServeToolOptions, true>> 
   onProblem: true,
 };
 
-/** A tool that is served. */
+/** A running instance of a served tool. */
 export interface ServedTool {
   readonly name: string;
-  /** This instance. */
+  /** The id of this instance. */
   readonly instance: string;
-  /** Serves another version of the tool from now on. @throws ToolDefinitionError; then the one before is served. */
+  /**
+   * Serves another version of the tool from now on.
+   * @throws ToolDefinitionError, errors of NATS; then the previous version stays.
+   */
   update(tool: Tool): Promise<void>;
   /**
    * With `succession`: receives the calls from now on. Resolves when the previous instance has stopped receiving them,
-   * or after three seconds.
+   * or after about four seconds.
    */
   claim(): Promise<void>;
-  /** Takes no more calls, and resolves when those that it has have ended. The announcement stays, but for one session's own. */
+  /**
+   * Takes no more calls. Resolves when the accepted ones have ended. The announcement stays, except that of a tool for
+   * one session.
+   */
   stop(): Promise<void>;
-  /** Gives its calls up, for a process that cannot go on: hosts hold them to be in doubt at once. @returns how many there were. */
+  /**
+   * Abandons its calls, for a process that cannot continue: hosts treat their outcomes as unknown at once.
+   * @returns their number.
+   */
   abandon(): number;
-  /** Resolves when the connection is over: with null where it was stopped, else with why the bus lets it in no more, for good. Stop it then. */
+  /**
+   * Resolves when the connection has ended permanently: with null after {@link stop}, otherwise with the reason. Call
+   * {@link stop} then.
+   */
   closed(): Promise<Error | null>;
 }
 
 const DRAIN_MS = 600_000;
-/** How often an outcome that the bus does not take is sent again, and how long it waits in between at most. */
+/** The maximum number of attempts to send an outcome, and the pauses between them. */
 const BRINGS_MAX = 120;
 const BRINGS: BackOff = { firstMs: 100, maxMs: 5_000 };
 
 /**
- * Connects, announces a tool and serves it until it is stopped. Any number of processes may serve the same one.
- * @throws InvalidOptionError, ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what connecting throws.
+ * Connects, announces a tool and serves it until it is stopped. Several processes can serve the same tool.
+ * @throws InvalidOptionError, ToolDefinitionError, BusNotPreparedError if no session host has used the bus, and errors
+ *   of connecting.
  */
 export async function serveTool<const Schema extends InputSchema | JsonObject>(
   tool: Tool<Schema>,
@@ -86,14 +99,14 @@ export async function serveTool<const Schema extends InputSchema | JsonObject>(
 ): Promise<ServedTool> {
   refuseUnknown(options, { ...CONNECT_OPTIONS, ...SERVE_TOOL_OPTIONS });
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
-  // Checked before anything is connected.
+  // Validated before it connects.
   await checkTool(tool);
   return servedOnOwnConnection({ name: 'coxswain-tool', ...options }, (bus) =>
     serveToolOn(bus, tenant, tool as unknown as Tool, options),
   );
 }
 
-/** Serves a tool on a connection of the caller's. See {@link serveTool}. @internal */
+/** Serves a tool on an existing connection. See {@link serveTool}. @internal */
 export async function serveToolOn(
   bus: CommandBus,
   tenant: TenantId,
@@ -172,10 +185,10 @@ export async function serveToolOn(
     },
     stop() {
       succession?.stop();
-      // What nobody would serve any more is not announced.
+      // A version is not announced again while its instance stops.
       versions.stop();
       stopping ??= serving.stop().then(async () => {
-        // What is one session's alone is nothing that another process will serve.
+        // No other process will serve the tool of one session.
         if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
       });
       return stopping;
@@ -192,7 +205,10 @@ export async function serveToolOn(
   };
 }
 
-/** Sends the outcome of a call until the bus has it. The same id: twice sent is once taken. @returns whether it has. */
+/**
+ * Sends the outcome of a call with retries. The id is the same each time, so it is applied once.
+ * @returns whether it is stored.
+ */
 async function bring(
   bus: CommandBus,
   ref: SessionRef,
@@ -209,7 +225,7 @@ async function bring(
     } catch (error) {
       const { message } = error as Error;
       if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
-      // It does not fit into a command: the session is told that, in place of the result.
+      // The result does not fit into a command: an error replaces it.
       if (error instanceof CommandRejectedError) end = failed(`the call ran; ${message}`, 'tool_result_too_large');
       else await new Promise((resolve) => setTimeout(resolve, delayAfter(attempt, BRINGS)));
     }

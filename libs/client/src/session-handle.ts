@@ -1,4 +1,4 @@
-/** One session, as a client holds it: its commands, its events, its state and its result. The same over the bus and over HTTP. */
+/** A handle on one session: its commands, events, state and result. The same over NATS and HTTP. */
 import {
   BOUNDS,
   type CallCancellation,
@@ -53,141 +53,144 @@ import type { UiEvent } from './ui-events.ts';
 import { UnansweredStart } from './unanswered-start.ts';
 import { SessionWire, type StateOptions } from './wire-access.ts';
 
-/** When an injection may be delivered. */
+/** When a message is injected. */
 type InjectTiming =
   | {
-      /** Default `finish_step`; unknown modes are refused. */
+      /** Default: `finish_step`. Unknown modes are rejected. */
       readonly mode?: CommandInput<'steer'>['mode'] | undefined;
       readonly preempt?: false | undefined;
     }
   | {
       readonly mode?: 'interrupt_immediate' | 'interrupt' | undefined;
-      /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
+      /** An immediate interrupt: it also ends the streaming answer and the running calls. */
       readonly preempt: true;
     };
 
-/** How an injection is sent: it can be followed until it is delivered. */
+/** Options for an injected message, which can be awaited until its delivery. */
 export type InjectOptions = SendOptions<WaitStage> &
   InjectTiming & {
-    /** What waits under the same key, of its kind, makes way for this. */
+    /** Replaces a queued message of the same kind with the same key. */
     readonly dedupeKey?: string | undefined;
   };
 
-/** How a reminder is sent: its fields next to the text. */
+/** Options for a reminder. */
 export type RemindOptions = InjectOptions & {
   readonly tags?: readonly string[] | undefined;
-  /** How many turns show it; without it, every turn until it is revoked or compacted away. */
+  /** The number of turns that show it. Default: every turn until it is revoked or compacted away. */
   readonly ttlTurns?: number | undefined;
   readonly preserveOnCompact?: boolean | undefined;
   readonly propagate?: CommandInput<'remind'>['propagate'];
   readonly roleHint?: CommandInput<'remind'>['roleHint'];
 };
 
-/** What a prompt says: a text, or messages with files, such as images. */
+/** The content of a prompt: a string, or messages with files, such as images. */
 export type Prompted = string | NonNullable<CommandInput<'prompt'>['messages']>;
 
-/** What a session is doing. */
+/** The state of a session, as its host reports it. */
 export type SessionState = Omit<CamelCased<SessionStatus>, 'state'> & {
-  /** The name of the state, or of the state with its child. */
+  /** The name of the state, or an object with its nested state. */
   readonly state: SessionStateName | { readonly [Name in SessionStateName]?: string };
 };
 
-/** How a prompt is sent. What it changes holds for its run and for those after it. */
+/** Options for a prompt. Changed settings apply to its run and to later ones. */
 export interface PromptOptions extends SendOptions {
-  /** Another model, as `provider/name`. */
+  /** A different model, as `provider/name`. */
   readonly model?: string | undefined;
-  /** Where its provider is reached. */
+  /** The base URL of the model's provider. */
   readonly baseUrl?: string | undefined;
-  /** A mode of the persona that has the session; null for none. */
+  /** A mode of the session's persona; null for none. */
   readonly mode?: string | null | undefined;
 }
 
-/** Which end of a run is waited for. */
+/** Options for waiting for the end of a run. */
 export interface ResultOptions {
   /** Only an end in this record or a later one counts. */
   readonly after?: number;
   readonly signal?: AbortSignal;
 }
 
-/** From where a session is read. */
+/** Where reading starts, and a signal that ends it. */
 export interface ReadFrom {
-  /** The first record, by its number; default 1. */
+  /** The number of the first record; default 1. */
   readonly from?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a stream of UI events shows. */
+/** Options for a stream of UI events. */
 export interface StreamOptions extends ReadFrom {
-  /** `true`: the stream continues with every later run, until the loop is left, the signal aborts or the client closes. */
+  /** `true`: the stream continues with later runs, until the loop ends, the signal aborts or the client closes. */
   readonly follow?: boolean | undefined;
 }
 
-/** From where records are read with deltas: by number, or from the newest record. */
+/** Where a stream of records and deltas starts: at a record number, or at the newest record. */
 export interface WatchFrom {
   readonly from?: JournalStart | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a call is cancelled. */
+/** Options for cancelling a call. */
 export interface CancelCallOptions extends Omit<SendOptions, 'wait' | 'timeoutMs' | 'acceptedWithinMs'> {
   readonly reason?: string | undefined;
-  /** Whether the model is reminded that the call was cancelled; default true. */
+  /** Whether a reminder reports the cancellation to the model; default true. */
   readonly injectReminder?: boolean | undefined;
-  /** How long the tool may take to stop, milliseconds; then the outcome is `timeout`. 0 to 600,000; default 5,000. */
+  /**
+   * How long the tool may take to stop, in milliseconds; then the outcome is `timeout`. 0 to 600,000; default 5,000.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
-/** A call that this program has asked to cancel, after the session has recorded the outcome. */
+/** The outcome of cancelling a call, as the session recorded it. */
 export interface CancelledCall {
   /**
-   * `cancelled`: the call is stopped. `already_cancelled`: an earlier cancel stopped it, or is stopping it. `not_found`: no such
-   * call is open, because it has ended or never was. `timeout`: the tool did not stop in time; the session continues without it.
+   * `cancelled`: the call is stopped. `already_cancelled`: an earlier cancel stopped it, or is stopping it.
+   * `not_found`: no call with this id is open; it has ended or never existed. `timeout`: the tool did not stop in time,
+   * and the session continues without it.
    */
   readonly outcome: CancelOutcome;
   readonly callId: string;
-  /** With `not_found`: the tool of a call of the newest answer, which has ended; else null. */
+  /** With `not_found`: the tool of a call of the newest answer that has ended; otherwise null. */
   readonly tool: string | null;
-  /** Why it was cancelled: the reason of the first cancel; null without one, or where that cancel is over. */
+  /** The reason of the first cancel; null without one, or if that cancel is over. */
   readonly reason: string | null;
-  /** The command, with its receipt. */
+  /** The stored command, with its receipt. */
   readonly sent: SentCommand;
 }
 
-/** How a session is suspended: what ends the suspension, apart from a resume. */
+/** How a session is suspended, and what ends the suspension besides a resume. */
 export type SuspendRequest = {
   readonly reason?: string | undefined;
-  /** The name of the signal that ends it. */
+  /** The name of the signal that resumes it. */
   readonly signal?: string | undefined;
-  /** What happens when its time has come. */
+  /** The action when the suspension expires. */
   readonly onTimeout?: OnTimeout | undefined;
   /** The message to the model with `onTimeout: 'resume_with_input'`. */
   readonly input?: string | undefined;
 } & (
-  | { /** When it ends, ISO 8601. */ readonly until?: string | undefined; readonly forMs?: undefined }
-  | { readonly until?: undefined /** How long it lasts from the moment of parking. */; readonly forMs: number }
+  | { /** The time of its end, ISO 8601. */ readonly until?: string | undefined; readonly forMs?: undefined }
+  | { readonly until?: undefined /** Its length from the suspension on, in milliseconds. */; readonly forMs: number }
 );
 
-/** How a session is forked. */
+/** Options for forking a session. */
 export interface ForkOptions extends SendOptions {
-  /** The record up to which its past is the fork's, and at which changes are made. Default: the newest. */
+  /** The last record that the fork copies; changes apply to it. Default: the newest. */
   readonly at?: number | undefined;
-  /** What is to be otherwise: in that record, or from there on. */
+  /** Changes to that record, or to what follows it. */
   readonly changes?: CamelCased<ForkChangesInput> | undefined;
-  /** The fork's id. Default: a random one, or one that follows from `messageId`. */
+  /** The id of the fork. Default: derived from `messageId`, or random without one. */
   readonly sessionId?: string | undefined;
   /**
-   * Makes the fork idempotent, as `messageId` of a start does: the same fork sent again returns the first one. Give `at` with it, because the
-   * default changes with every record.
+   * Makes the fork idempotent, as `messageId` of a start does: repeating the same fork returns the first one. Also set
+   * `at`, because its default changes with every record.
    */
   readonly messageId?: string | undefined;
-  /** Like `wait` of every command, but the default is `accepted`: only the host knows whether the record exists. */
+  /** As `wait` of other commands. Default `accepted`, because only the host knows whether the record exists. */
   readonly wait?: 'stored' | 'accepted' | undefined;
 }
 
 /** A session that this program has started. */
 export type StartedSession<S extends Session> = S & { readonly sent: SentCommand };
 
-/** A session whose output has a type. */
+/** A session with a typed output. */
 export interface TypedResult<Output> {
   /** The result of the run, as {@link Session.result} returns it. */
   result(options?: ResultOptions): Promise<RunResult<Output>>;
@@ -196,40 +199,40 @@ export interface TypedResult<Output> {
 /** A fork that this program has started. */
 export type ForkedSession<S extends Session> = StartedSession<S> & { readonly forkedAt: number };
 
-/** The schema of the output of a session that this program has started. */
+/** The output schema of a session that this program has started. */
 interface StartedSchema {
   readonly schema: OutputSource;
-  /** Whether the persona of the start has it: it does not apply after a hand-off. */
+  /** Whether it is the schema of the persona: it does not apply after a hand-off. */
   readonly isPersonas: boolean;
 }
 
 /** The maximum number of decided calls that a handle remembers. */
 const DECIDED_MAX = 1_000;
 
-/** A handle on one session. Making one asks nothing of anybody. */
+/** A handle on one session. Creating one sends no request. */
 export class Session {
   readonly ref: SessionRef;
-  /** The session in the form of the wire: for programs that pass documents on, such as a gateway. */
+  /** Access to the session as wire documents, for programs that forward them, such as a gateway. */
   readonly wire: SessionWire;
-  /** For handles on other sessions: each guards its own calls. */
+  /** For handles on other sessions: each handle guards its own calls. */
   readonly #unguarded: Transport;
   readonly #transport: Transport;
-  /** A start was sent with this handle: the session comes, even where it is not there yet. */
+  /** Whether this handle has sent a start: then the session will exist, even if it does not exist yet. */
   #isStarted = false;
-  /** The command of this handle that starts a run, until its record was seen here: {@link stream} shows that run. */
+  /** The command of this handle that starts a run, until its record was read: {@link stream} shows that run. */
   #awaited: AwaitedCommand | null = null;
 
   #sent: SentCommand | null = null;
-  /** The start that this handle has sent without waiting for its receipt. */
+  /** A start of this handle without an awaited receipt. */
   #unanswered: UnansweredStart | null = null;
-  /** Whether that start has a message id, and is the newest command: it may repeat the session's first start. */
+  /** Whether that start has a message id and is the newest command: it may repeat the session's first start. */
   #mayRepeat = false;
   #forkedAt: number | null = null;
   #outputSchema: StartedSchema | null = null;
   /** Calls that this handle has decided, or is deciding. */
   readonly #decided = new Set<string>();
 
-  /** Made by a client. */
+  /** Created by a client. */
   constructor(transport: Transport, ref: SessionRef) {
     this.#unguarded = transport;
     this.#transport = new GuardedTransport(transport);
@@ -245,12 +248,12 @@ export class Session {
     });
   }
 
-  /** The stored command that started the session; null where another handle has sent it. */
+  /** The stored command that started the session; null if this handle did not send it. */
   get sent(): SentCommand | null {
     return this.#sent;
   }
 
-  /** The record of the origin at which this fork starts; null for a session that this handle has not forked. */
+  /** The record of the origin at which this fork starts; null if this handle did not fork it. */
   get forkedAt(): number | null {
     return this.#forkedAt;
   }
@@ -260,10 +263,11 @@ export class Session {
   }
 
   /**
-   * Starts a new session with this one's past up to a record. This one is left as it is.
-   * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it begins.
-   * @throws InvalidOptionError for an `at` that is not the number of a record. CommandRejectedError `fork_record_not_found` with the field
-   *   `at` if the session has fewer records: from this call, or with `wait: 'stored'` from the fork's result.
+   * Forks the session: a new session starts with the history of this one up to a record. This session is not changed.
+   * @returns the fork: `sent` is the stored command, `forkedAt` the record at which it starts.
+   * @throws InvalidOptionError for an `at` that is not a record number. SessionNotFoundError without `at` if the
+   *   session does not exist. CommandRejectedError `fork_record_not_found` with the field `at` if the session has fewer
+   *   records: from this call, or with `wait: 'stored'` from the result of the fork.
    */
   async fork(options: ForkOptions = {}): Promise<ForkedSession<this>> {
     const { sending, others } = splitOptions(options);
@@ -271,7 +275,7 @@ export class Session {
     refuseOthers(unknown);
     checkRecordNumber('at', at);
     const changed = changes === undefined ? {} : { changes };
-    // The record is named here: sent twice, the fork begins at the same one.
+    // The default is resolved here, so that a repeated command forks at the same record.
     const n = at ?? (await this.lastNumber());
     if (n === 0) throw new SessionNotFoundError(this.id);
     const byMessage = messageId === undefined ? {} : { messageId };
@@ -283,16 +287,17 @@ export class Session {
   }
 
   /**
-   * Starts this session. @internal
-   * @param output the schema that checks the output of results in this program.
-   * @throws InvalidOptionError for a setting that a start does not have.
+   * Starts this session.
+   * @internal
+   * @param output The schema that validates the output of results in this program.
+   * @throws InvalidOptionError for an unknown setting.
    */
   async start(settings: SessionSettings<JsonObject>, options: SendOptions, output?: StartedSchema): Promise<void> {
     this.#outputSchema = output ?? null;
     await this.#send('start', settings, options);
   }
 
-  /** Sends a command. @param options how it is sent, and members of its body. */
+  /** Sends a command. @param options Sending options and members of the body. */
   async #send(verb: Verb, members: object, options: object): Promise<SentCommand> {
     const { sending, others } = splitOptions(options);
     const body = wireBody(verb, { ...others, ...members });
@@ -323,7 +328,7 @@ export class Session {
     if (this.#mayRepeat) this.#awaited = null;
   }
 
-  /** Null where a receipt has answered the start. */
+  /** Null if a receipt has answered the start. */
   #unansweredStart(
     body: BodyInput<'start'>,
     { commandId, receipt }: WireSentCommand,
@@ -340,31 +345,37 @@ export class Session {
     });
   }
 
-  /** Starts the next run of a session that has ended. */
+  /**
+   * Starts the next run of a session whose run has ended.
+   * @throws CommandRejectedError `session_busy` during a run, if `wait` awaits the receipt.
+   */
   prompt(said: Prompted, options: PromptOptions = {}): Promise<SentCommand> {
     return this.#send('prompt', typeof said === 'string' ? { body: said } : { messages: said }, options);
   }
 
   /**
-   * Says something to the session, whatever it does: a steer during a run, else the prompt of the next run. The session decides
-   * when it takes the command; the receipt says what it became (`became`).
+   * Sends a message in any state of the session: a steer during a run, otherwise the prompt of the next run. The
+   * session decides when it takes the command; `became` of the receipt reports the decision.
    */
   async say(text: string, options: SendOptions = {}): Promise<SentCommand> {
     refuseOthers(splitOptions(options).others);
     return this.#send('prompt', { body: text, ifRunning: 'steer' }, options);
   }
 
-  /** Sends a message into the run. To a session that has ended it waits for the next one; see {@link say}. */
+  /**
+   * Steers: sends a message into the running session. After the end of a run it is queued for the next one; see
+   * {@link say}.
+   */
   steer(body: string, options: InjectOptions = {}): Promise<SentCommand> {
     return this.#send('steer', { body }, options);
   }
 
-  /** Reminds the session of something, not in a user's voice. */
+  /** Sends a reminder to the model, without a user's voice. */
   remind(body: string, options: RemindOptions = {}): Promise<SentCommand> {
     return this.#send('remind', { body }, options);
   }
 
-  /** Queues what is to be done once the session would otherwise end its run. */
+  /** Queues a message that is delivered when the run would otherwise end. */
   followup(
     body: string,
     options: SendOptions<WaitStage> & Pick<InjectOptions, 'dedupeKey'> = {},
@@ -372,33 +383,34 @@ export class Session {
     return this.#send('followup', { body }, options);
   }
 
-  /** Takes back a steer, a reminder or a follow-up that waits, by its command id; clears a reminder that is shown. */
+  /** Withdraws a queued steer, reminder or follow-up by its command id; also removes a shown reminder. */
   revoke(commandId: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('revoke', { commandId }, options);
   }
 
-  /** Gives what waits another text; it keeps its place. */
+  /** Replaces the text of a queued message; its place in the queue stays. */
   replace(commandId: string, body: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('replace', { commandId, body }, options);
   }
 
-  /** What the session has accepted and not delivered yet, in order. Answered by a host. */
+  /** The queued messages: accepted and not delivered yet, in order. Queries a session host. */
   async pending(options: StateOptions = {}): Promise<SessionState['pending']> {
     return (await this.state(options)).pending;
   }
 
   /**
-   * Lets a call run that waits for a decision. The first decision stands.
-   * @param callId default: the only one that waits.
-   * @returns once the session has accepted the decision; with `wait: 'stored'` once the command is stored.
-   * @throws CommandRejectedError `already_decided`, `call_unknown`, `invalid_arguments`, and `not_pending` where none waits;
-   *   InvalidOptionError where several wait and none is named; ReceiptTimeoutError without a host that answers.
+   * Allows a call that waits for an approval. The first decision counts.
+   * @param callId Default: the only pending call.
+   * @returns after the session has accepted the decision; with `wait: 'stored'` after the command is stored.
+   * @throws CommandRejectedError `already_decided`, `call_unknown`, `invalid_arguments`, or `not_pending` without a
+   *   pending call. InvalidOptionError if several calls are pending and none is named. Without a host:
+   *   NoHostError if no call is named, otherwise ReceiptTimeoutError.
    */
   async approve(callId?: string, options: ApproveOptions = {}): Promise<SentCommand> {
     return this.#decide('allow', callId, options);
   }
 
-  /** Refuses such a call. Otherwise as {@link approve}. */
+  /** Denies a call that waits for an approval. Otherwise as {@link approve}. */
   async deny(callId?: string, options: DenyOptions = {}): Promise<SentCommand> {
     return this.#decide('deny', callId, options);
   }
@@ -406,7 +418,7 @@ export class Session {
   async #decide(decision: 'allow' | 'deny', named: string | undefined, options: ApproveOptions): Promise<SentCommand> {
     checkOptions(options);
     const callId = named ?? (await this.#onlyPendingCall());
-    // Noted before it is sent: a decision that fails is an error of this call.
+    // Noted before it is sent: a failed decision is an error of this call.
     this.#noteDecided(callId);
     return this.#send('approve', { callId, decision }, { ...options, wait: options.wait ?? 'accepted' });
   }
@@ -418,7 +430,8 @@ export class Session {
   }
 
   /**
-   * Whether a call still waits for a decision, and this handle has not sent one. The host is asked only where this handle has not.
+   * Whether a call still waits for a decision, and this handle has not sent one. Queries a session host only if this
+   * handle has not sent one.
    * @internal
    */
   async isUndecided(callId: string): Promise<boolean> {
@@ -438,10 +451,10 @@ export class Session {
   }
 
   /**
-   * The approvals of a run: those that wait now, and then each as it is requested. Ends with the run, which is chosen as by
-   * {@link stream}.
-   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start; only {@link stream} and
-   *   {@link records} wait for a session that does not exist yet. SessionDeletedError, and what reading the journal throws.
+   * The approvals of a run: first the pending ones, then each later one when it is requested. Ends with the run, which
+   * is selected as by {@link stream}.
+   * @throws SessionNotFoundError if the session does not exist, unless this handle has sent its start. Only
+   *   {@link stream} and {@link records} wait for a session. SessionDeletedError, and errors of reading the journal.
    */
   approvals(options: Pick<ReadFrom, 'signal'> = {}): AsyncGenerator<Approval, void, undefined> {
     checkOptions(options);
@@ -462,24 +475,24 @@ export class Session {
     yield* approvalsOf(this, this.records({ from: first, signal }), { present, isEnd });
   }
 
-  /** Ends the run; the session stays. */
+  /** Cancels the run. The session remains. */
   cancel(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('cancel', { reason }, options);
   }
 
   /**
-   * Deletes an ended session. It can no longer be read, and its id is never used again. An administrator purges its
-   * data with `cox admin retention`. Requires the key of the admin.
+   * Deletes a session whose run has ended. It can no longer be read, and its id cannot be used again. An administrator
+   * purges its data with `cox admin retention`. Requires the admin's key.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('delete', { reason }, options);
   }
 
   /**
-   * Stops one call, and waits for the outcome that the session records; the session continues. The outcome survives the end of a
-   * host: the next host records it.
-   * @throws ReceiptTimeoutError where nothing is recorded within `timeoutMs` and 30 s more, such as without a running host: the command
-   *   is stored and may still take effect. What sending a command throws.
+   * Cancels one call and waits for the recorded outcome; the session continues. If the host fails, the next host
+   * records the outcome.
+   * @throws ReceiptTimeoutError if nothing is recorded within `timeoutMs` and 30 s more, such as without a running
+   *   host. The command is stored then and may still take effect. The errors of sending a command.
    */
   async cancelCall(callId: string, given: CancelCallOptions = {}): Promise<CancelledCall> {
     checkOptions(given);
@@ -493,28 +506,29 @@ export class Session {
     return { outcome, callId, tool, reason, sent: sentCommand(sent) };
   }
 
-  /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
+  /** Suspends the session at its next turn boundary, until it is resumed, until a time, or until a signal. */
   async suspend(request: SuspendRequest = {}, options: SendOptions = {}): Promise<SentCommand> {
     checkOptions(request);
     return this.#send('suspend', request, options);
   }
 
-  /** Gives a session a signal: it wakes one that waits for it, and is kept for one that has yet to wait. */
+  /** Sends a signal: it resumes a session that waits for it, and is kept for a later wait. */
   signal(name: string, data?: Json, options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('signal', { name, data }, options);
   }
 
-  /** Lets a suspended session go on. */
+  /** Resumes a suspended session. */
   resume(options: SendOptions = {}): Promise<SentCommand> {
     return this.#send('resume', {}, options);
   }
 
   /**
-   * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
-   * left; a session that does not exist yet is waited for.
-   * @throws CommandRejectedError where this handle has sent the start, and the host has rejected it.
-   * @param options `deltas: true` for a program with its own event translator: records, deltas of running answers and changes of the
-   *   connection in one sequence. With `from: 'newest'` nothing older than the newest record is read.
+   * The records of the session from `from` on, stored and then live, without gaps or repetitions. Ends when the signal
+   * aborts, the caller stops or the client closes. Waits for a session that does not exist yet.
+   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Errors of reading the
+   *   journal.
+   * @param options `deltas: true`, for a program with its own event translator: records, deltas of running answers and
+   *   changes of the connection in one sequence. With `from: 'newest'` older records are skipped.
    */
   records(options?: ReadFrom & { readonly deltas?: false | undefined }): AsyncGenerator<JournalRecord, void, undefined>;
   records(options: WatchFrom & { readonly deltas: true }): AsyncGenerator<WatchItem, void, undefined>;
@@ -538,13 +552,13 @@ export class Session {
   }
 
   /**
-   * What a user interface shows of a run, as it happens: text as it streams, calls, approvals, the end. Ends with the run. The run is the one
-   * that this handle has started or prompted last, else the newest. A reader that joins in the middle of an answer gets the answer so far
-   * first; a session that does not exist yet is waited for.
-   * @param options `from`: the first record to show, by its number; default the first of the run. `signal` ends the loop earlier.
-   *   `follow: true` does not end with the run, and shows later runs too.
-   * @throws CommandRejectedError where the host has rejected the start or the prompt whose run is shown; with `follow: true` a rejected prompt
-   *   is the event `command_rejected` instead. SessionDeletedError, and what reading the journal throws.
+   * The events of a run for a user interface: text as it streams, calls, approvals, the end. Ends with the run. The run
+   * is the one that this handle has started or prompted last, otherwise the newest. A reader that joins in the middle
+   * of an answer first receives the answer so far. Waits for a session that does not exist yet.
+   * @param options `from`: the number of the first record to show; default: the first of the run. `signal` ends the
+   *   loop earlier. `follow: true` continues with later runs.
+   * @throws CommandRejectedError if the host has rejected the start or the prompt of the run; with `follow: true` a
+   *   rejected prompt is the event `command_rejected` instead. SessionDeletedError, and errors of reading the journal.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     checkOptions(options);
@@ -553,7 +567,7 @@ export class Session {
     checkBoolean('follow', follow);
     checkRecordNumber('from', from);
     checkSignal(signal);
-    // The search for the run belongs to the loop: a client that closes meanwhile ends the loop, and does not reject it.
+    // The search for the run is part of the loop: closing the client ends the loop without an error.
     return this.#transport.guard.follow((stop) => this.#stream(from, follow, stop), signal);
   }
 
@@ -580,17 +594,17 @@ export class Session {
   }
 
   /**
-   * The text of the run's answers as it streams: {@link stream} without the rest. An empty line separates one answer from the next. An
-   * answer that starts again, such as after the end of a host, continues after the text that was yielded. If its new text differs, the
-   * whole new text follows after an empty line.
+   * The text of the run's answers as it streams: {@link stream} with its text only. An empty line separates two
+   * answers. An answer that restarts, such as after a failover, continues after the text that was yielded. If its new
+   * text differs, the whole new text follows after an empty line.
    */
   textStream(options: StreamOptions = {}): AsyncGenerator<string, void, undefined> {
     return textOf(this.stream(options));
   }
 
   /**
-   * The records that are stored now.
-   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
+   * The stored records.
+   * @throws SessionNotFoundError if the session does not exist, unless this handle has sent its start.
    */
   journal(options: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
     checkOptions(options);
@@ -601,8 +615,9 @@ export class Session {
   }
 
   /**
-   * Stored records, which a session that exists has. @internal
-   * @throws SessionNotFoundError where there are none, there is no such session, and this handle has not sent its start.
+   * Stored records, of a session that must exist.
+   * @internal
+   * @throws SessionNotFoundError if there are no records and this handle has not sent its start.
    */
   protected async *existing<Entry>(stored: AsyncGenerator<Entry, void, undefined>): typeof stored {
     let isEmpty = true;
@@ -614,9 +629,10 @@ export class Session {
   }
 
   /**
-   * The lines of an export: the records as stored, and before them what lies apart of them. Without line breaks.
-   * @param recordsOnly leaves out what lies apart.
-   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start.
+   * The lines of an export, without line breaks: the records as stored, and large fields before the record that refers
+   * to them.
+   * @param options `recordsOnly` leaves out the large fields.
+   * @throws SessionNotFoundError if the session does not exist, unless this handle has sent its start.
    */
   export(options: { readonly recordsOnly?: boolean | undefined } = {}): AsyncGenerator<Uint8Array, void, undefined> {
     checkOptions(options);
@@ -626,43 +642,45 @@ export class Session {
     return this.existing(this.#transport.exportLines(this.ref, recordsOnly));
   }
 
-  /** What became of a command, by the records that are stored now; null where none of them holds it. */
+  /** The receipt of a command, derived from the stored records; null if no record contains the command. */
   async receiptOf(commandId: string): Promise<CommandReceipt | null> {
     const receipt = await this.wire.receiptOf(commandId);
     return receipt && commandReceipt(receipt);
   }
 
-  /** The newest record, or null where there is no such session: for programs that ask whether it exists. */
+  /** The newest record, or null if the session does not exist. For programs that check whether it exists. */
   newest(): Promise<JournalRecord | null> {
     return this.#transport.newest(this.ref);
   }
 
   /**
-   * The number of the newest record; 0 where there is no such session. Over the bus also of a record that this release cannot read.
-   * @throws SessionDeletedError where it is deleted.
+   * The number of the newest record; 0 if the session does not exist. Over NATS it includes a record that this release
+   * cannot read.
+   * @throws SessionDeletedError if the session is deleted.
    */
   lastNumber(): Promise<number> {
     return this.#transport.lastNumber(this.ref);
   }
 
-  /** What the session is doing. Answered by a host. */
+  /** The state of the session. Queries a session host. @throws NoHostError, SessionNotFoundError. */
   async state(options: StateOptions = {}): Promise<SessionState> {
-    // The type of the wire has no names of states: a newer host may have one more.
+    // The wire type does not list state names: a newer host may have more.
     return fromWire(SessionStatus, await this.wire.state(options)) as SessionState;
   }
 
-  /** The session and all that were started below it, read from their journals. */
+  /** The session and its descendants, read from their journals. */
   async tree(): Promise<SessionTree> {
     return treeFromWire(await this.wire.tree());
   }
 
   /**
-   * Waits for the end of the run, as long as that takes; bound it with a signal.
-   * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the run is the one that this
-   *   handle has started or prompted last, else the newest, also when it has ended already.
-   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
-   *   CommandRejectedError where the host has rejected the start or the prompt whose run is waited for.
-   *   CoxswainError `aborted` where the signal aborts; ClientClosedError.
+   * Waits for the end of the run, without a time limit; set a `signal` to bound it.
+   * @param options `after`: only an end in this record or later counts, such as `n` of a prompt's receipt. By default
+   *   the run is the one that this handle has started or prompted last, otherwise the newest, even if it has ended.
+   * @throws SessionNotFoundError if the session does not exist, unless this handle has sent its start: then it waits.
+   *   CommandRejectedError if the host has rejected the start or the prompt of the run. CoxswainError `output_invalid`
+   *   if the Zod schema of the start or its persona rejects the output. CoxswainError `aborted` if the signal aborts;
+   *   ClientClosedError.
    */
   async result(options: ResultOptions = {}): Promise<RunResult> {
     checkOptions(options);
@@ -683,14 +701,15 @@ export class Session {
         after === undefined ? end.isAt(record) : hasEnded(record.state) && newest !== null && newest.n >= after;
       if (isOver && newest !== null) return checkedResult(schema?.schema, newest);
     }
-    // The loop ends only by the signal or with the client.
+    // The loop ends only by the signal or by closing the client.
     throw this.#transport.guard.errorOf(options.signal?.reason, options.signal);
   }
 
   /**
-   * The run that a loop shows. The loop gives each of its records to `follow`.
-   * @param promptsThrow whether a rejected prompt ends the loop, too. A rejected start always does.
-   * @throws CommandRejectedError, also from `follow`, where the command of the run is rejected: no other run takes its place.
+   * The run that a loop shows. The loop passes each record to `follow`.
+   * @param promptsThrow Whether a rejected prompt ends the loop, too. A rejected start always does.
+   * @throws CommandRejectedError, also from `follow`, if the command of the run is rejected: the loop does not show
+   *   another run.
    */
   async #runToShow(
     from: number | undefined,
@@ -715,8 +734,8 @@ export class Session {
   }
 
   /**
-   * Finds the command whose run belongs to a start under a message id without a receipt: the start itself, or the one that it repeats.
-   * A repetition leaves no record.
+   * Finds the command of the run for a start with a message id and without a receipt. It is the start itself, or the
+   * one that it repeats. A repetition leaves no record.
    */
   async #findRepeatedStart(signal: AbortSignal | undefined): Promise<void> {
     const { commandId } = this.#sent as SentCommand;
@@ -732,36 +751,36 @@ export class Session {
       awaited = awaitedOf('start', { commandId, receipt } as SentCommand, {});
     }
     if (!this.#mayRepeat || awaited === null) return;
-    // A fork starts no run: the newest one continues.
+    // A fork does not start a run: the newest run continues.
     this.#awaited = this.#forkedAt === null ? awaited : null;
     this.#mayRepeat = false;
   }
 
-  /** A handle of the same kind on another session. */
+  /** Creates a handle of the same class on another session. */
   #handleOn(id: string): this {
     const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
     return new Handle(this.#unguarded, sessionRef(id, this.ref.tenant));
   }
 }
 
-/** The text of answers from the events of a stream. */
+/** Extracts the text of answers from UI events. */
 async function* textOf(events: AsyncIterable<UiEvent>): AsyncGenerator<string, void, undefined> {
   const text = new TextPieces();
   for await (const event of events) yield* text.of(event);
 }
 
-/** What of a start or a prompt decides which run it belongs to. */
+/** The members of a start or prompt that decide which run it belongs to. */
 type RunStart = Pick<BodyInput<'start'>, 'message_id'> & Pick<BodyInput<'prompt'>, 'if_running'>;
 
-/** Whether a record holds a start. The first record of a fork is a copy, which names the start of the fork. */
+/** Whether a record contains a start. The first record of a fork is a copy that names the start of the fork. */
 function isStartOf({ input }: JournalRecord, commandId: string | undefined): boolean {
   if (input.type !== 'command') return false;
   return input.command_id === commandId || input.copied_from?.command_id === commandId;
 }
 
 /**
- * The command that starts the run of a sent start or prompt. A start under a message id may repeat an earlier one, which its receipt
- * names.
+ * The command that starts the run of a sent start or prompt. A start with a message id may repeat an earlier one, which
+ * its receipt names.
  */
 function awaitedOf(
   verb: 'start' | 'prompt',

@@ -1,4 +1,4 @@
-/** A session as it stands in lists: what its newest record says by itself. */
+/** A session in a list: the data of its newest record. */
 import {
   type CamelCased,
   decodeRecord,
@@ -15,75 +15,78 @@ import {
   topState,
 } from '@coxswain/protocol';
 
-/** A session in a list. `details` stand there where they were asked for; null where no host has answered. */
+/** A session in a list. `details` are present if requested; null if no host responded. */
 export type ListedSession = CamelCased<ListedSessionDocument>;
 
-/** A listed session with the names of TypeScript. */
+/** Converts a listed session to camelCase. */
 export function listedSession(listed: WireListedSession): ListedSession {
   return fromWire(ListedSessionDocument, listed as ListedSessionDocument);
 }
 
-/** One line of a list of sessions. */
+/** A session in a list, without details. */
 export interface WireSessionListing {
   readonly session_id: string;
-  /** The newest record. */
+  /** The number of the newest record. */
   readonly n: number;
-  /** When it was written, ISO 8601. */
+  /** The time of the newest record, ISO 8601. */
   readonly at: string;
   readonly state: StateValue;
-  /** How the newest run ended; null while it runs, and where only older records say so. */
+  /** How the newest run ended; null during a run, or if only older records contain it. */
   readonly stop_reason: StopReason | null;
   /** Why the newest record cannot be read; `state` is then `unreadable`, `n` 0 and `at` empty. */
   readonly unreadable?: string;
-  /** Of a deleted session, whose `state` is `deleted`: `at` is when, `n` how many records it had, and here is by whom and why. */
+  /**
+   * Who deleted the session and why. `state` is then `deleted`, `at` the time of the deletion, `n` the number of its
+   * records.
+   */
   readonly deleted?: { readonly by: string | null; readonly reason: string | null };
 }
 
-/** What a list is to have. */
+/** Filters and paging of a list. */
 export interface ListQuery {
-  /** Only sessions whose top-level state has this name. Deleted ones are listed with `deleted` only. */
+  /** Only sessions with this top-level state. Deleted sessions are listed with `deleted` only. */
   readonly state?: string | undefined;
-  /** Only sessions of this persona. A page may then be short, and another follow. */
+  /** Only sessions of this persona. A page may be short although more pages follow. */
   readonly persona?: string | undefined;
-  /** Asks hosts what the list alone does not say: persona, model, cost, open approvals. */
+  /** Queries hosts for details that the list does not have: persona, model, cost, pending approvals. */
   readonly details?: boolean | undefined;
-  /** Sessions of a page, 1 to 500. Default 100. */
+  /** The maximum number of sessions per page, 1 to 500. Default 100. */
   readonly limit?: number | undefined;
-  /** The `next_cursor` of the page before. */
+  /** The `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
 }
 
-/** Which sessions a loop goes through. */
+/** Filters of a loop over sessions. */
 export interface SessionsQuery extends Pick<ListQuery, 'persona' | 'details'> {
   /** Only sessions in this state. */
   readonly state?: SessionStateName | undefined;
-  /** How many at most; default all. */
+  /** The maximum number of sessions; default: no limit. */
   readonly limit?: number | undefined;
 }
 
-/** What a host says of a listed session. */
+/** The details of a listed session, as its host reports them. */
 export type WireListedDetails = Pick<SessionStatus, 'persona' | 'model' | 'turn' | 'cost_usd' | 'usage' | 'parent'> & {
-  /** How many wait for a person. */
+  /** The number of pending approvals. */
   readonly approvals: number;
 };
 
-/** One session of a page, in the form of the wire. */
+/** A listed session with details, in its wire form. */
 export interface WireListedSession extends WireSessionListing {
-  /** Where they were asked for; null where no host has answered. */
+  /** Present if requested; null if no host responded. */
   readonly details?: WireListedDetails | null;
 }
 
 /** A page of sessions. */
 export interface WireSessionsPage {
   readonly sessions: WireListedSession[];
-  /** Gives the next page; null on the last. */
+  /** The cursor of the next page; null on the last page. */
   readonly next_cursor: string | null;
 }
 
-/** The bounds of a page. */
+/** The maximum and the default size of a page. */
 export const SESSIONS_PAGE = { sessionsMax: 500, sessionsDefault: 100 } as const;
 
-/** The listing of a session by the bytes of its newest record. One that cannot be read says so and hides no other. */
+/** Builds a listing from the bytes of the newest record. An unreadable record is listed as `unreadable`. */
 export function listingFrom(sessionId: string, bytes: Uint8Array): WireSessionListing {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) return deletedSessionOf(sessionId, tombstone) as WireSessionListing;
@@ -94,7 +97,7 @@ export function listingFrom(sessionId: string, bytes: Uint8Array): WireSessionLi
   }
 }
 
-/** The listing of a session whose newest record cannot be read. */
+/** Builds the listing of a session whose newest record cannot be read. */
 export function unreadableListing(sessionId: string, { message: unreadable }: Error): WireSessionListing {
   return { session_id: sessionId, n: 0, at: '', state: 'unreadable', stop_reason: null, unreadable };
 }
@@ -110,7 +113,7 @@ function listingOf(record: JournalRecord): WireSessionListing {
   };
 }
 
-/** How lists show a state: `failed (error)`, `stopped (cancelled)`, never a bare `stopped`. */
+/** Formats a state for lists, with its stop reason if it is known: `failed (error)`, `stopped (cancelled)`. */
 export function describeState(state: StateValue, stopReason: StopReason | null): string {
   const top = topState(state);
   return hasEnded(state) && stopReason !== null ? `${top} (${stopReason})` : top;

@@ -1,4 +1,4 @@
-/** The tree of sessions below one, put together from their journals alone: it is there whether hosts run or not. */
+/** The tree of a session and its descendants, read from their journals only: it does not need a running host. */
 import {
   type CamelCased,
   type EventOf,
@@ -13,52 +13,52 @@ import {
 import { SessionNotFoundError } from './client-errors.ts';
 import { UsageCollector } from './usage-report.ts';
 
-/** One session of a tree. */
+/** A session in a tree. */
 export interface WireTreeNode {
   readonly session_id: string;
-  /** The call of its parent that it works for; null at the top. */
+  /** The call of the parent that it works for; null at the top. */
   readonly call_id: string | null;
-  /** Which restart of that call's work it is, from 1; 0 for its first child. */
+  /** The number of this restart of the call's work, from 1; 0 for its first child. */
   readonly restart: number;
   readonly persona: string | null;
   readonly model: string | null;
-  /** Null where its journal is not there (yet). */
+  /** Null if it has no records (yet). */
   readonly state: StateValue | null;
   readonly stop_reason: StopReason | null;
-  /** Calls that wait for a person. */
+  /** The number of calls with a pending approval. */
   readonly approvals: number;
-  /** Of its own. */
+  /** Its own usage, without its children. */
   readonly usage: Usage;
-  /** Of its own; null where a price was not known. */
+  /** Its own cost in USD; null if a price is unknown. */
   readonly cost_usd: number | null;
-  /** Why nothing can be said of it: a code. */
+  /** The error code if its journal cannot be read, otherwise null. */
   readonly problem: string | null;
   readonly children: readonly WireTreeNode[];
 }
 
-/** A tree, and what stands above it. */
+/** A tree and its ancestors. */
 export interface WireSessionTree {
-  /** The parent of the root of this tree, and the root of the whole tree; null without a parent. */
+  /** The parent of the tree's top session, and the root of the whole tree; null without a parent. */
   readonly parent: { readonly session: string; readonly root: string } | null;
   readonly top: WireTreeNode;
-  /** Sessions that are not shown, as there are too many. */
+  /** The number of known sessions that are not included because of the limit. */
   readonly left_out: number;
 }
 
-/** A session of a tree, with the names of TypeScript. */
+/** A session in a tree, in camelCase. */
 export type TreeNode = CamelCased<WireTreeNode>;
-/** A tree, with the names of TypeScript. */
+/** A tree in camelCase. */
 export type SessionTree = CamelCased<WireSessionTree>;
 
-/** A tree with the names of TypeScript. */
+/** Converts a tree to camelCase. */
 export function treeFromWire(tree: WireSessionTree): SessionTree {
   return fromWire(SessionTreeNames, tree as never) as unknown as SessionTree;
 }
 
-/** How a session's records are read: those that are stored now. */
+/** Reads the stored records of a session. */
 export type ReadRecords = (sessionId: string) => AsyncIterable<{ readonly record: JournalRecord }>;
 
-/** Sessions that one tree shows; those that are nearest to the top. */
+/** The maximum number of sessions in a tree. Those nearest to the top are included. */
 export const TREE_SESSIONS_MAX = 1_000;
 const READ_SIDE_BY_SIDE = 16;
 
@@ -68,14 +68,14 @@ interface Found {
   readonly parent: WireSessionTree['parent'];
 }
 
-/** A session of a tree and all below it, each before its children. */
+/** A session of a tree and its descendants, each before its children. */
 export function nodesOf<Node extends { readonly children: readonly Node[] }>(node: Node): Node[] {
   return [node, ...node.children.flatMap((child) => nodesOf(child))];
 }
 
 /**
  * Reads the tree below a session, generation by generation.
- * @throws SessionNotFoundError where the topmost session has no record; what reading its journal throws.
+ * @throws SessionNotFoundError if the top session has no records; errors of reading its journal.
  */
 export async function readTree(read: ReadRecords, sessionId: string): Promise<WireSessionTree> {
   const top = await find(read, sessionId, null);
@@ -106,7 +106,7 @@ function withChildren({ node, begun }: Found, found: ReadonlyMap<string, Found>)
   return { ...node, children };
 }
 
-/** A child of which nothing can be read is one all the same. */
+/** A child whose journal cannot be read is still included. */
 async function findChild(read: ReadRecords, begun: EventOf<'child_started'>): Promise<Found> {
   try {
     return await find(read, begun.session, begun);

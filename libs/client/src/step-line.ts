@@ -1,5 +1,6 @@
 /**
- * The queue of steps of an instance: a fixed number run at once, the others wait in order, and move elsewhere when it ends.
+ * The queue of an instance's steps. A fixed number runs at once, and the others wait in order. When the instance stops,
+ * waiting steps go to other instances.
  */
 export class StepLine {
   readonly #atOnce: number;
@@ -11,7 +12,7 @@ export class StepLine {
     this.#atOnce = atOnce;
   }
 
-  /** Resolves with true when it is this one's turn, which {@link leave} ends; with false where it is to go elsewhere. */
+  /** Resolves with true when the step may run, until {@link leave}; with false if another instance must run it. */
   enter(signal: AbortSignal): Promise<boolean> {
     if (this.#closed || signal.aborted) return Promise.resolve(false);
     if (this.#running < this.#atOnce) {
@@ -33,14 +34,14 @@ export class StepLine {
     });
   }
 
-  /** Ends a turn: the next one's begins. */
+  /** Ends a step: the next one may run. */
   leave(): void {
     const [next] = this.#waiting.values();
     if (next) next(true);
     else this.#running--;
   }
 
-  /** Rejects waiting and later callers, who then ask another instance. */
+  /** Resolves waiting and later callers with false, so that other instances run their steps. */
   close(): void {
     this.#closed = true;
     for (const tell of [...this.#waiting.values()]) tell(false);

@@ -1,4 +1,4 @@
-/** The text of a run's answers as pieces to print: each part of an answer once. */
+/** The text of a run's answers as pieces to print, each part of an answer once. */
 import type { UiEvent } from './ui-events.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { UiEvent } from './ui-events.ts';
 export class TextPieces {
   #hasText = false;
   #isSeparate = false;
-  /** The text of the present answer that was yielded. */
+  /** The yielded text of the current answer. */
   #answer = '';
   /** The new text since a restart, while it repeats {@link #answer}; null without a restart. */
   #again: string | null = null;

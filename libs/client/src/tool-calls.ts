@@ -21,52 +21,55 @@ import { type CheckedTool, LATER } from './define-tool.ts';
 import type { TakenUpCall } from './send-call-outcome.ts';
 import { type CallEnding, type LedgerEntry, type Tell, ToolLedger } from './tool-ledger.ts';
 
-/** What is said, without what every answer says. */
+/** An answer without its common members. */
 type Words = ToolSaid extends infer One ? (One extends ToolSaid ? Omit<One, 'v' | 'key' | 'instance'> : never) : never;
 
 /** Answers the sender of a request. Must not throw. */
 export type Answer = (said: Words) => void;
 
-/** Finds what a question is for; null where nothing of the name is served. */
+/** Finds the tool of a request; null if it is not served. */
 export type ToolFinder = (asked: Pick<ToolAsked, 'tool'>) => CheckedTool | null;
 
-/** What the calls need of their surroundings. */
+/** The dependencies of the calls. */
 export interface ToolCallsPorts {
   readonly tenant: string;
   nowMs(): number;
-  /** Told of each call that runs. */
+  /** Notified of each call that runs. */
   readonly observer?: WorkObserver | undefined;
-  /** The tool or persona of a request, by the member `tool` of the request. */
+  /** The tool or persona of a request, by the request's member `tool`. */
   servedAs?(tool: string | undefined): Pick<BegunWork, 'kind' | 'name'>;
-  /** Sends the outcome of a `long_running` call. Never rejects. @returns whether it is durable; if not, it was given up. */
+  /**
+   * Sends the outcome of a `long_running` call. Does not reject.
+   * @returns whether it is durable; false: the attempts ended.
+   */
   bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
 }
 
-/** A call that waits for the order to begin. */
+/** A call that waits for the order `begin`. */
 interface HeldCall {
   readonly asked: ToolAsked;
-  /** The number of its sending. */
+  /** The number of the request. */
   readonly hold: number;
   readonly traceparent: string | undefined;
   readonly untilMs: number;
 }
 
 /**
- * The calls of one served tool: takes questions and orders, runs calls, and reports their outcomes. It does not know the
- * bus.
+ * The calls of one served tool: takes requests and orders, runs calls, and reports their outcomes. It is independent of
+ * NATS.
  */
 export class ToolCalls {
   readonly #ports: ToolCallsPorts;
   readonly #ledger: ToolLedger;
   readonly #atWork = new Set<Promise<void>>();
-  /** In the order in which they came; all expire after the same time. */
+  /** In the order of arrival; all expire after the same time. */
   readonly #held = new Map<string, HeldCall>();
   #find: ToolFinder;
   #draining = false;
-  /** Open questions about approvals. */
+  /** The number of pending approval questions. */
   #approvals = 0;
 
-  /** @param tool what is run, or what finds it by the question. */
+  /** @param tool The tool, or a function that finds it by the request. */
   constructor(
     tool: CheckedTool | ToolFinder,
     ports: ToolCallsPorts,
@@ -77,19 +80,19 @@ export class ToolCalls {
     this.#ledger = ledger;
   }
 
-  /** Calls that are being worked on. */
+  /** The number of running calls. */
   get running(): number {
     return this.#ledger.running.length;
   }
 
-  /** Runs another version from now on; what runs goes on as it is. */
+  /** Runs another version from now on. Running calls are not affected. */
   update(tool: CheckedTool): void {
     this.#find = () => tool;
   }
 
   /**
-   * A call: runs it, holds it until the order to begin, or answers with its state.
-   * @param traceparent the span that it belongs to, in a traced session.
+   * Takes a call: runs it, holds it until the order `begin`, or answers with its state.
+   * @param traceparent The parent span, in a traced session.
    */
   ask(asked: ToolAsked, answer: Answer, traceparent?: string): void {
     const { key, epoch, hold } = asked;
@@ -115,7 +118,8 @@ export class ToolCalls {
 
   /**
    * Whether a person must approve a call. Runs nothing.
-   * Contract: never rejects; true where no function answers within the bound, or too many questions are open.
+   * Contract: does not reject; true without such a function, if it does not answer in time, or if too many questions
+   * are pending.
    */
   async needsApproval({ tool: member, session_id, call_id, args }: ToolApprovalAsked): Promise<boolean> {
     const tool = this.#find({ tool: member });
@@ -148,7 +152,7 @@ export class ToolCalls {
     this.#atWork.add(work);
   }
 
-  /** An order about a call. */
+  /** Takes an order about a call. */
   order(order: ToolOrder, answer: Answer): void {
     const { key, session_id, epoch } = order;
     const known = this.#ledger.find(key);
@@ -156,7 +160,7 @@ export class ToolCalls {
     if (!this.#ledger.admit(session_id, epoch)) {
       answer(stale(session_id));
     } else if (held && order.want === 'begin') {
-      // A late order about an earlier sending: the host may have chosen another instance since.
+      // A late order for an earlier request: the host may have chosen another instance since.
       if (held.hold !== order.hold) return;
       this.#held.delete(key);
       if (this.#draining) answer(refused('it is stopping and accepts no more calls'));
@@ -164,7 +168,7 @@ export class ToolCalls {
     } else if (held && order.want === 'attach') {
       answer({ type: 'ready', hold: held.hold });
     } else if (held && order.want === 'probe') {
-      // The asker decides anew where it runs; an order to begin that comes later finds nothing here.
+      // The host decides again where it runs. A later order `begin` finds nothing here.
       this.#held.delete(key);
       answer({ type: 'unknown' });
     } else if (order.want === 'abort') {
@@ -197,7 +201,7 @@ export class ToolCalls {
     return this.#held.get(key);
   }
 
-  /** Drops held calls whose time is over. @returns how many are left. */
+  /** Drops expired held calls. @returns the number that remain. */
   #heldCount(): number {
     const nowMs = this.#ports.nowMs();
     for (const [key, { untilMs }] of this.#held) {
@@ -207,13 +211,15 @@ export class ToolCalls {
     return this.#held.size;
   }
 
-  /** Takes no more calls, and resolves when those that it has have ended and their outcomes are sent. */
+  /** Takes no more calls. Resolves when the running ones have ended and their outcomes were sent. */
   async drain(): Promise<void> {
     this.#draining = true;
     await Promise.all([...this.#atWork]);
   }
 
-  /** Stops every running call, as the process ends. No session has cancelled them, so their outcomes are unknown. */
+  /**
+   * Aborts every running call, because the process stops. No session has cancelled them, so their outcomes are unknown.
+   */
   abortAll(reason: string): void {
     for (const entry of this.#ledger.running) {
       entry.givenUp ??= reason;
@@ -221,7 +227,7 @@ export class ToolCalls {
     }
   }
 
-  /** What comes after the order to stop it must not begin. */
+  /** Records a call as ended: a request that arrives after its abort must not start it. */
   #forbid(key: string, epoch: number, reason: string): void {
     const entry = this.#ledger.begin(key, epoch, () => undefined);
     entry.neverRan = true;
@@ -231,7 +237,7 @@ export class ToolCalls {
   #attach(entry: LedgerEntry, epoch: number, answer: Answer): void {
     entry.epoch = Math.max(entry.epoch, epoch);
     entry.tell = tellBy(answer, () => entry);
-    // What comes as a command is not told beside it: the session takes one outcome, and refuses the other.
+    // An outcome that is sent as a command is not reported here, too: the session accepts one and rejects the other.
     if (entry.accepted !== null) answer(acceptedWith(entry.accepted, epoch));
     else if (entry.ending) entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
     else answer({ type: 'running' });
@@ -267,16 +273,16 @@ export class ToolCalls {
     work?.end(returned === LATER ? { status: 'ok' } : { status: returned.status, code: codeOf(returned) });
     if (returned === LATER && isLongRunning) {
       this.#ledger.end(entry, failed('another process delivers the outcome'));
-      // It may be told to stop still, as long as the ledger keeps it.
+      // It can still be aborted, as long as the ledger keeps it.
       entry.ending = null;
       this.#accept(entry, epoch);
       return;
     }
     const ending = returned === LATER ? failed('it returned LATER and is not declared longRunning') : returned;
-    // A function that had ended all the same has an outcome.
+    // A function that ended despite the abort has an outcome.
     if (ending.status !== 'cancelled') entry.givenUp = null;
     if (isLongRunning && entry.givenUp === null) {
-      // Until the bus has it, it is lost with this process: whoever asks has to hear that the call runs here.
+      // Until it is stored, this process can lose it: hosts must still see the call as running here.
       const brought = entry.epoch;
       const isDurable = await this.#ports.bring(
         ref,
@@ -289,7 +295,7 @@ export class ToolCalls {
     entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
   }
 
-  /** From here on the call does without this process. */
+  /** From here on the call does not depend on this process. */
   #accept(entry: LedgerEntry, epoch: number): void {
     entry.accepted = epoch;
     entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
@@ -352,14 +358,14 @@ function bounded(ending: CallEnding): CallEnding {
   return failed(message, 'tool_result_too_large');
 }
 
-// What a tool says of the files that it has edited must never cost its result.
+// An invalid or large list of edited files must not cost the tool's result.
 function withEdited(ending: CallEnding, edited: readonly string[]): CallEnding {
   if (edited.length === 0) return ending;
   const all = { ...ending, edited: [...edited] };
   return Buffer.byteLength(JSON.stringify(all)) <= TOOL_SERVICE_BOUNDS.answerMaxBytes ? all : ending;
 }
 
-/** The ending of a call that failed. */
+/** The ending of a failed call. */
 export function failed(message: string, code = 'tool_failed'): CallEnding {
   return { status: 'error', result: textResult(cutText(message, 16_384), true, { code }) };
 }

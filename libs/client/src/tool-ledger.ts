@@ -1,21 +1,21 @@
 import { TOOL_SERVICE_BOUNDS, type ToolEnded } from '@coxswain/protocol';
 
-/** How a call has ended. */
+/** The ending of a call. */
 export type CallEnding = Pick<ToolEnded, 'status' | 'result' | 'edited'>;
 
-/** One call. */
+/** A call in the ledger. */
 export interface LedgerEntry {
   readonly key: string;
   readonly stop: AbortController;
-  /** The newest epoch that has asked for it. */
+  /** The newest epoch that has requested it. */
   epoch: number;
-  /** Receives the outcome: the last sender. */
+  /** Notifies the last sender of a request for it. */
   tell: Tell;
-  /** It was cancelled before it was asked to run. It must not start; whether it ran elsewhere is unknown. */
+  /** It was cancelled before its request arrived. It must not start; whether it ran elsewhere is unknown. */
   neverRan: boolean;
-  /** Why this process stopped it before it had ended: its outcome is unknown. Null where it has not. */
+  /** Why this process aborted it before its end: then its outcome is unknown. Otherwise null. */
   givenUp: string | null;
-  /** The epoch that its outcome comes with as a command, from when that is certain; null before. */
+  /** The epoch of its outcome, which is sent as a command; null before that is certain. */
   accepted: number | null;
   ending: CallEnding | null;
 }
@@ -25,11 +25,11 @@ export type Tell = (
   what:
     | { readonly type: 'progress' | 'feedback'; readonly text: string }
     | { readonly type: 'ended' | 'given_up' }
-    /** `epoch`: the one that the outcome comes with; `asked`: the newest that has asked. */
+    /** `epoch`: the one of the outcome; `asked`: the newest one that has requested the call. */
     | { readonly type: 'accepted'; readonly epoch: number; readonly asked: number },
 ) => void;
 
-/** How much a ledger keeps; see {@link TOOL_SERVICE_BOUNDS}. */
+/** The limits of a ledger; see {@link TOOL_SERVICE_BOUNDS}. */
 export interface LedgerBounds {
   readonly ledgerEntriesMax: number;
   readonly ledgerMaxBytes: number;
@@ -40,37 +40,37 @@ export interface LedgerBounds {
 /**
  * The calls of a process that serves a tool, by idempotency key.
  *
- * G1: A key runs once. A second request for it gets the outcome of the first.
+ * G1: A key runs once while the ledger keeps it. A second request for it gets the outcome of the first.
  * G2: A running call is never removed. Ended calls are removed oldest first, bounded by number, bytes and age.
- * G3: The newest epoch of each session counts; an older owner is rejected from then on.
+ * G3: The newest epoch of each remembered session counts; an older owner is rejected from then on.
  */
 export class ToolLedger {
   readonly #bounds: LedgerBounds;
   readonly #nowMs: () => number;
   readonly #running = new Map<string, LedgerEntry>();
-  /** In the order in which they ended. */
+  /** In the order of their ends. */
   readonly #ended = new Map<string, { readonly entry: LedgerEntry; readonly bytes: number; readonly atMs: number }>();
   readonly #epochs = new Map<string, number>();
   #bytes = 0;
 
-  /** @param nowMs a monotonic clock. */
+  /** @param nowMs A monotonic clock in milliseconds. */
   constructor(nowMs: () => number, bounds: LedgerBounds = TOOL_SERVICE_BOUNDS) {
     this.#nowMs = nowMs;
     this.#bounds = bounds;
   }
 
-  /** Calls that run. */
+  /** The running calls. */
   get running(): readonly LedgerEntry[] {
     return [...this.#running.values()];
   }
 
-  /** What is known of a call. */
+  /** The entry of a call, or null. */
   find(key: string): LedgerEntry | null {
     this.#forget();
     return this.#running.get(key) ?? this.#ended.get(key)?.entry ?? null;
   }
 
-  /** Enters a call that begins to run. */
+  /** Adds a call that starts. */
   begin(key: string, epoch: number, tell: Tell): LedgerEntry {
     const entry: LedgerEntry = {
       key,
@@ -86,7 +86,7 @@ export class ToolLedger {
     return entry;
   }
 
-  /** Enters how a call has ended. */
+  /** Records the ending of a call. */
   end(entry: LedgerEntry, ending: CallEnding): void {
     this.#running.delete(entry.key);
     entry.ending = ending;
@@ -97,12 +97,12 @@ export class ToolLedger {
   }
 
   /**
-   * Holds an owner's epoch against the newest that was heard of for its session, and remembers it.
+   * Compares an owner's epoch with the newest known one of its session, and remembers the newer.
    * @returns whether the owner is the newest.
    */
   admit(session: string, epoch: number): boolean {
     const newest = this.#epochs.get(session) ?? 0;
-    // Put at the end: the session that was heard of least recently goes first.
+    // Moved to the end: the least recently used session is removed first.
     this.#epochs.delete(session);
     this.#epochs.set(session, Math.max(newest, epoch));
     const [oldest] = this.#epochs.keys();

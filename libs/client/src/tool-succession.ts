@@ -2,44 +2,47 @@ import { subjects, type TenantId, TOOL_LIVENESS, ToolBeat, tenantSubjects } from
 import type { Msg } from '@nats-io/nats-core';
 import type { CommandBus } from './send-command.ts';
 
-/** Whose turn it is decided for. */
+/** The instance that the succession decides for. */
 export interface Successor {
   readonly name: string;
   readonly instance: string;
-  /** Takes calls from now on, or no more; a repetition does nothing. */
+  /** Starts or stops taking calls; repeating it does nothing. */
   takes(calls: boolean): Promise<void>;
-  /** Says what it claims. */
+  /** Sends a heartbeat with its claim. */
   beat(): void;
   readonly problem: (message: string) => void;
 }
 
 /**
- * Which instance of a tool takes its calls, if only one may: the last one that claimed it, and after its end the one before.
+ * Selects the instance of a tool that takes its calls, if only one may. It is the last one to claim them, and after its
+ * end the previous one.
  *
- * U1: The newest claim holds, without a request to another instance.
- * U2: An instance without a claim takes calls only after it has heard no other instance for as long as a live instance
- *     needs to be heard.
- * U3: Running calls end where they are when another instance takes over.
- * U4: An instance that cannot hear the others takes calls as if it were alone.
+ * U1  The newest claim wins, without a request to another instance. Between equal claims the greater instance id wins.
+ * U2  An instance without a claim takes calls only after it has listened for the heartbeat timeout and found no newer
+ *     claim.
+ * U3  Running calls end where they are when another instance claims the tool.
+ * U4  An instance that cannot receive heartbeats takes calls as if it were alone.
  */
 export interface ToolSuccession {
-  /** When this instance has claimed the tool, milliseconds since 1970 by its own clock but after every claim it has heard of; 0 for never. */
+  /**
+   * The time of this instance's claim, milliseconds since 1970, later than each claim known then; 0 without a claim.
+   */
   readonly claimed: number;
   /**
-   * Claims the calls. Resolves when the previous instance has stopped receiving them, after at most three seconds.
-   * @param isFirst no other instance can have served the tool before.
+   * Claims the calls. Resolves when no other instance takes calls, or after about four seconds.
+   * @param isFirst Claims at once, without waiting for the heartbeats of other instances.
    */
   claim(isFirst?: boolean): Promise<void>;
   stop(): void;
 }
 
 const LOOKED_EVERY_MS = 500;
-/** More instances than this are not told apart. */
+/** The maximum number of known instances; further ones are ignored. */
 const INSTANCES_MAX = 256;
-/** Whoever lives is heard within it, all but for a very busy machine. */
+/** A live instance sends a heartbeat within this time, except on a very busy machine. */
 const HEARD_WITHIN_MS = 2 * TOOL_LIVENESS.beatMs;
 
-/** Listens to the other instances of a tool, from now on. */
+/** Starts listening to the heartbeats of the tool's other instances. */
 export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successor): ToolSuccession {
   const { name, instance, problem } = own;
   const others = new Map<string, { readonly claimed: number; readonly serves: boolean; readonly heardMs: number }>();
@@ -93,7 +96,7 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
       .catch((error: Error) => problem(`${name}: the owner of its calls could not be determined: ${error.message}`));
   }
 
-  /** Waits for something, as long as it may take. */
+  /** Waits for a condition, at most `forMs`. */
   function until(isSo: () => boolean, forMs: number): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
@@ -136,7 +139,7 @@ function beatIn(message: Msg): ToolBeat | null {
   try {
     return ToolBeat.safeParse(message.json()).data ?? null;
   } catch {
-    // No JSON.
+    // Not JSON.
     return null;
   }
 }

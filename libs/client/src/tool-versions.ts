@@ -13,48 +13,48 @@ import type { CheckedTool } from './define-tool.ts';
 import type { CommandBus } from './send-command.ts';
 
 /**
- * Which version of a tool is announced, if instances of several versions serve it.
+ * Selects the announced version of a tool, if instances of several versions serve it.
  *
- * N1: A new version is announced when an instance of it starts, and replaces the announced one.
- * N2: A replaced version does not return by a start or a reconnect while an instance serves the announced one: an old
- *     instance that restarts in the middle of a rollout must not undo it.
- * N3: A version without instances does not stay announced while an instance serves another version. That instance
- *     announces its own, under the fence, so that one of several does.
- * N4: An instance that cannot hear the others concludes nothing about them.
+ * N1  A new version is announced when an instance of it starts, and replaces the announced one.
+ * N2  A replaced version is not announced again by a start or a reconnect while an instance serves the announced one.
+ *     An old instance that restarts during a rollout must not undo it.
+ * N3  A version without instances does not stay announced while an instance serves another version. That instance
+ *     announces its own with optimistic concurrency, so that one of several succeeds.
+ * N4  An instance that cannot receive heartbeats concludes nothing about the others.
  */
 export interface ToolVersions {
-  /** Announces the version of an instance that starts (N1, N2). @throws as `announce`. */
+  /** Announces the version of a starting instance (N1, N2). @throws as `announce`. */
   announceFirst(): Promise<void>;
-  /** Announces another version, whatever stands there. @throws as `announce`. */
+  /** Announces another version, whatever is announced. @throws as `announce`. */
   announceNext(tool: CheckedTool): Promise<void>;
-  /** Announces it where nothing is announced. @throws as `announce`. */
+  /** Announces the version if none is announced. @throws as `announce`. */
   announceWhereMissing(): Promise<void>;
-  /** Removes the announcement, if no other instance serves it. @throws errors of NATS. */
+  /** Removes the announcement, if no other instance of the tool is known. @throws errors of NATS. */
   withdraw(): Promise<void>;
-  /** Sees to N3 from now on. */
+  /** Starts to apply N3. */
   begin(): void;
   stop(): void;
 }
 
-/** Whose version it is. */
+/** An instance and its version. */
 export interface OwnVersion {
   readonly name: string;
   readonly instance: string;
   tool(): CheckedTool;
-  /** Told what people should know. */
+  /** Called with messages for the operator. */
   readonly problem: (message: string) => void;
 }
 
-/** How often it is looked. Without anything new it costs nothing. */
+/** The interval of the checks. They read the registry after a change, and while an announcement has no instances. */
 const LOOKED_EVERY_MS = 1_000;
-/** How many of those that a version has replaced it remembers, the newest. */
+/** The maximum number of replaced versions that an announcement lists, the newest ones. */
 const REPLACED_MAX = 16;
 const REPLACED_HEADER = 'Cox-Replaced';
-/** More instances than this are not told apart: whoever is beyond it counts as one that is there. */
+/** The maximum number of known instances; further ones are ignored. */
 const INSTANCES_MAX = 1_024;
 const NONE = '';
 
-/** Listens to the other instances of a tool, from now on. */
+/** Starts listening to the heartbeats of the tool's other instances. */
 export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVersion): ToolVersions {
   const { name, instance, problem } = own;
   const others = new Map<string, { digest: string; serves: boolean; heardMs: number }>();
@@ -62,11 +62,11 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   let listeningSinceMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
   let wake: () => void = () => undefined;
-  /** Counts the changes that heartbeats have reported: an instance may start, announce a version and stop between two looks. */
+  /** The number of changes in heartbeats: an instance may start, announce a version and stop between two checks. */
   let changes = 0;
-  /** The instances when the registry was read last, and the digest of what was announced there. */
+  /** The instances when the registry was read last, and the announced digest. */
   let seen: { readonly served: string; readonly announced: string } | null = null;
-  /** An announcement without instances, and since when it is known. */
+  /** An announcement without instances, and the time when it was found. */
   let orphan: { readonly revision: number; readonly sinceMs: number } | null = null;
 
   const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
@@ -106,7 +106,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     schema: ToolAnnouncement,
     value: (since) => ({ v: 1, since, ...tool.announced }),
     headers: (before, when) => {
-      // What has gone was not replaced: it is new again when it starts again.
+      // A version without instances was not replaced: it counts as new when it starts again.
       const former = before.value && typeof when !== 'object' ? [toolDigest(before.value)] : [];
       return noteOf([...replacedIn(before.headers), ...former].filter((one) => one !== toolDigest(tool.announced)));
     },
@@ -123,7 +123,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
       problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this version is now in use`);
   };
 
-  /** Waits for the heartbeat of an instance of a version, for at most one heartbeat interval. */
+  /** Waits for the heartbeat of an instance of a version, for at most the heartbeat timeout. */
   async function isHeard(digest: string): Promise<boolean> {
     const untilMs = performance.now() + TOOL_LIVENESS.ttlMs;
     while (!served().has(digest)) {
@@ -148,12 +148,12 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     const standing = await announcedNow(bus, key(own.tool()));
     const announced = standing.value ? toolDigest(standing.value) : NONE;
     seen = { served: text, announced };
-    // What was taken back stays taken back.
+    // A removed announcement is not restored.
     if (announced === NONE || now.has(announced)) {
       orphan = null;
       return;
     }
-    // Whoever has just announced it may not have been heard of yet.
+    // The heartbeat of an instance that has just announced it may not have arrived yet.
     if (orphan?.revision !== standing.revision) orphan = { revision: standing.revision, sinceMs: performance.now() };
     else if (performance.now() - orphan.sinceMs > TOOL_LIVENESS.ttlMs) {
       tell(await put(own.tool(), { standing }), ', which has no instances');
@@ -164,7 +164,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   function rouse(): void {
     timer = setTimeout(() => {
       const looked = bus.nc.isClosed() ? Promise.resolve() : look();
-      // Without an answer nothing is known: it is looked again.
+      // A failed check proves nothing: the next one follows.
       void looked.catch(() => undefined).finally(() => timer !== undefined && rouse());
     }, LOOKED_EVERY_MS);
     timer.unref();
@@ -183,13 +183,13 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
       await put(tool, 'always');
     },
     async announceWhereMissing() {
-      // What was heard before the connection was lost says nothing of now.
+      // Heartbeats from before the loss of the connection are outdated.
       listeningSinceMs = performance.now();
       await put(own.tool(), 'where_missing');
     },
     async withdraw() {
       served();
-      // Somebody else who serves it goes on, or takes its place.
+      // Another instance of the tool keeps the announcement, or replaces it.
       if (others.size === 0) await takeBack(bus, key(own.tool()));
     },
     begin: rouse,
@@ -201,7 +201,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   };
 }
 
-/** Notes the versions that one has replaced, the newest last. */
+/** Lists the replaced versions, the newest last. */
 function noteOf(replaced: readonly string[]): Record<string, string> {
   const newest = [...new Set(replaced)].slice(-REPLACED_MAX);
   return newest.length === 0 ? {} : { [REPLACED_HEADER]: newest.join(',') };
@@ -215,7 +215,7 @@ function beatIn(message: Msg): ToolBeat | null {
   try {
     return ToolBeat.safeParse(message.json()).data ?? null;
   } catch {
-    // No JSON.
+    // Not JSON.
     return null;
   }
 }

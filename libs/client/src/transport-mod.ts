@@ -1,7 +1,6 @@
 /**
- * What a transport of this client is made of, for packages that bring one of their own: see `Transport`; and the checks of `run()` for
- * packages that wrap it. Programs that use sessions
- * import `@coxswain/client` instead.
+ * Building blocks for packages with their own implementation of `Transport`, and the checks of `run()` for packages
+ * that wrap it. Programs that use sessions import `@coxswain/client` instead.
  */
 export { awaitCancellation } from './await-cancellation.ts';
 export { CallGuard } from './call-guard.ts';

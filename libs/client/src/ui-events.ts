@@ -1,4 +1,4 @@
-/** What a user interface shows of a session, one thing after another: `session.stream()` yields these events. */
+/** Events for user interfaces: `session.stream()` yields them. */
 
 import type {
   Budget,
@@ -18,7 +18,7 @@ import type {
 import { toWire, UiEventNames } from '@coxswain/protocol';
 import type { TokenUsage } from './usage-report.ts';
 
-/** The record that a UI event comes from; pieces of a running answer come from none yet. */
+/** The record of a UI event. Pieces of a running answer have no record yet. */
 export interface FromRecord {
   readonly n: number;
   readonly at: string;
@@ -31,7 +31,7 @@ export interface DeliveredInjection {
   readonly text: string;
 }
 
-/** The events of a user interface. Text is given once: to append it as it comes is enough. */
+/** The events of a user interface. Each piece of text occurs once, so that an interface can append it. */
 export type UiEvent =
   /** The session is a fork or an import: everything up to `record` was copied from another session. */
   | ({
@@ -61,45 +61,45 @@ export type UiEvent =
     } & FromRecord)
   /** A fork or an import could not be completed. */
   | ({ readonly type: 'copy_failed'; readonly copied: number; readonly message: string } & FromRecord)
-  /** Another persona, model or mode applies from here on; null for what stays. */
+  /** A different persona, model or mode applies from here on; null if it does not change. */
   | ({
       readonly type: 'settings_changed';
       readonly persona: string | null;
       readonly model: string | null;
-      /** Null where the persona is as it is, in none of its modes; absent where it stays. */
+      /** Null: the persona without a mode; absent if the mode does not change. */
       readonly mode?: string | null;
     } & FromRecord)
-  /** A prompt that begins a run. */
+  /** A prompt that starts a run. */
   | ({ readonly type: 'prompt_shown'; readonly text: string; readonly actor: string | null } & FromRecord)
   /** A run has started. */
   | ({
       readonly type: 'run_started';
       readonly run: number;
       readonly persona: string | null;
-      /** Null where the run ended before it was known. */
+      /** Null if the run ended before its model was known. */
       readonly model: string | null;
     } & FromRecord)
-  /** A turn has started: the model is asked next. */
+  /** A turn has started: the model request follows. */
   | ({ readonly type: 'turn_started'; readonly turn: number } & FromRecord)
-  /** The next piece of the answer's text, or of its reasoning. Append the pieces in order. */
+  /** The next piece of the answer's text or reasoning. Append the pieces in order. */
   | { readonly type: 'text_appended' | 'reasoning_appended'; readonly turn: number; readonly text: string }
-  /** The answer starts again, after an error or on another host. Drop the text that was shown of it; the new text follows. */
+  /** The answer restarts, after an error or on another host. Discard its shown text; the new text follows. */
   | { readonly type: 'answer_restarted'; readonly turn: number }
-  /** The answer is complete. */
+  /** The answer has ended, complete or partial. */
   | ({
       readonly type: 'answer_ended';
       readonly turn: number;
-      /** Some of it was shown, and more would have come: it was aborted, or its provider failed. */
+      /** The answer has text and is incomplete: it was aborted, or its provider failed. */
       readonly partial: boolean;
-      /** Why it ended, in the provider's word: `stop`, `length`, `tool-calls`, `content-filter` … */
+      /** Why it ended, as the provider reports it: `stop`, `length`, `tool-calls`, `content-filter` … */
       readonly finishReason: string;
       readonly usage: TokenUsage;
     } & FromRecord)
-  /** The final answer does not fit the output schema. A repair turn follows, or the run fails. */
+  /** The final answer does not match the output schema. A repair turn follows, or the run ends. */
   | ({
       readonly type: 'output_rejected';
       readonly turn: number;
-      /** Repair turns so far, and how many there may be. */
+      /** The number of repair turns so far, and its limit. */
       readonly repairs: number;
       readonly repairsMax: number;
       readonly problems: readonly string[];
@@ -120,14 +120,14 @@ export type UiEvent =
       readonly callId: string;
       readonly tool: string;
       readonly status: CallStatus;
-      /** The arguments in short; empty for a call whose arguments were never seen. */
+      /** The arguments in one short line; empty if they are unknown. */
       readonly summary: string;
-      /** The result's first line, cut. */
+      /** The first line of the result, shortened. */
       readonly result: string;
       readonly isError: boolean;
       readonly durationMs: number;
     } & FromRecord)
-  /** A call waits for a person's approval. */
+  /** A call waits for a human-in-the-loop approval. */
   | ({
       readonly type: 'approval_needed';
       readonly callId: string;
@@ -135,7 +135,7 @@ export type UiEvent =
       readonly args: Json;
       readonly summary: string;
       readonly requestedBy: string;
-      /** What is asked, where it is another question than whether the call may run. */
+      /** The question to the person; null if it is whether the call may run. */
       readonly question: string | null;
     } & FromRecord)
   /** An approval is decided, or is no longer needed. */
@@ -155,7 +155,7 @@ export type UiEvent =
       readonly mode: Mode | null;
       readonly actor: string | null;
     } & FromRecord)
-  /** A hook has added a reminder: the next prompt shows it. */
+  /** A hook has added a reminder: the next model request shows it. */
   | ({
       readonly type: 'hook_reminded';
       readonly hook: string;
@@ -164,7 +164,7 @@ export type UiEvent =
     } & FromRecord)
   /** A queued message was replaced by a newer one with the same dedupe key. */
   | ({ readonly type: 'injection_collapsed'; readonly commandId: string; readonly into: string } & FromRecord)
-  /** Prompts no longer show a reminder; `deduped`: a newer one has replaced it. */
+  /** Model requests no longer show a reminder; `deduped`: a newer one has replaced it. */
   | ({
       readonly type: 'reminder_ended';
       readonly commandId: string;
@@ -186,16 +186,16 @@ export type UiEvent =
       readonly code: string;
       readonly message: string;
     } & FromRecord)
-  /** A control command has had its effect, such as `cancel_call`. */
+  /** A control command has taken effect, such as `cancel_call`. */
   | ({
       readonly type: 'control_reported';
       readonly control: ControlVerb;
       readonly status: string;
       readonly target: string;
-      /** The call that it is about; null for a control of the session or of a queued message. */
+      /** The affected call; null for a control of the session or of a queued message. */
       readonly callId: string | null;
       readonly tool: string | null;
-      /** Who asked for it; null where the sender gave no name. */
+      /** The actor; null if the sender gave no name. */
       readonly by: string | null;
       readonly reason: string | null;
     } & FromRecord)
@@ -204,30 +204,33 @@ export type UiEvent =
       readonly type: 'hook_vetoed';
       readonly hook: string;
       readonly point: string;
-      /** `block`, `deny`, or at permission_asked what it has decided. */
+      /** `block`, `deny`, or the decision at permission_asked. */
       readonly decision: string;
       readonly callId: string | null;
       readonly reason: string | null;
     } & FromRecord)
-  /** The provider refused the prompt as too long. The context is compacted and the prompt is sent once more. */
+  /**
+   * The provider rejected the model request as too long. A compaction follows. If it succeeds, the request is sent
+   * once more; otherwise the run fails.
+   */
   | ({ readonly type: 'context_overflowed'; readonly turn: number; readonly message: string } & FromRecord)
   /** A model is asked for a summary of the older context, or for notes on it. */
   | ({ readonly type: 'compaction_begun'; readonly turn: number; readonly strategy: CompactionStrategy } & FromRecord)
-  /** The older context is replaced in the prompts. The journal keeps all of it. */
+  /** The older context is replaced in model requests. The journal keeps all of it. */
   | ({
       readonly type: 'context_compacted';
       readonly turn: number;
       readonly mode: CompactionMode;
       readonly strategy: CompactionStrategy;
-      /** Estimates of the prompt before and after. */
+      /** Estimated size of the model request before and after. */
       readonly tokensBefore: number;
       readonly tokensAfter: number;
-      /** Messages that were replaced. */
+      /** The number of replaced messages. */
       readonly archived: number;
-      /** Why it was not done as the persona asks, where it was not. */
+      /** Why another strategy was used than the persona's; null if it was not. */
       readonly instead: string | null;
     } & FromRecord)
-  /** A compaction has failed and is skipped. */
+  /** A compaction has failed. The context stays as it is. */
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
   /** A declared step of the persona starts, for the first time or again. */
   | ({ readonly type: 'step_begun'; readonly step: string; readonly attempt: number } & FromRecord)
@@ -236,7 +239,7 @@ export type UiEvent =
       readonly type: 'step_ended';
       readonly step: string;
       readonly status: StepStatus;
-      /** Of one that has failed: why, and what becomes of the run. */
+      /** For a failed step: the error, and its effect on the run. */
       readonly error: string | null;
       readonly errorBoundary: ErrorBoundary | null;
     } & FromRecord)
@@ -246,11 +249,11 @@ export type UiEvent =
   | ({
       readonly type: 'session_suspended';
       readonly reason: string | null;
-      /** When it wakes by itself, ISO 8601. */
+      /** The time at which it resumes by itself, ISO 8601; null without one. */
       readonly until: string | null;
-      /** The signal that wakes it. */
+      /** The signal that resumes it; null without one. */
       readonly signal: string | null;
-      /** Whether it parked itself, by a call. */
+      /** Whether a call of the session requested it. */
       readonly byItself: boolean;
     } & FromRecord)
   /** The session is resumed. */
@@ -268,33 +271,33 @@ export type UiEvent =
       readonly type: 'persona_awaited';
       readonly persona: string;
       readonly version: string;
-      /** The persona has no running instance, or is paused. */
+      /** The persona has no running instance, or it is paused. */
       readonly why: 'unserved' | 'paused';
     } & FromRecord)
   /** A call has handed the session to another persona. */
   | ({
-      /** Another persona has the session from here on: `from` has handed it over by this call. */
+      /** The new persona of the session; `from` is the previous one, and `callId` the call that handed it over. */
       readonly type: 'session_handed_over';
       readonly persona: string;
       readonly from: string;
       readonly callId: string;
     } & FromRecord)
-  /** The process that ran a step of a served persona is lost; the step runs again. */
+  /** The process that ran a step of a served persona is lost. The step runs again, up to a maximum of attempts. */
   | ({
       readonly type: 'step_lost';
       readonly persona: string;
-      /** Who ran it. */
+      /** The instance that ran it. */
       readonly instance: string;
       readonly cause: 'gone' | 'handed_back';
-      /** How many tries of the step were lost by now. */
+      /** The number of lost attempts of the step so far. */
       readonly lost: number;
     } & FromRecord)
-  /** A budget is used up to this percentage. */
+  /** This percentage of a budget is used. */
   | ({
       readonly type: 'budget_reported';
       readonly budget: Budget;
       readonly percent: number;
-      /** Tokens, USD or milliseconds, as the budget's name says. */
+      /** Tokens, USD or milliseconds, depending on the budget. */
       readonly used: number;
       readonly limit: number;
     } & FromRecord)
@@ -305,27 +308,27 @@ export type UiEvent =
       readonly stopReason: StopReason;
       readonly turns: number;
       readonly usage: TokenUsage;
-      /** USD; null where the price is not known. */
+      /** In USD; null if the price is unknown. */
       readonly costUsd: number | null;
-      /** Injections that wait for the next run. */
+      /** The number of messages queued for the next run. */
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;
       readonly reason: string | null;
-      /** The value of the final answer, where the session has an output schema and the answer fits it. */
+      /** The value of the final answer, if the session has an output schema and the answer matches it. */
       readonly output?: Json;
     } & FromRecord)
-  /** Closes each record: the state after it. */
+  /** The state after a record, as the last event of the record. Only text that waited for the record follows. */
   | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord)
   /**
-   * The connection to the bus or the gateway is lost; it is restored automatically. Nothing is missing after that: records follow from
-   * where they ended, and a running answer from its last character.
+   * The connection to NATS or the gateway is lost; it is restored automatically. Nothing is missing afterwards: records
+   * continue after the last one, and a running answer after its last character.
    */
   | { readonly type: 'connection_lost' | 'connection_restored' };
 
-/** One UI event by its type. */
+/** A UI event of one type. */
 export type UiEventOf<T extends UiEvent['type']> = Extract<UiEvent, { type: T }>;
 
-/** A UI event in the form of the wire, with names in snake_case: for protocols that carry UI events as JSON. */
+/** Converts a UI event to its wire form in snake_case, for protocols that carry UI events as JSON. */
 export function uiEventToWire(event: UiEvent): { readonly type: UiEvent['type']; readonly [name: string]: unknown } {
   const form = toWire(UiEventNames, event as never);
   if (!form.ok) throw new Error(`the event ${event.type} has no form on the wire: ${form.words}`);

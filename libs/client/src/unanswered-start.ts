@@ -4,21 +4,26 @@ import type { CommandReceipt } from './command-form.ts';
 /** A live host records a start within milliseconds. */
 const SILENT_MS = 1_000;
 /**
- * How long each question waits for a receipt, milliseconds. A busy host may have taken two of the same start as one, and a host may
- * start later. After the last one the session is still followed; only a rejection is then unknown.
+ * The timeouts of successive requests for a receipt, in milliseconds. A busy host may have handled two equal starts as
+ * one, and a host may start later. After the last timeout the session is still followed; a rejection then stays
+ * unknown.
  */
 const ASKED_FOR_MS = [5_000, 10_000, 20_000, 40_000, 60_000, 60_000, 60_000, 60_000] as const;
 
-/** Sends the start again and returns its receipt. A rejection is a `CommandRejectedError`, no receipt a `ReceiptTimeoutError`. */
+/**
+ * Sends the start again and returns its receipt. A rejection throws CommandRejectedError, no receipt
+ * ReceiptTimeoutError.
+ */
 type AskForReceipt = (wait: {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }) => Promise<CommandReceipt | undefined>;
 
 /**
- * A start whose receipt was not awaited. A session host may reject it without a record, or take it as a repetition of the
- * session's first start: a loop over the session would wait indefinitely. So a loop that does not see the start's record
- * for a moment sends the start again with the same command id. That changes nothing: a host gives the same answer again.
+ * A start whose receipt was not awaited. A session host may reject it without a record, or treat it as a repetition of
+ * the session's first start. Then a loop over the session would wait indefinitely. So a loop that does not see the
+ * record of the start within a second sends the start again with the same command id. That is safe: a host repeats its
+ * answer.
  */
 export class UnansweredStart {
   readonly #ask: AskForReceipt;
@@ -26,7 +31,7 @@ export class UnansweredStart {
   #rejection: CommandRejectedError | null = null;
   #isAnswered = false;
 
-  /** @param silentMs how long a loop waits for the record of the start before it asks, milliseconds. */
+  /** @param silentMs The time without the record of the start after which a loop asks, in milliseconds. */
   constructor(ask: AskForReceipt, silentMs = SILENT_MS) {
     this.#ask = ask;
     this.#silentMs = silentMs;
@@ -34,9 +39,9 @@ export class UnansweredStart {
 
   /**
    * The items of a source, until the start is known to be rejected.
-   * @param open starts the source, which ends when `stop` aborts.
-   * @param isAnswer whether an item is the record of the start.
-   * @throws CommandRejectedError, as the host rejected the start; what the source throws.
+   * @param open Starts the source, which ends when `stop` aborts.
+   * @param isAnswer Whether an item is the record of the start.
+   * @throws CommandRejectedError if the host rejected the start; errors of the source.
    */
   async *untilRejected<T>(
     open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
@@ -70,8 +75,8 @@ export class UnansweredStart {
 
   /**
    * The receipt of the start.
-   * @throws CommandRejectedError, as the host rejected the start; ReceiptTimeoutError after five minutes without a host that answers; what
-   *   sending a command throws.
+   * @throws CommandRejectedError if the host rejected the start; ReceiptTimeoutError after about five minutes without a
+   *   response of a host; errors of sending a command.
    */
   async receipt(signal: AbortSignal = new AbortController().signal): Promise<CommandReceipt | undefined> {
     if (this.#rejection) throw this.#rejection;
@@ -88,7 +93,7 @@ export class UnansweredStart {
     }
   }
 
-  /** Only a rejection counts. Any other error says nothing about the start: the loop has ended, or throws the same error itself. */
+  /** Other errors than a rejection say nothing about the start: the loop has ended, or throws the same error itself. */
   async #asked(signal: AbortSignal): Promise<void> {
     await this.receipt(signal).catch(() => undefined);
   }

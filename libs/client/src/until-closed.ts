@@ -1,12 +1,13 @@
-/** Loops over what a client follows, which end when the client closes. */
+/** Loops that end when the client closes. */
 import type { Closing } from './closing.ts';
 
 /**
- * The items of a source until the client closes. The source may then wait for an answer that a closed connection never
- * gives: it is left, and not waited for.
- * @param open starts the source, which ends when `stop` aborts.
- * @param signal ends the source, too.
- * @throws CoxswainError, and opens nothing, if the client is closed already: an empty loop would look like a journal that ended.
+ * The items of a source until the client closes. The source may then wait for a response that a closed connection does
+ * not deliver, so it is abandoned without waiting for it.
+ * @param open Starts the source, which ends when `stop` aborts.
+ * @param signal Also ends the source.
+ * @throws CoxswainError, without opening the source, if the client is closed: an empty loop would look like the end of
+ *   a journal.
  */
 export async function* untilClosed<T>(
   open: (stop: AbortSignal) => AsyncGenerator<T, void, undefined>,
@@ -23,7 +24,7 @@ export async function* untilClosed<T>(
   const items = open(signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal);
   try {
     while (!closing.isClosed) {
-      // No race with one promise for all items: that would keep every item for as long as the loop lasts.
+      // Not a race with one promise for all items: that would keep every item in memory as long as the loop lasts.
       const next = await new Promise<IteratorResult<T, void> | null>((resolve, reject) => {
         wake = () => resolve(null);
         items.next().then(resolve, reject);

@@ -1,4 +1,4 @@
-/** What a session has used, run by run, put together from its records. */
+/** The usage of a session, run by run, collected from its records. */
 import {
   addUsage,
   type CamelCased,
@@ -13,50 +13,53 @@ import {
   UsageReportNames,
 } from '@coxswain/protocol';
 
-/** What one run has used, with the names of TypeScript. */
+/** The usage of one run, in camelCase. */
 export type RunUsage = CamelCased<WireRunUsage>;
-/** What one persona has used, with the names of TypeScript. */
+/** The usage of one persona, in camelCase. */
 export type PersonaUsage = CamelCased<WirePersonaUsage>;
-/** What a session has used, with the names of TypeScript. */
+/** The usage of a session, in camelCase. */
 export type UsageReport = CamelCased<WireUsageReport>;
 
-/** What one run has used. */
+/** The usage of one run. */
 export interface WireRunUsage {
   readonly run: number;
   readonly persona: string | null;
   readonly model: string | null;
   readonly turns: number;
   readonly usage: Usage;
-  /** USD; null where the price of anything in it is not known. */
+  /** In USD; null if a price is unknown. */
   readonly cost_usd: number | null;
-  /** Null while it goes on. */
+  /** Null during the run. */
   readonly stop_reason: StopReason | null;
 }
 
-/** What one persona of a session has used in its turns, in all runs. */
+/** The usage of one persona in its turns, over all runs of a session. */
 export interface WirePersonaUsage {
   readonly persona: string;
-  /** The one of its newest turn. */
+  /** The model of its newest turn. */
   readonly model: string | null;
   readonly turns: number;
   readonly usage: Usage;
-  /** USD; null where the price of anything in it is not known. */
+  /** In USD; null if a price is unknown. */
   readonly cost_usd: number | null;
 }
 
-/** What a session has used. */
+/** The usage of a session. */
 export interface WireUsageReport {
-  /** Persona of the newest run, or the one that took over. Null before the first run. */
+  /** The persona of the newest run, or the one that it was handed over to. Null before the first run. */
   readonly persona: string | null;
   readonly model: string | null;
   readonly runs: readonly WireRunUsage[];
-  /** In the order in which they had it first. A turn is the persona's that began it, also where it hands the session over. */
+  /**
+   * In the order of their first turns. A turn belongs to the persona that started it, even if it hands the session
+   * over.
+   */
   readonly personas: readonly WirePersonaUsage[];
   readonly usage: Usage;
   readonly cost_usd: number | null;
 }
 
-/** Tokens, and what they cost in nano-USD: sums of fractions of a dollar drift, whole numbers do not. */
+/** Tokens and their cost in nano-USD: sums of fractions drift, whole numbers do not. */
 interface Spent {
   readonly usage: Usage;
   readonly cost: number | null;
@@ -65,22 +68,22 @@ interface Spent {
 /** Takes a session's records in order. */
 export class UsageCollector {
   readonly #runs: Omit<WireRunUsage, 'usage' | 'cost_usd'>[] = [];
-  /** By run, what its turns have used that are over. */
+  /** The usage of ended turns, by run. */
   readonly #over: Spent[] = [];
-  /** What the open turn has used so far: one that waits for its calls may be open for days. */
+  /** The usage of the open turn: a turn that waits for its calls may be open for days. */
   #open: Spent = NOTHING;
   #price: PinnedPrice | null = null;
-  /** Who has the session, and whose the open turn is. */
+  /** The persona of the session, and that of the open turn. */
   #persona: string | null = null;
   #model: string | null = null;
   #turnOf: string | null = null;
-  /** By persona: its turns, and what those have used that are over. */
+  /** The turns of each persona, and the usage of those that have ended. */
   readonly #personas = new Map<
     string,
     { readonly model: string | null; readonly turns: number; readonly over: Spent }
   >();
 
-  /** Takes one record in. */
+  /** Takes one record. */
   add(record: JournalRecord): void {
     for (const event of record.events) this.#add(event);
   }
@@ -145,12 +148,12 @@ export class UsageCollector {
     return { usage, cost: this.#price ? costNanoUsd(this.#price, usage) : null };
   }
 
-  /** What has been used so far, the answers of the open turn among it. */
+  /** The usage so far, including the answers of the open turn. */
   get report(): UsageReport {
     return fromWire(UsageReportNames, this.wireReport as never) as unknown as UsageReport;
   }
 
-  /** The same in the form of the wire. */
+  /** The report in its wire form. */
   get wireReport(): WireUsageReport {
     const spent = this.#over.map((one, index) => (index === this.#over.length - 1 ? both(one, this.#open) : one));
     const runs = this.#runs.map((run, index) => ({ ...run, ...shown(spent[index] ?? NOTHING) }));
@@ -176,15 +179,18 @@ function both(one: Spent, other: Spent): Spent {
   return { usage, cost: one.cost === null || other.cost === null ? null : one.cost + other.cost };
 }
 
-/** Tokens: `inputTokens`, `outputTokens`, and of these the cached and the reasoning ones where the provider reports them. */
+/**
+ * Token counts: `inputTokens` and `outputTokens`; the cached and the reasoning tokens among them if the provider
+ * reports them.
+ */
 export type TokenUsage = CamelCased<Usage>;
 
-/** The usage of a record with the names of TypeScript. */
+/** Converts the usage of a record to camelCase. */
 export function tokenUsage(usage: Usage): TokenUsage {
   return fromWire(Usage, usage);
 }
 
-/** The same in the form of the wire. */
+/** Converts token usage to its wire form. */
 export function usageToWire(usage: TokenUsage): Usage {
   const form = toWire(Usage, usage);
   if (!form.ok) throw new Error(`the usage has no form on the wire: ${form.words}`);

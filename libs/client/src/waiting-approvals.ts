@@ -1,9 +1,9 @@
-/** Approvals that somebody is waited for, across sessions. */
+/** The pending approvals of all sessions. */
 import type { SessionStatus } from '@coxswain/protocol';
 import { topState } from '@coxswain/protocol';
 import type { WireSessionListing } from './session-listing.ts';
 
-/** One of them. */
+/** A pending approval and its session. */
 export type WirePendingApproval = SessionStatus['approvals'][number] & {
   readonly session_id: string;
   readonly persona: string | null;
@@ -12,8 +12,9 @@ export type WirePendingApproval = SessionStatus['approvals'][number] & {
 const ASKED_SIDE_BY_SIDE = 16;
 
 /**
- * Those of the sessions in a list, the one that has waited longest first.
- * @param statusOf asks what a session is doing; null for one that is there no more.
+ * The pending approvals of the sessions in a list, the longest pending first. Only sessions in the state
+ * `function_awaiting_approval` are queried.
+ * @param statusOf Queries the state of a session; null if it no longer exists.
  */
 export async function waitingApprovals(
   listings: readonly WireSessionListing[],
@@ -29,7 +30,7 @@ export async function waitingApprovals(
   return found.sort(longestFirst);
 }
 
-/** Those of one session. */
+/** The pending approvals of one session. */
 export function approvalsIn({ session_id, persona, approvals }: SessionStatus): WirePendingApproval[] {
   return approvals.map((approval) => ({ session_id, persona, ...approval }));
 }
@@ -37,7 +38,7 @@ export function approvalsIn({ session_id, persona, approvals }: SessionStatus): 
 /** The position of an approval in a list. */
 export type ApprovalPlace = Pick<WirePendingApproval, 'since' | 'session_id' | 'call_id'>;
 
-/** By how long they have waited, and by ids where that is the same: every page follows from the one before. */
+/** Sorts by the time of the request, the oldest first, then by ids, so that pages are consistent. */
 export function longestFirst(one: ApprovalPlace, other: ApprovalPlace): number {
   return compare(one.since, other.since) || compare(place(one), place(other));
 }

@@ -1,4 +1,4 @@
-/** One session's records and deltas as one sequence, and whether the connection holds. */
+/** The records, deltas and connection changes of one session as one sequence. */
 import type { AnswerPieces, AnswerPlace, Delta, JournalRecord, SessionRef } from '@coxswain/protocol';
 import { onConnectionChange } from './connection-changes.ts';
 import { AnswerHealer } from './heal-answers.ts';
@@ -7,22 +7,25 @@ import { queryAnswer } from './query-answer.ts';
 import { followJournal, type JournalBus } from './read-journal.ts';
 import type { JournalStart, WatchItem } from './transport.ts';
 
-/** Deltas that wait for a slow reader; beyond it the oldest are dropped, and healed when the reader comes to the gap. */
+/**
+ * The maximum number of deltas that wait for a slow reader. The oldest are dropped first; the reader fills the gap
+ * later.
+ */
 const DELTAS_WAITING_MAX = 4_096;
 
-/** One session of a bus, as a watcher reads it. */
+/** The source of one session. */
 export interface WatchedSession {
-  /** Its records from the watcher's start on, and then live. Ends when the signal aborts. */
+  /** The session's records from a start on, then live. Ends when the signal aborts. */
   records(signal: AbortSignal): AsyncGenerator<{ readonly record: JournalRecord }, void, undefined>;
-  /** Calls back for each delta. @returns a function that ends it. */
+  /** Calls back for each delta. @returns a function that removes the listener. */
   onDeltas(handle: (delta: Delta) => void): () => void;
-  /** Calls back when the connection is lost and when it is back. @returns a function that ends it. */
+  /** Calls back when the connection is lost and when it is restored. @returns a function that removes the listener. */
   onConnectionChange(handle: (connected: boolean) => void): () => void;
-  /** What follows a place in the newest answer; null where it is unknown. Contract: does not reject. */
+  /** The text of the newest answer after a position; null if it is unknown. Contract: does not reject. */
   answer(from: AnswerPlace | null): Promise<AnswerPieces | null>;
 }
 
-/** {@link watchRecords} of a session on NATS, from `from` on or from the newest record. */
+/** {@link watchRecords} for a session on NATS, from `from` on or from the newest record. */
 export function watchSession(
   bus: JournalBus,
   ref: SessionRef,
@@ -40,8 +43,8 @@ export function watchSession(
 }
 
 /**
- * Records with deltas in between. The deltas of an answer are dense from its first character on, whenever the reader joins. Ends when
- * the signal aborts or the caller stops.
+ * Records with deltas in between. The deltas of an answer are dense from its first character on, whenever the reader
+ * joins. Ends when the signal aborts or the caller stops.
  */
 export async function* watchRecords(
   session: WatchedSession,
@@ -58,7 +61,8 @@ export async function* watchRecords(
       wake();
     },
   });
-  // Subscribed before the journal is read: deltas that stream meanwhile wait, also for a session that does not exist yet.
+  // Subscribed before the journal is read: deltas that arrive meanwhile wait, also for a session that does not exist
+  // yet.
   const stopDeltas = session.onDeltas((delta) => {
     waiting.push(delta);
     if (waiting.length > DELTAS_WAITING_MAX) waiting.shift();
@@ -66,12 +70,12 @@ export async function* watchRecords(
   });
   const stopStatus = session.onConnectionChange((connected) => {
     ready.push({ connected });
-    // What streamed while the connection was lost is not sent again.
+    // Deltas from the time without a connection are not sent again.
     if (connected) healer.join();
     wake();
   });
   healer.join();
-  // A reader that leaves does so at once, and not with the next record, which may never come.
+  // The source ends at once when the reader stops: the next record may never come.
   const left = new AbortController();
   const records = session.records(signal ? AbortSignal.any([signal, left.signal]) : left.signal);
   try {
@@ -83,7 +87,7 @@ export async function* watchRecords(
         });
         await Promise.race([next.promise, cameElse]);
       }
-      // Records first: they are the truth that deltas only run ahead of.
+      // Records first: they are authoritative, and deltas only run ahead of them.
       if (next.settled) {
         const { done, value } = await next.promise;
         if (done) return;

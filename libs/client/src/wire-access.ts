@@ -1,6 +1,6 @@
 /**
- * Sessions in the form of the wire, with names in snake_case: for programs that pass documents on as they are, such as gateways and
- * commands that print JSON. Everything else uses `Client` and `Session`.
+ * Access to sessions as wire documents in snake_case, for programs that forward them unchanged, such as gateways and
+ * commands that print JSON. Other programs use `Client` and `Session`.
  */
 import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
@@ -16,25 +16,25 @@ import type { WirePendingApproval } from './waiting-approvals.ts';
 const ASKED_EVERY_MS = 25;
 const CAUGHT_UP_WITHIN_MS = 5_000;
 
-/** How a host is asked what a session is doing. */
+/** Options for querying a host. */
 export interface StateOptions {
-  /** How long an answer is waited for, milliseconds; default 5,000. */
+  /** The timeout in milliseconds. Default: 5,000 over NATS; over HTTP the timeouts of requests. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What a handle notes of its commands. */
+/** Notified of the commands of a handle. */
 interface SendObserver {
   readonly sending: (verb: Verb) => void;
   readonly sent: (verb: Verb, body: object, sent: WireSentCommand, options: SendOptions<SendStage>) => void;
 }
 
-/** One session in the form of the wire. */
+/** One session as wire documents. */
 export class SessionWire {
   readonly #transport: Transport;
   readonly #ref: SessionRef;
   readonly #observer: SendObserver;
 
-  /** Made by a session handle. @internal */
+  /** Created by a session handle. @internal */
   constructor(transport: Transport, ref: SessionRef, observer: SendObserver) {
     this.#transport = transport;
     this.#ref = ref;
@@ -42,10 +42,10 @@ export class SessionWire {
   }
 
   /**
-   * Sends any command by its verb and its whole body, as NATS has it.
-   * @param options `wait: 'outcome'` goes with `cancel_call` only: then `cancellation` has the outcome.
-   * @throws CommandRejectedError before anything is sent where the body does not fit the verb; InvalidOptionError for an
-   *   invalid `wait`, time or signal.
+   * Sends a command by its verb and its whole body, as on NATS.
+   * @param options `wait: 'outcome'` for `cancel_call` only: then `cancellation` has the outcome.
+   * @throws CommandRejectedError before anything is sent if the body is invalid for the verb. InvalidOptionError for an
+   *   invalid `wait`, time or signal. The errors of {@link Session}'s commands.
    */
   async send<V extends Verb>(
     verb: V,
@@ -59,7 +59,7 @@ export class SessionWire {
     return sent;
   }
 
-  /** What the session is doing. Answered by a host. */
+  /** The state of the session. Queries a session host. @throws NoHostError, SessionNotFoundError. */
   async state(options: StateOptions = {}): Promise<SessionStatus> {
     checkOptions(options);
     const { timeoutMs, ...others } = options;
@@ -69,12 +69,12 @@ export class SessionWire {
   }
 
   /**
-   * What the session is doing after a record that the caller has read: a host may answer from an earlier state, until it has applied what it
-   * has just written.
-   * @param n the record, by its number.
-   * @param signal ends the waiting.
-   * @returns the newest answer, also where none was of that record within five seconds.
-   * @throws what {@link state} throws, and the signal's reason.
+   * The state of the session after a record. A host may answer from an earlier state until it has applied its newest
+   * records.
+   * @param n The number of the record.
+   * @param signal Ends the wait.
+   * @returns the newest state, even if it is older than the record after five seconds.
+   * @throws the errors of {@link state}, and the signal's reason.
    */
   async stateAfter(n: number, { signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<SessionStatus> {
     const untilMs = performance.now() + CAUGHT_UP_WITHIN_MS;
@@ -86,14 +86,14 @@ export class SessionWire {
     }
   }
 
-  /** The session and all that were started below it. */
+  /** The session and its descendants. */
   tree(): Promise<WireSessionTree> {
     return this.#transport.tree(this.#ref);
   }
 
   /**
-   * What became of a command, by the records that are stored now; null where none of them holds it.
-   * @throws InvalidOptionError where the id is not a text.
+   * The receipt of a command, derived from the stored records; null if no record contains the command.
+   * @throws InvalidOptionError if the id is not a string.
    */
   async receiptOf(commandId: string): Promise<Receipt | null> {
     if (typeof commandId !== 'string')
@@ -105,26 +105,28 @@ export class SessionWire {
   }
 }
 
-/** The sessions of a tenant in the form of the wire. */
+/** The sessions of a tenant as wire documents. */
 export class ClientWire {
   readonly #transport: Transport;
 
-  /** Made by a client. @internal */
+  /** Created by a client. @internal */
   constructor(transport: Transport) {
     this.#transport = transport;
   }
 
   /**
-   * One page of sessions, for programs that show pages: the one that was written to last coming first; deleted ones only where their state
-   * is asked for.
-   * @throws `invalid_field` for a cursor that was not given out.
+   * A page of sessions, the most recently changed first. Deleted sessions are included only with `state: 'deleted'`.
+   * @throws ReadRefusedError `invalid_field` for an invalid cursor or limit.
    */
   async listSessions(query: ListQuery = {}): Promise<WireSessionsPage> {
     checkOptions(query);
     return this.#transport.listSessions(query);
   }
 
-  /** Every approval that is waited for, across sessions, the longest first. Asked of hosts, a few sessions at a time. */
+  /**
+   * The pending approvals of all sessions, the longest pending first. It queries session hosts for a few sessions at a
+   * time.
+   */
   approvals(): Promise<WirePendingApproval[]> {
     return this.#transport.approvals();
   }

@@ -1,4 +1,4 @@
-/** What the page has of the client library: sessions over HTTP, and what is put together from their records. */
+/** The part of the client library that the page uses: sessions over HTTP, and collectors for their records. */
 import type { HttpClient, HttpSession } from '@coxswain/client/http';
 
 export {
@@ -23,7 +23,7 @@ export {
   type WireTreeNode,
 } from '@coxswain/client/http';
 
-/** The sessions of whoever is signed in. */
+/** The sessions of the signed-in user. */
 export type SessionsClient = HttpClient;
-/** One of them. */
+/** A session of the signed-in user. */
 export type SessionHandle = HttpSession;

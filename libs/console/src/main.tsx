@@ -1,4 +1,4 @@
-/** Where the page begins. */
+/** The entry point of the page. */
 import './zod-without-eval.ts';
 import { render } from 'preact';
 import { App } from './page/app.tsx';
@@ -8,7 +8,7 @@ import './styles/page.css';
 import './styles/session.css';
 import './styles/statechart.css';
 
-// Before anything else looks at the address.
+// Runs before any other code reads the address.
 const taken = takeToken(window);
 showTheme(document.documentElement, chosenTheme(localStorage));
 const root = document.getElementById('app');

@@ -1,2 +1,2 @@
-/** Schemas are read without compiling them: the page’s policy forbids code made from text, and trying it would be reported. */
+/** Disables compiled schemas: the page's content security policy forbids `eval`, and reports attempts. */
 (globalThis as { __zod_globalConfig?: { jitless?: boolean } }).__zod_globalConfig = { jitless: true };

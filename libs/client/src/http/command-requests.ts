@@ -1,4 +1,4 @@
-/** Commands as requests to a gateway: which address a verb has, and how its receipt is waited for. */
+/** Sends commands as HTTP requests to a gateway, and waits for their receipts. */
 import {
   CallCancellation,
   type CommandId,
@@ -32,16 +32,16 @@ import { type GatewayRequest, type GatewayRequests, mayPass } from './gateway-re
 import { errorOf, ProblemError } from './problem-errors.ts';
 import type { StartedSessions } from './started-sessions.ts';
 
-/** The longest that a gateway waits for a receipt; for more it is asked again. */
+/** The maximum time that a gateway waits for a receipt; a longer wait sends the request again. */
 const GATEWAY_WAITS_MAX_MS = 60_000;
 
-/** What commands are sent by. */
+/** The dependencies of sending a command. */
 export interface CommandGateway {
   readonly requests: GatewayRequests;
   readonly started: StartedSessions;
 }
 
-/** Sends one command. Throws as over the bus; what a gateway refuses is rejected by its code. */
+/** Sends one command. Throws the same errors as over NATS; a rejection by the gateway has the gateway's code. */
 export async function sendOverHttp<V extends Verb>(
   gateway: CommandGateway,
   ref: SessionRef,
@@ -69,7 +69,7 @@ export async function sendOverHttp<V extends Verb>(
   const headers = traced ? { headers: { traceparent: formatTraceparent(traced) } } : {};
   const request = { ...requestOf(ref, verb, { ...given, id: commandId }), signal, ...headers };
   const sending = new Sending(gateway, request, ref, commandId, chosenId === undefined);
-  // The same command again changes nothing, so that each stage may be waited for by itself.
+  // The same command can be sent again, so that each stage has its own wait.
   const startedAtMs = performance.now();
   if (wait === 'delivered' && acceptedWithinMs !== undefined && acceptedWithinMs < timeoutMs)
     await sending.settled('accepted', startedAtMs + acceptedWithinMs);
@@ -78,13 +78,13 @@ export async function sendOverHttp<V extends Verb>(
   return sent;
 }
 
-/** One command, sent as often as it takes. */
+/** One command, sent with retries. */
 class Sending {
   readonly #gateway: CommandGateway;
   readonly #request: GatewayRequest;
   readonly #ref: SessionRef;
   readonly #commandId: CommandId;
-  /** Whether nobody else can have used the id: what is a repetition then is one of ours. */
+  /** Whether this client generated the id, so that no other client can have used it. */
   readonly #isOwnId: boolean;
   #answers = 0;
 
@@ -103,11 +103,11 @@ class Sending {
   }
 
   stored(): Promise<WireSentCommand> {
-    // Said for each command: of a start the gateway would otherwise wait for the session to accept it.
+    // Stated explicitly: by default the gateway waits for the acceptance of a start.
     return this.#answered('accepted', 0, () => ({ query: { wait: 'stored' } }));
   }
 
-  /** @param untilMs on the clock of `performance`. */
+  /** @param untilMs The deadline, on the clock of `performance.now()`. */
   settled(stage: Exclude<SendStage, 'stored'>, untilMs: number): Promise<WireSentCommand> {
     const waitedMs = Math.ceil(untilMs - performance.now());
     return this.#answered(stage, waitedMs, () => {
@@ -135,7 +135,7 @@ class Sending {
         });
         return this.#read(answer, awaited === 'outcome');
       } catch (error) {
-        // A command that has been answered once is stored, whatever has become of its gateway.
+        // A command with an answer is stored, even if its gateway fails later.
         const { sessionId } = this.#ref;
         const unanswered = { commandId: this.#commandId, sessionId, awaited, waitedMs };
         if (mayPass(error) && this.#answers > 0) throw new ReceiptTimeoutError(unanswered);
@@ -165,14 +165,14 @@ class Sending {
         'answer_unreadable',
         'the response is not from a gateway of this version: it is not the response to a command',
       );
-    // What this client has itself sent once more, only to wait on, is no repetition to whoever has sent it once.
+    // A repetition that this client sent only to continue waiting is not one for the caller.
     const isOurs = this.#isOwnId && this.#answers > 0;
     this.#answers++;
     const cancellation = ended?.data;
     const sent = {
       commandId: this.#commandId,
       seq,
-      // A start that repeats another one is a repetition, however often this client asks.
+      // A start that repeats another one stays a repetition.
       duplicate: isOurs ? repeatsAnother(read?.data, this.#commandId) : duplicate,
       ...(cancellation ? { cancellation } : {}),
     };
@@ -182,12 +182,12 @@ class Sending {
   }
 }
 
-/** Whether a start repeats one that has another command id. */
+/** Whether a start repeats one with another command id. */
 function repeatsAnother(receipt: Receipt | undefined, commandId: string): boolean {
   return receipt?.duplicate === true && receipt.detail?.command_id !== commandId;
 }
 
-/** The members of an answer that say how the cancelling of a call ended. */
+/** The members of a response that contain the outcome of `cancel_call`. */
 function cancellationOf(answer: unknown): unknown {
   const { outcome, call_id, tool, reason } = (answer ?? {}) as Record<string, unknown>;
   return { outcome, call_id, tool, reason };
@@ -197,7 +197,7 @@ function told(error: unknown): unknown {
   return error instanceof ProblemError ? errorOf(error.problem) : error;
 }
 
-/** The request of a command. @param body the whole body as on NATS; the request has the field names of HTTP. */
+/** Builds the request of a command. @param body The whole body as on NATS; the request uses the field names of HTTP. */
 function requestOf(
   { sessionId }: SessionRef,
   verb: Verb,
@@ -228,7 +228,7 @@ function requestOf(
   }
 }
 
-/** One part of an address. Two dots would lead to another. */
+/** Encodes one segment of a path. Dots would change the path. */
 function segment(field: string, value: unknown): string {
   const text = String(value);
   if (text !== '.' && text !== '..') return encodeURIComponent(text);

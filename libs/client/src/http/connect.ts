@@ -11,9 +11,11 @@ import { HttpTransport, readHolder } from './http-transport.ts';
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Connects to a gateway. Nothing stays open between requests: "connected" means that it has answered, and knows the token.
- * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is invalid,
- *   InvalidOptionError where the address or the token has no valid form, or the time is out of range.
+ * Connects to a gateway. No connection stays open between requests: the gateway has answered once and accepts the
+ * token.
+ * @throws GatewayUnreachableError if it does not respond in time, ReadRefusedError `unauthorized` if the token is
+ *   invalid, InvalidOptionError for an invalid address, token or time. CoxswainError `transport_unavailable` without a
+ *   `gateway`.
  */
 export async function connect(options: GatewayOptions): Promise<HttpClient> {
   if (options?.gateway === undefined)

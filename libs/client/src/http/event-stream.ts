@@ -1,19 +1,19 @@
-/** Server-sent events out of the bytes of an answer, as the HTML standard reads them. What is kept is one event, and that bounded. */
+/** Parses server-sent events as the HTML standard defines them. It buffers at most one event of limited size. */
 import { CoxswainError } from '../client-errors.ts';
 
-/** One event. */
+/** A server-sent event. */
 export interface ServerSentEvent {
-  /** `message` where it does not say. */
+  /** `message` if the event has no name. */
   readonly event: string;
   readonly data: string;
 }
 
-/** One event, in characters; a record with its large fields in it is less. */
+/** The maximum size of an event, in characters. A record with its large fields is smaller. */
 const EVENT_MAX_CHARS = 64 * 1024 * 1024;
 
-/** Takes pieces of text in order. */
+/** Takes the pieces of a stream in order. */
 export class EventStreamParser {
-  /** Pieces of a line that has not ended. */
+  /** Pieces of an incomplete line. */
   #line: string[] = [];
   #chars = 0;
   #data: string[] = [];
@@ -22,17 +22,20 @@ export class EventStreamParser {
   #begun = false;
   #retryMs: number | null = null;
 
-  /** Requested delay before a reconnect, milliseconds; null if the server sent none. */
+  /** The reconnect delay that the server requested, in milliseconds; null without one. */
   get retryMs(): number | null {
     return this.#retryMs;
   }
 
-  /** @returns the events that this piece completes. @throws CoxswainError `answer_unreadable` for one that has no end. */
+  /**
+   * @returns the events that this piece completes.
+   * @throws CoxswainError `answer_unreadable` for an event that is too large.
+   */
   take(text: string): ServerSentEvent[] {
     const found: ServerSentEvent[] = [];
     let start = this.#begun || !text.startsWith('\uFEFF') ? 0 : 1;
     if (text !== '') this.#begun = true;
-    // A line break of two characters may come in two pieces.
+    // A line break of two characters may arrive in two pieces.
     if (this.#endedByReturn && text !== '') {
       if (text.startsWith('\n')) start = 1;
       this.#endedByReturn = false;
@@ -77,7 +80,7 @@ export class EventStreamParser {
     const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
     if (name === 'data') this.#data.push(value);
     else {
-      // What is not kept is not counted: a stream of comments never ends.
+      // Discarded lines do not count: a stream of comments has no end.
       this.#chars -= line.length;
       if (name === 'event') this.#event = value;
       if (name === 'retry' && /^\d{1,9}$/.test(value)) this.#retryMs = Number(value);

@@ -1,11 +1,12 @@
 /**
- * A session's events over HTTP, however often the connection is lost.
+ * Follows a session's events over HTTP, with reconnects.
  *
- * E1  Records are dense: one that was seen is left out, one that is missing is an error. It goes on behind the last one.
- * E2  Nothing is read ahead: while whoever asked is busy, the connection waits, and the gateway may cut it off.
- * E3  Before the first connection nobody may answer for ten seconds on end. Later it is tried for as long as it takes, with pauses.
- * E4  Whoever leaves does so at once: by the signal, by ending the loop, or by closing the client. On a closed client nothing
- *     is followed: that is an error.
+ * E1  Records are dense: repeated ones are skipped, a missing one is an error. A reconnect continues after the last
+ *     record.
+ * E2  Backpressure: while the caller is busy, nothing is read, and the gateway may close the connection.
+ * E3  Before the first connection it gives up after ten seconds without a response. Later it retries without a time
+ *     limit, with pauses.
+ * E4  It ends at once when the signal aborts, the caller stops or the client closes. On a closed client it throws.
  */
 import {
   AnswerCursor,
@@ -22,7 +23,7 @@ import { type GatewayRequests, linked, mayPass, READ_WITHIN_MS, retryAfterOf, un
 import { Pauses, pause } from './pauses.ts';
 import { errorOf, ProblemError, problemOf } from './problem-errors.ts';
 
-/** Where reading begins, and what is left out. */
+/** Where reading starts, and whether deltas are included. */
 export interface FollowOptions {
   readonly from: JournalStart;
   readonly deltas: boolean;
@@ -30,9 +31,9 @@ export interface FollowOptions {
 }
 
 /**
- * See the top of the file. A session that does not exist yet is waited for. `connected` is true when the connection is made and with each
- * heartbeat of the gateway, and false when it is lost: at the latest {@link EVENT_STREAM_LIVENESS.silenceMaxMs} after the last byte. The
- * connection is then made again.
+ * Follows a session by the rules at the top of the file. Waits for a session that does not exist yet. `connected` is
+ * true after connecting and with each heartbeat of the gateway. It is false when the connection is lost, at the latest
+ * `silenceMaxMs` of EVENT_STREAM_LIVENESS after the last byte. Then it reconnects.
  */
 export async function* followSession(
   requests: GatewayRequests,
@@ -49,7 +50,7 @@ export async function* followSession(
   try {
     while (!leaving.signal.aborted) {
       let asksForMs = 0;
-      // A gateway that does not know the session yet is connected.
+      // A gateway that does not know the session yet is still connected.
       let isConnected = false;
       try {
         for await (const item of connected(requests, ref, place, deltas, leaving.signal)) {
@@ -67,7 +68,7 @@ export async function* followSession(
         isConnected = isNotThereYet(error);
       }
       if (!leaving.signal.aborted) yield { connected: isConnected };
-      // As the gateway asks: all who have lost it come back, and not all at once.
+      // The delay that the gateway requested, randomized so that its clients do not all reconnect at once.
       await pause(pauses.next(Math.max(asksForMs, Math.random() * place.retryMs)), leaving.signal);
     }
   } finally {
@@ -78,15 +79,15 @@ export async function* followSession(
 
 interface Place {
   next: JournalStart;
-  /** Whether a record was seen: then the connection goes on behind it. */
+  /** Whether a record was seen: then a new connection continues after it. */
   seen: boolean;
-  /** Within which time whoever has lost the connection is to come back. */
+  /** The reconnect delay that the gateway requested, in milliseconds. */
   retryMs: number;
-  /** How much of the running answer was seen: a new connection begins with its first character. */
+  /** The position in the running answer: a new connection repeats the answer from its first character. */
   readonly answer: AnswerCursor;
 }
 
-/** One connection, until it is lost. `connected` when it was made, and for each heartbeat. */
+/** One connection, until it is lost. Yields `connected` after connecting and for each heartbeat. */
 async function* connected(
   requests: GatewayRequests,
   ref: SessionRef,
@@ -115,12 +116,12 @@ async function* connected(
     }
   } finally {
     unlink();
-    // Also where the caller has left in the middle: what is on its way is not waited for.
+    // Also if the caller stops in the middle: buffered data is discarded.
     connection.abort();
   }
 }
 
-/** The events of a connection. Null for bytes that end none: a heartbeat, or a part of a large one. */
+/** The events of a connection. Null for data that completes no event: a heartbeat, or a part of a large event. */
 async function* eventsOf(
   answer: Response,
   connection: AbortController,
@@ -131,7 +132,8 @@ async function* eventsOf(
   const parser = new EventStreamParser();
   const decoder = new TextDecoder();
   const silence = new SilenceWatch(() => connection.abort());
-  // The abort of a fetch may not reach a body that is read already (undici in Node 20 holds the request weakly): a read would not end.
+  // Aborting a fetch may not reach a body that is being read: undici in Node 20 holds the request weakly. The read
+  // would not end.
   const cancel = () => void reader.cancel().catch(() => undefined);
   connection.signal.addEventListener('abort', cancel, { once: true });
   try {
@@ -149,12 +151,14 @@ async function* eventsOf(
     }
   } finally {
     silence.end();
-    // Where it is over already there is nothing to end.
+    // Cancelling a stream that has ended does nothing.
     reader.cancel().catch(() => undefined);
   }
 }
 
-/** Measures how long a read waits. Silence counts only while this process runs: a busy or sleeping one reads nothing. */
+/**
+ * Limits the time of a read. Silence counts only while this process runs: a busy or suspended process reads nothing.
+ */
 class SilenceWatch {
   readonly #lost: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -167,7 +171,7 @@ class SilenceWatch {
     const { silenceMaxMs } = EVENT_STREAM_LIVENESS;
     const dueAtMs = performance.now() + silenceMaxMs;
     this.#timer = setTimeout(() => {
-      // What came meanwhile is read before another timer fires.
+      // Data that arrived meanwhile is read before another timer fires.
       if (performance.now() - dueAtMs > LATE_MS) this.begin();
       else this.#lost();
     }, silenceMaxMs);
@@ -178,7 +182,7 @@ class SilenceWatch {
   }
 }
 
-/** A timer that fires so late tells of this process, and not of the gateway. */
+/** A timer that fires later than this was delayed by this process: the gateway need not be silent. */
 const LATE_MS = 250;
 
 function itemOf({ event, data }: ServerSentEvent, ref: SessionRef, place: Place): WatchItem | null {
@@ -190,7 +194,7 @@ function itemOf({ event, data }: ServerSentEvent, ref: SessionRef, place: Place)
   }
   if (event === 'delta') {
     const delta = Delta.safeParse(jsonOf(data));
-    // Nothing depends on deltas; a newer gateway's may have another shape.
+    // Nothing depends on deltas. A newer gateway may send another shape.
     const fit = delta.success ? place.answer.take(delta.data) : 'seen';
     return typeof fit === 'string' ? null : { delta: fit };
   }
@@ -224,7 +228,7 @@ function isNotThereYet(error: unknown): boolean {
   return error instanceof ProblemError && error.problem.code === 'session_not_found';
 }
 
-/** A token that was over while the connection lasted is no reason to end, where there is a newer one to be had. */
+/** Whether a token expired during the connection and the program can provide a new one: then it reconnects. */
 function isOtherToken(error: unknown, { renewsToken }: GatewayRequests): boolean {
   return renewsToken && error instanceof ProblemError && error.problem.code === 'unauthorized' && error.inStream;
 }

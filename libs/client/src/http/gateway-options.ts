@@ -1,21 +1,23 @@
-/** Where a gateway is, and with which token. */
+/** The address and the token of a gateway. */
 import { InvalidOptionError } from '../client-errors.ts';
 
-/** What a client needs to reach a gateway. */
+/** Options for a connection to a gateway. */
 export interface GatewayOptions {
-  /** `https://cox.example.com`; a page that the gateway has served gives `location.origin`. A path before `/v1` may stand in it. */
+  /**
+   * `https://cox.example.com`, optionally with a path before `/v1`. A page from the gateway passes `location.origin`.
+   */
   readonly gateway: string | URL;
-  /** A client has one transport. */
+  /** Excludes the options of NATS. */
   readonly servers?: undefined;
-  /** A bearer token, or a function that gives one before each request, within 5 s: for tokens that are renewed. */
+  /** A bearer token, or a function that returns one before each request, within 5 s, for tokens that are renewed. */
   readonly token: string | (() => string | Promise<string>);
-  /** How long the first answer may take, milliseconds. Default 10,000. */
+  /** The timeout for the first response, in milliseconds. Default 10,000. */
   readonly connectTimeoutMs?: number | undefined;
-  /** What sends requests. Default: the platform's `fetch`. */
+  /** The function that sends requests. Default: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** The options of a connection to a gateway. */
+/** The names of the options of a gateway connection. */
 export const GATEWAY_OPTIONS: Readonly<Record<keyof GatewayOptions, true>> = {
   gateway: true,
   servers: true,
@@ -25,27 +27,28 @@ export const GATEWAY_OPTIONS: Readonly<Record<keyof GatewayOptions, true>> = {
 };
 
 /**
- * The address that `/v1` stands behind, without a slash at its end.
- * @throws InvalidOptionError where it is none; the message does not quote it, as it may hold a password.
+ * Normalizes the address before `/v1`, without a trailing slash.
+ * @throws InvalidOptionError for an invalid address; the message does not quote it, as it may contain a password.
  */
 export function gatewayAddress(gateway: string | URL): string {
   const text = String(gateway);
   if (!URL.canParse(text)) throw invalid('the gateway’s address cannot be read; expected https://host');
   const url = new URL(text);
   if (!/^https?:$/.test(url.protocol)) throw invalid(`a gateway speaks http: or https:, not ${url.protocol}`);
-  // A token in an address ends in logs.
+  // A token in an address would be written to logs.
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw invalid('the gateway’s address has no user, no query and no fragment; the token goes into `token`');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** The time limit of a function that gives a token, milliseconds. */
+/** The time limit of a function that returns a token, in milliseconds. */
 const TOKEN_WITHIN_MS = 5_000;
 
 /**
- * The value of the header.
- * @param withinMs the time limit of a function, milliseconds.
- * @throws InvalidOptionError for a token that no header takes, without quoting it; for a function that rejects or does not resolve in time.
+ * Builds the value of the Authorization header.
+ * @param withinMs The time limit of a function, in milliseconds.
+ * @throws InvalidOptionError for a token with invalid characters, without quoting it; for a function that rejects or
+ *   does not resolve in time.
  */
 export async function bearerHeader(token: GatewayOptions['token'], withinMs = TOKEN_WITHIN_MS): Promise<string> {
   const given = typeof token === 'function' ? await renewed(token, withinMs) : token;

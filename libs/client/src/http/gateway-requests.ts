@@ -4,60 +4,61 @@ import { bearerHeader, type GatewayOptions, gatewayAddress } from './gateway-opt
 import { Pauses, pause } from './pauses.ts';
 import { isPassing, ProblemError, problemOf } from './problem-errors.ts';
 
-/** What one answer may have, but for streams. */
+/** The maximum size of a response, except streams. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
-/** What is read of a problem. */
+/** The maximum size of a problem document. */
 const PROBLEM_MAX_BYTES = 64 * 1024;
-/** How long one answer may take to begin, beside what the gateway was asked to wait, and how long it may say nothing in its middle. */
+/** The timeout for the start of a response, in addition to the requested wait, and for a pause within it. */
 const ANSWERED_WITHIN_MS = 20_000;
-/** Time limit of the retries of a read, milliseconds. */
+/** The time limit for retries of a read, in milliseconds. */
 export const READ_WITHIN_MS = 10_000;
 
 /** One request. */
 export interface GatewayRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Behind the gateway's address: `/v1/…`. */
+  /** The path after the gateway's address: `/v1/…`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Gives it up, with the signal's reason. */
+  /** Aborts the request, with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** How long the gateway was asked to wait before it answers. */
+  /** The time that the gateway was asked to wait before its response, in milliseconds. */
   readonly waitsMs?: number;
 }
 
 /**
- * Requests to a gateway, repeated within a bound. Reads change nothing, and commands have ids of their own, so all of them
- * may be sent twice.
+ * Requests to a gateway, with retries for a limited time. Reads change nothing, and commands have their own ids, so
+ * each of them can be sent twice.
  */
 export class GatewayRequests {
   readonly #address: string;
   readonly #token: GatewayOptions['token'];
   readonly #fetch: typeof globalThis.fetch;
-  /** Ends what is under way when it closes. */
+  /** Ends pending requests when the client closes. */
   readonly closing = new Closing();
-  /** Whether the token may be another one the next time. */
+  /** Whether the next request may use another token. */
   readonly renewsToken: boolean;
 
-  /** @throws InvalidOptionError where the address is invalid. */
+  /** @throws InvalidOptionError for an invalid address. */
   constructor({ gateway, token, fetch }: GatewayOptions) {
     this.#address = gatewayAddress(gateway);
     this.#token = token;
     this.renewsToken = typeof token === 'function';
-    // A browser's fetch is called on the window, and on nothing else.
+    // The `fetch` of a browser must be called on the window.
     this.#fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
   /**
-   * Requests JSON. @throws ProblemError for an error response, GatewayUnreachableError without a response in time, and
-   * the reason of an aborted signal.
+   * Requests JSON, with retries.
+   * @throws ProblemError for an error response, GatewayUnreachableError without a response in time, and the reason of
+   *   an aborted signal.
    */
   json(request: GatewayRequest): Promise<unknown> {
     return this.persist(request.signal, READ_WITHIN_MS, () => this.once(request));
   }
 
-  /** The same with one try. */
+  /** Requests JSON once. */
   async once(request: GatewayRequest): Promise<unknown> {
     const connection = new AbortController();
     const unlink = linked(connection, request.signal, this.closing);
@@ -69,8 +70,9 @@ export class GatewayRequests {
   }
 
   /**
-   * Sends a request once. Its answer is read as it comes, and given up with the connection. @throws as {@link json}.
-   * @param connection aborts where the answer does not begin in time.
+   * Sends a request once. Aborting the connection also ends reading the response.
+   * @throws as {@link json}.
+   * @param connection Aborted if the response does not start in time.
    */
   async open(
     { method = 'GET', path, query = {}, body, headers = {}, waitsMs = 0 }: GatewayRequest,
@@ -93,11 +95,11 @@ export class GatewayRequests {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: connection.signal,
         credentials: 'omit',
-        // Whoever sends a token elsewhere has not been asked to.
+        // A redirect would send the token to another server.
         redirect: 'error',
       });
       if (answer.ok) return answer;
-      // In seconds; a date is what no gateway of ours says.
+      // In seconds: gateways do not send dates here.
       const retryAfterMs = Math.max(0, Number(answer.headers.get('retry-after')) || 0) * 1_000;
       throw new ProblemError(problemOf(answer.status, await readProblem(answer, connection)), { retryAfterMs });
     } catch (error) {
@@ -124,7 +126,7 @@ export class GatewayRequests {
         signal?.throwIfAborted();
         this.#throwIfClosed();
         if (!mayPass(error)) throw error;
-        // From the first trouble on: before it, whoever answered may have waited for long, as it was asked to.
+        // The limit starts with the first failure: a successful wait before it may have been long.
         giveUpAtMs ??= performance.now() + withinMs;
         wait = pauses.next(retryAfterOf(error));
         if (performance.now() + wait >= giveUpAtMs) throw error;
@@ -138,17 +140,17 @@ export class GatewayRequests {
   }
 }
 
-/** Whether the same request may be answered in a moment. */
+/** Whether a retry of the same request may succeed. */
 export function mayPass(error: unknown): boolean {
   return error instanceof ProblemError ? isPassing(error) : error instanceof GatewayUnreachableError;
 }
 
-/** The requested delay before a retry (`retry-after`), milliseconds; 0 without one. */
+/** The requested delay before a retry (`retry-after`), in milliseconds; 0 without one. */
 export function retryAfterOf(error: unknown): number {
   return error instanceof ProblemError ? error.retryAfterMs : 0;
 }
 
-/** Ends a connection with whatever it belongs to. @returns what parts them. */
+/** Aborts a connection with a signal and with the client. @returns a function that removes the link. */
 export function linked(connection: AbortController, signal: AbortSignal | undefined, closing?: Closing): () => void {
   const leave = () => connection.abort();
   if (signal?.aborted) leave();
@@ -163,14 +165,17 @@ export function linked(connection: AbortController, signal: AbortSignal | undefi
 /** The error of a request without a response. Network errors have no stable codes, and browsers hide their reasons. */
 export function unreached(cause: unknown, lateMs: number | null = null): GatewayUnreachableError {
   const why = whyOf(cause);
-  // That nobody was waited for any longer is said by the time.
+  // The message already states the timeout.
   const isKnown = !(cause instanceof Error) || !['AbortError', 'TimeoutError'].includes(cause.name);
   const late = `the gateway did not respond within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
   const message = lateMs === null ? `no gateway responds: ${why}${corsHint(cause)}` : late;
   return new GatewayUnreachableError(message, { cause });
 }
 
-/** A browser reports a request that CORS forbids as any other failure: its `TypeError` has no cause. Only a page is subject to CORS. */
+/**
+ * A browser reports a request that CORS forbids as any other failure: a `TypeError` without a cause. CORS applies to
+ * pages only.
+ */
 function corsHint(cause: unknown): string {
   const page = (globalThis as { readonly location?: { readonly origin?: string } }).location?.origin;
   if (page === undefined || !(cause instanceof TypeError)) return '';
@@ -199,12 +204,12 @@ async function readProblem(answer: Response, connection: AbortController): Promi
   try {
     return JSON.parse(await readText(answer, connection, PROBLEM_MAX_BYTES)) as unknown;
   } catch {
-    // Then its status says what it is.
+    // The status describes the problem instead.
     return null;
   }
 }
 
-/** A piece of a body, or its end. Named here, as the type of the platform has another name in Node. */
+/** A piece of a body, or its end. Defined here, because the type of the platform has another name in Node. */
 export type BodyPiece =
   | { readonly done: false; readonly value: Uint8Array }
   | { readonly done: true; readonly value: Uint8Array | undefined };

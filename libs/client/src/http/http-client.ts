@@ -1,4 +1,4 @@
-/** A client of a gateway, and what a gateway alone can say. */
+/** A client of a gateway, with the requests that only a gateway supports. */
 import {
   type CamelCased,
   type Chart,
@@ -12,25 +12,25 @@ import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
 import type { HttpTransport } from './http-transport.ts';
 
-/** Whose a token is, and what it may. */
+/** The holder of a token and its scopes. */
 export interface TokenHolder {
-  /** Recorded as the actor of commands. */
+  /** The name that is recorded as the actor of commands. */
   readonly name: string;
   readonly tenant: string;
   /** `read`, `run`, `steer`, `approve`, `admin`. */
   readonly scopes: readonly string[];
-  /** When it is over, ISO 8601; null where it is not. */
+  /** Time of expiry, ISO 8601; null without one. */
   readonly expiresAt: string | null;
 }
 
-/** What a form can offer to start with. Definitions of personas are in the form of the wire. */
+/** Values that a form can offer for a start. Definitions of personas are in their wire form. */
 export type OfferedStarts = CamelCased<StartOptions>;
 
-/** The machine, and the state that a session is in. */
+/** The state machine, and the active state of a session. */
 export interface Statechart {
   readonly machine: Chart;
   readonly active: StateValue;
-  /** The record after which it is active. */
+  /** The record after which the state is active. */
   readonly n: number;
 }
 
@@ -38,42 +38,42 @@ export interface Statechart {
 export class HttpSession extends Session {
   readonly #gateway: HttpTransport;
 
-  /** Made by {@link HttpClient}. */
+  /** Created by {@link HttpClient}. */
   constructor(transport: HttpTransport, ref: SessionRef) {
     super(transport, ref);
     this.#gateway = transport;
   }
 
-  /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */
+  /** The state machine as a tree of states, and the active state of the session. @throws SessionNotFoundError. */
   statechart(): Promise<Statechart> {
     return this.#gateway.guard.call(() => this.#gateway.statechart(this.ref));
   }
 }
 
-/** A client that speaks to a gateway. Runs in browsers, too. */
+/** A client of a gateway. It also runs in browsers. */
 export class HttpClient extends Client<HttpSession> {
   readonly #gateway: HttpTransport;
 
-  /** Made by `connect`. */
+  /** Created by `connect`. */
   constructor(transport: HttpTransport) {
     super(transport, (ref) => new HttpSession(transport, ref));
     this.#gateway = transport;
   }
 
-  /** Whose the token is, and what it may: for pages that show what can be done. Asked anew each time. */
+  /** The holder and the scopes of the token, for pages that show the permitted actions. Each call sends a request. */
   whoami(): Promise<TokenHolder> {
     return this.#gateway.guard.call(() => this.#gateway.whoami());
   }
 
-  /** What a form can offer to start with: personas of the folder in which the gateway was started, and the demo. */
+  /** Values that a form can offer for a start: the personas in the gateway's directory, and the demo. */
   async startOptions(): Promise<OfferedStarts> {
     return fromWire(StartOptions, await this.#gateway.guard.call(() => this.#gateway.startOptions()));
   }
 
   /**
-   * Has the gateway write the files of a demo.
-   * @returns the start that plays it.
-   * @throws ReadRefusedError `not_found` where the gateway has none.
+   * Requests the gateway to write the files of a demo.
+   * @returns the start that runs the demo.
+   * @throws ReadRefusedError `not_found` if the gateway has no demo.
    */
   prepareDemo(): Promise<DemoStart> {
     return this.#gateway.guard.call(() => this.#gateway.prepareDemo());

@@ -33,7 +33,7 @@ import { StartedSessions } from './started-sessions.ts';
 
 const PAGE_RECORDS = 500;
 
-/** The transport through a gateway: HTTP requests, and event streams. */
+/** The transport through a gateway: HTTP requests and event streams. */
 export class HttpTransport implements Transport {
   readonly requests: GatewayRequests;
   readonly tenant: TenantId;
@@ -150,19 +150,19 @@ export class HttpTransport implements Transport {
     return performance.now() - startedAtMs;
   }
 
-  /** Whose the token is. */
+  /** The holder of the token. */
   whoami(): Promise<TokenHolder> {
     return readHolder(this.requests);
   }
 
-  /** Models and personas that a start may name on this gateway. */
+  /** The personas and the demo that this gateway offers for a start. */
   async startOptions(): Promise<StartOptions> {
     const read = StartOptions.safeParse(await this.#read({ path: '/v1/start-options' }));
     if (!read.success) throw unreadable('no start options');
     return read.data;
   }
 
-  /** Prepares the demo on the gateway, and returns its start. */
+  /** Requests the gateway to prepare the demo. @returns its start. */
   async prepareDemo(): Promise<DemoStart> {
     const read = DemoStart.safeParse(await this.requests.json({ path: '/v1/demo', method: 'POST' }));
     if (!read.success) throw unreadable('no demo');
@@ -179,7 +179,7 @@ export class HttpTransport implements Transport {
     this.requests.closing.close();
   }
 
-  /** A gateway that refuses one request may take the next: only the client itself ends it. */
+  /** A failed request does not end the connection: only closing the client does. */
   closed(): Promise<Error | null> {
     return new Promise((resolve) => this.requests.closing.onClose(() => resolve(null)));
   }
@@ -199,11 +199,11 @@ export class HttpTransport implements Transport {
   }
 }
 
-/** Reads the holder of the token of these requests. @param withinMs the time limit of retries. */
+/** Reads the holder of the token. @param withinMs The time limit including retries, in milliseconds. */
 export async function readHolder(requests: GatewayRequests, withinMs?: number): Promise<TokenHolder> {
   const late = withinMs === undefined ? undefined : AbortSignal.timeout(Math.ceil(withinMs));
   const request = { path: '/v1/whoami', signal: late };
-  // Why the try before the last came to nothing says more than that time has run out.
+  // The cause of the previous failed attempt is more useful than the timeout.
   let trouble: unknown;
   const attempt = () =>
     requests.once(request).catch((error: unknown) => {
@@ -221,7 +221,7 @@ export async function readHolder(requests: GatewayRequests, withinMs?: number): 
   throw unreadable('no token’s holder');
 }
 
-/** A JSON answer. @throws the error that a problem is. */
+/** Requests JSON. @throws the error of a problem document. */
 async function read(requests: GatewayRequests, request: GatewayRequest): Promise<unknown> {
   return requests.json(request).catch((error: unknown) => {
     throw error instanceof ProblemError ? errorOf(error.problem) : error;
@@ -233,7 +233,7 @@ interface ApprovalsPage {
   readonly next_cursor: string | null;
 }
 
-/** Reads page after page. @param read gives the next one's cursor; null on the last. */
+/** Reads all pages. @param read Returns the cursor of the next page; null on the last. */
 async function everyPage(read: (cursor: string | undefined) => Promise<string | null>): Promise<void> {
   let cursor: string | undefined;
   do cursor = (await read(cursor)) ?? undefined;
@@ -245,7 +245,7 @@ interface RecordsPage {
   readonly more: boolean;
 }
 
-/** Of a session that is not there nothing is read, as over the bus. */
+/** Null if the session does not exist, as over NATS. */
 function nullWhereNone(error: unknown): null {
   if (!(error instanceof ProblemError)) throw error;
   if (error.problem.code === 'session_not_found') return null;

@@ -1,15 +1,16 @@
-/** Lines out of the bytes of an answer. */
+/** Splits the body of a response into lines. */
 import { CoxswainError } from '../client-errors.ts';
 
 const LINE_FEED = 10;
 
-// The build has no DOM library: the global types of Node name the reader, but not the result of a read.
+// The build has no DOM library: the global types of Node include the reader, but not the result of a read.
 type LineReader = ReadableStreamDefaultReader<Uint8Array>;
 
 /**
  * Splits a stream into lines, without their line breaks. Text after the last line break is a line, too.
- * @param read reads the next piece. It throws if the connection is lost.
- * @throws CoxswainError `answer_unreadable` for a line that exceeds the limit.
+ * @param maxBytes The maximum number of buffered bytes of an incomplete line.
+ * @param read Reads the next piece. It throws if the connection is lost.
+ * @throws CoxswainError `answer_unreadable` if that number is exceeded.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,

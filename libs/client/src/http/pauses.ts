@@ -1,4 +1,4 @@
-/** Pauses between attempts: longer each time up to a bound, and never the same for two who wait for the same thing. */
+/** Pauses between attempts: exponential backoff with an upper bound and jitter. */
 import { delayAfter } from '@coxswain/protocol';
 
 const BACK_OFF = { firstMs: 100, maxMs: 5_000 };
@@ -8,7 +8,8 @@ export class Pauses {
   #failures = 0;
 
   /**
-   * @param atLeastMs the delay that the server requested, milliseconds. It is bounded, so that a header cannot delay
+   * The next pause, in milliseconds.
+   * @param atLeastMs The delay that the server requested, in milliseconds. It is bounded, so that a header cannot delay
    *   a client for hours.
    */
   next(atLeastMs = 0): number {
@@ -16,13 +17,13 @@ export class Pauses {
     return Math.max(delayMs, Math.min(atLeastMs, BACK_OFF.maxMs));
   }
 
-  /** What was waited for has come: the next trouble is another. */
+  /** Starts again with the shortest pause, after a success. */
   reset(): void {
     this.#failures = 0;
   }
 }
 
-/** Resolves after so long, or as soon as the signal aborts. */
+/** Resolves after the time, or as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,4 +1,4 @@
-/** Problem documents, as the errors that the same trouble is over the bus. */
+/** Converts problem documents to the errors of the same failures over NATS. */
 import { errorKindOf, natsFieldOf, SessionDeletedError, Tombstone } from '@coxswain/protocol';
 import {
   BusNotPreparedError,
@@ -12,7 +12,7 @@ import {
   SessionNotFoundError,
 } from '../client-errors.ts';
 
-/** A problem document as far as it is read. */
+/** The members of a problem document that are used. */
 export interface Problem {
   readonly status: number;
   readonly code: string;
@@ -22,7 +22,7 @@ export interface Problem {
   readonly more: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The command that a request was for. */
+/** The command of a request. */
 export interface SentAs {
   readonly commandId: string;
   readonly sessionId: string;
@@ -34,9 +34,9 @@ export interface SentAs {
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problem: Problem;
-  /** When it asks to be asked again; 0 where it does not say. */
+  /** The requested delay before a retry, in milliseconds; 0 without one. */
   readonly retryAfterMs: number;
-  /** Whether it has ended a stream, and was not the answer to a request. */
+  /** Whether it ended a stream, and was not the response to a request. */
   readonly inStream: boolean;
 
   constructor(problem: Problem, { retryAfterMs = 0, inStream = false }: { retryAfterMs?: number; inStream?: boolean }) {
@@ -47,7 +47,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** What passes by itself: another gateway, or this one in a moment, takes the request. Nothing has become of it but maybe itself. */
+/** Temporary problems: another gateway, or this one later, may handle the request. The request had no other effect. */
 const PASSING: ReadonlySet<string> = new Set([
   'gateway_stopping',
   'gateway_busy',
@@ -56,16 +56,16 @@ const PASSING: ReadonlySet<string> = new Set([
   'too_many_watchers',
   'command_not_stored',
   'nats_unreachable',
-  // Whoever stands before gateways has found none.
+  // A proxy in front of the gateways found none.
   'gateway_unreachable',
 ]);
 
-/** Whether a problem is one that passes by itself. */
+/** Whether a problem is temporary. */
 export function isPassing({ problem }: ProblemError): boolean {
   return PASSING.has(problem.code);
 }
 
-/** Reads a problem document; of anything else its status tells what it is. */
+/** Reads a problem document; for any other body, derives the problem from the status. */
 export function problemOf(status: number, body: unknown): Problem {
   const { code, detail, field, session_id, more } = (body ?? {}) as Record<string, unknown>;
   if (typeof code === 'string' && /^[a-z][a-z0-9_]{0,63}$/.test(code))
@@ -77,7 +77,7 @@ export function problemOf(status: number, body: unknown): Problem {
       sessionId: textOr(session_id),
       more: typeof more === 'object' && more !== null ? (more as Record<string, unknown>) : undefined,
     };
-  // Not ours: a proxy that has no gateway behind it now, or something that is no gateway at all.
+  // Not from a gateway: a proxy without a live gateway, or another server.
   const away = status === 502 || status === 503 || status === 504;
   return {
     status,
@@ -89,7 +89,7 @@ export function problemOf(status: number, body: unknown): Problem {
   };
 }
 
-/** The error that a problem is, by its code: of a command where one was sent, else of a read. */
+/** Converts a problem to an error by its code, as the error of a command if one was sent. */
 export function errorOf({ status, code, detail, field, sessionId, more }: Problem, sent?: SentAs): Error {
   switch (code) {
     case 'session_not_found':

@@ -1,15 +1,15 @@
-/** How long a host may take to record a start. */
+/** The time that a host may take to record a start. */
 const NEW_FOR_MS = 15_000;
 const REMEMBERED_MAX = 256;
 
 /**
- * Sessions that this client has just started. Their start is stored. Behind one address there may be several gateways, and
- * another one that finds no record yet reports that the session does not exist.
+ * Sessions that this client has just started, and whose start is stored. Several gateways may share one address. One
+ * that finds no record yet reports that the session does not exist.
  */
 export class StartedSessions {
   readonly #startedAtMs = new Map<string, number>();
 
-  /** Its start is stored. */
+  /** Notes a stored start. */
   note(sessionId: string): void {
     this.#startedAtMs.delete(sessionId);
     this.#startedAtMs.set(sessionId, performance.now());
@@ -17,7 +17,7 @@ export class StartedSessions {
     if (this.#startedAtMs.size > REMEMBERED_MAX && oldest !== undefined) this.#startedAtMs.delete(oldest);
   }
 
-  /** Whether it may be there without anybody's finding it. */
+  /** Whether a session may exist although a gateway does not find it. */
   isNew(sessionId: string): boolean {
     const at = this.#startedAtMs.get(sessionId);
     return at !== undefined && performance.now() - at < NEW_FOR_MS;

@@ -1,17 +1,17 @@
 /**
- * Reads Markdown in bounded time. Its reader takes as long as the square of a paragraph's length where somebody has written one to
- * be slow, and falls where one has nested without end: a text of a model must not stop the page.
+ * Parses Markdown in bounded time: text of a model must not freeze the page. For a malicious paragraph, the lexer takes
+ * quadratic time. For deeply nested text it throws.
  */
 import { Lexer, type Token } from 'marked';
 
-/** Longer texts are shown as they are. */
+/** Longer texts are shown as plain text. */
 const MARKDOWN_MAX_CHARS = 100_000;
-/** A longer paragraph is laid out as a paragraph, with nothing laid out in it. */
+/** The inline Markdown of a longer paragraph is not parsed. */
 const PARAGRAPH_MAX_CHARS = 4_000;
-/** Quotes and lists that begin one in the other on one line. */
+/** Quotes and lists that are nested 25 levels deep on one line. */
 const NESTED_ON_A_LINE = /^(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t])){25}/m;
 
-/** What a text is made of; null where it is to be shown as it is. */
+/** The tokens of a text; null if it must be shown as plain text. */
 export function markdownTokens(text: string): readonly Token[] | null {
   if (text.length > MARKDOWN_MAX_CHARS || NESTED_ON_A_LINE.test(text)) return null;
   const lexer = new Lexer({ gfm: true, breaks: true });
@@ -22,7 +22,7 @@ export function markdownTokens(text: string): readonly Token[] | null {
       else lexer.inlineTokens(src, tokens);
     }
   } catch {
-    // It gave up: a text is a text all the same.
+    // The lexer failed: the text is shown as plain text.
     return null;
   }
   return lexer.tokens;

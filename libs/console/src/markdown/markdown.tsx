@@ -1,6 +1,6 @@
 /**
- * Markdown as elements. Nothing of it is ever handed to the browser as markup: tokens become elements that are named here, and
- * everything else becomes text. Images are not fetched: the page speaks to its own origin alone.
+ * Renders Markdown as elements. The browser never receives it as markup: tokens become the elements below, and
+ * everything else becomes text. Images are not loaded: the page sends requests to its own origin only.
  */
 import type { Token, Tokens } from 'marked';
 import type { ComponentChildren, VNode } from 'preact';
@@ -8,12 +8,12 @@ import { useMemo } from 'preact/hooks';
 import { markdownTokens } from './markdown-tokens.ts';
 import { safeLink } from './safe-link.ts';
 
-/** Lists in quotes in lists: what is nested deeper is shown as text. */
+/** Deeper nested lists and quotes are shown as text. */
 const DEPTH_MAX = 24;
 
-/** A text that may be Markdown. */
+/** Renders a text that may contain Markdown. */
 export function Markdown({ text }: { readonly text: string }): VNode {
-  // The same elements again cost nothing: a long transcript is drawn anew with each piece of an answer.
+  // Memoized: a long transcript is rendered again with each piece of an answer.
   return useMemo(() => <div class="markdown">{markdownNodes(text)}</div>, [text]);
 }
 
@@ -32,11 +32,11 @@ function block(token: Token, depth: number): ComponentChildren {
   switch (token.type) {
     case 'space':
     case 'def':
-    // Drawn with its item.
+    // Rendered with its list item.
     case 'checkbox':
       return null;
     case 'heading': {
-      // The page has headings of its own above these.
+      // Headings of the page come above these.
       const { depth: level } = token as Tokens.Heading;
       const Heading = level <= 1 ? 'h4' : level === 2 ? 'h5' : 'h6';
       return <Heading>{inlines(token.tokens ?? [], depth)}</Heading>;
@@ -46,7 +46,7 @@ function block(token: Token, depth: number): ComponentChildren {
     case 'code': {
       const { text, lang } = token as Tokens.Code;
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable elements must be reachable by keyboard
         <pre tabIndex={0}>
           <code data-language={lang === undefined || lang === '' ? undefined : lang.slice(0, 32)}>{text}</code>
         </pre>
@@ -65,7 +65,7 @@ function block(token: Token, depth: number): ComponentChildren {
       return <hr />;
     case 'text':
       return token.tokens ? <p>{inlines(token.tokens, depth)}</p> : decoded(token.raw);
-    // Markup is shown, never run.
+    // Markup is shown as text and not rendered.
     default:
       return <p>{token.raw.trimEnd()}</p>;
   }
@@ -73,7 +73,7 @@ function block(token: Token, depth: number): ComponentChildren {
 
 function ListItem({ item, depth }: { readonly item: Tokens.ListItem; readonly depth: number }) {
   const parts = item.tokens.map((token) =>
-    // A list without blank lines has its text bare.
+    // In a list without blank lines, the text of an item has no paragraph.
     token.type === 'text' && !item.loose && token.tokens ? inlines(token.tokens, depth) : block(token, depth),
   );
   if (!item.task) return <li>{parts}</li>;
@@ -87,7 +87,7 @@ function ListItem({ item, depth }: { readonly item: Tokens.ListItem; readonly de
 
 function Table({ table, depth }: { readonly table: Tokens.Table; readonly depth: number }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable elements must be reachable by keyboard
     <div class="scrolls" tabIndex={0}>
       <table>
         <thead>
@@ -145,7 +145,7 @@ function inline(token: Token, depth: number): ComponentChildren {
   }
 }
 
-/** What cannot be followed is text with its address beside it, so that nothing of what was said is hidden. */
+/** An unsafe link is shown as text next to its address, so that nothing is hidden. */
 function Link({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
   const safe = safeLink(href);
   if (safe === null)
@@ -163,7 +163,7 @@ function Link({ href, children }: { readonly href: string; readonly children: Co
 
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' };
 
-/** The few entities that models write; others stay as they were typed. */
+/** Decodes the few entities that models write; others stay unchanged. */
 function decoded(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,4}));/gi, (whole, decimal, hex, name) => {
     if (name !== undefined) return NAMED[(name as string).toLowerCase()] ?? whole;

@@ -1,12 +1,12 @@
-/** Which links of a transcript may be followed. */
+/** Decides which links of a transcript can be opened. */
 
 const FOLLOWED: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 const LINK_MAX_CHARS = 2_048;
 
-/** The address as the browser reads it, or null for what leads anywhere but to the web or into a mail program. */
+/** The normalized address; null if it does not lead to the web or a mail program. */
 export function safeLink(href: string): string | null {
   if (href.length > LINK_MAX_CHARS || !URL.canParse(href)) return null;
-  // What is parsed is what is followed: white space and control characters within a scheme are gone by now.
+  // The parsed address is the one that opens: whitespace and control characters in the scheme are removed.
   const url = new URL(href);
   return FOLLOWED.has(url.protocol) ? url.href : null;
 }

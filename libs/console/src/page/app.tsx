@@ -1,4 +1,4 @@
-/** The whole page: who is signed in, where one is, and the keys. */
+/** The whole page: sign-in, navigation and keyboard shortcuts. */
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { connect, type SessionsClient } from '../browser-client.ts';
@@ -19,13 +19,13 @@ import { hashOf, type Place, placeOf, sessionPlace } from './place.ts';
 import { type ShortcutKey, shortcutOf, takesLetters } from './shortcuts.ts';
 import { chooseTheme, chosenTheme, nextTheme } from './theme.ts';
 
-/** The page, with the token that this tab has, and the one that its address has brought. */
+/** The page. `taken` has the token of this tab, and the one from its address. */
 export function App({ taken }: { readonly taken: TakenToken }): VNode {
   const [token, setToken] = useState(taken.token);
   const [offered, setOffered] = useState(taken.offered);
   const [signedIn, setSignedIn] = useState<{ client: SessionsClient; scopes: readonly string[] } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  // A layout effect: a new token must not meet the client of the last one.
+  // A layout effect: a new token must not be used with the previous client.
   useLayoutEffect(() => {
     if (token === null) return;
     let left = false;
@@ -54,14 +54,15 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
       void connected?.close();
     };
   }, [token]);
-  // Listeners for the address are layout effects: a change between the first drawing and a later effect would be missed.
+  // Listeners for the address are layout effects: a change between the first rendering and a later effect would be
+  // missed.
   useLayoutEffect(() => {
-    // Pasted where the page is open already, the address of another start changes its fragment, and loads nothing.
+    // Pasting a sign-in link into the open page changes only the fragment, and loads nothing.
     const onHash = ({ oldURL }: HashChangeEvent) => {
       if (!bringsToken(location)) return;
       const now = takeToken(window);
       setOffered(now.offered);
-      // Where one was stays until it is known whose page it is.
+      // The place is kept until the user has chosen a token.
       if (now.offered !== null && URL.canParse(oldURL)) history.replaceState(null, '', new URL(oldURL).hash || '#/');
       else setToken(now.token);
     };
@@ -80,7 +81,7 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
   }, []);
   const staying = useCallback(() => setOffered(null), []);
   useEffect(() => {
-    // The tab's own was not valid any more.
+    // The token of this tab was invalid.
     if (token === null && offered !== null) taking(offered);
   }, [token, offered, taking]);
   if (token === null && offered === null) return <SignIn problem={problem} onToken={setToken} />;
@@ -133,9 +134,9 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
   useKeys(keysOn, onKey);
   useEffect(() => chooseTheme(localStorage, document.documentElement, theme), [theme]);
   const current = place.page === 'session' ? place.sessionId : null;
-  // Layout effects move the focus before the next key press: a later effect would take it from where that key has moved it.
+  // Layout effects move the focus before the next key press: a later effect would take it from where that key moved it.
   useLayoutEffect(() => {
-    // A phone hides the list until the page of sessions is rendered.
+    // On a phone, the list is hidden until the page of sessions is rendered.
     toFocus.current?.focus();
     toFocus.current = null;
   });
@@ -211,7 +212,7 @@ function usePlace(): [Place, (place: Place) => void] {
   const [place, setPlace] = useState(() => placeOf(location.hash));
   useLayoutEffect(() => {
     const onHash = () => {
-      // That is no place, and is taken out of the address.
+      // A fragment with a token is not a place: it is removed from the address.
       if (!bringsToken(location)) setPlace(placeOf(location.hash));
     };
     addEventListener('hashchange', onHash);
@@ -224,7 +225,7 @@ function usePlace(): [Place, (place: Place) => void] {
       next.page === 'session' &&
       before.sessionId === next.sessionId &&
       before.tab === next.tab;
-    // A slide over a hundred records is not a hundred steps back.
+    // Sliding over a hundred records must not add a hundred entries to the browser history.
     if (isSlide) history.replaceState(null, '', hashOf(next));
     else history.pushState(null, '', hashOf(next));
     setPlace(next);
@@ -236,7 +237,7 @@ function useKeys(on: boolean, onKey: (key: ShortcutKey) => void): void {
   useLayoutEffect(() => {
     if (!on) return;
     const listen = (event: KeyboardEvent) => {
-      // An open dialog has the keys for itself.
+      // An open dialog handles its own keys.
       if (document.querySelector('dialog[open]')) return;
       const key = shortcutOf(event, takesLetters(document.activeElement));
       if (key === null) return;
@@ -250,7 +251,7 @@ function useKeys(on: boolean, onKey: (key: ShortcutKey) => void): void {
 
 const TICK_MS = 1_000;
 
-/** The time, by the second: how long ago things were. */
+/** The current time, updated every second, for relative times. */
 function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,9 +1,9 @@
-/** Where a part of the page cannot be drawn, the rest of it stays. */
+/** An error boundary: if one part of the page cannot be rendered, the rest stays. */
 import type { ComponentChildren, VNode } from 'preact';
 import { useErrorBoundary } from 'preact/hooks';
 import { problemText } from './outcome.tsx';
 
-/** Shows its children, or why they cannot be shown. */
+/** Renders its children, or the error that they caused. */
 export function Boundary({ children }: { readonly children: ComponentChildren }): VNode {
   const [error, tryAgain] = useErrorBoundary();
   if (error === undefined || error === null) return <>{children}</>;

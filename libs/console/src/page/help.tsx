@@ -1,9 +1,9 @@
-/** The keys, and whether they are listened to. */
+/** The keyboard shortcuts, and the setting that enables them. */
 import type { VNode } from 'preact';
 import { Modal } from './modal.tsx';
 import { SHORTCUTS } from './shortcuts.ts';
 
-/** The dialog; see {@link Modal} for when it is open. */
+/** The dialog; {@link Modal} says when it is open. */
 export function Help({
   onClose,
   keysOn,

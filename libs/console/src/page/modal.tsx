@@ -1,15 +1,16 @@
-/** A modal dialog that the page's state opens and closes. */
+/** A modal dialog that the state of the page opens and closes. */
 import type { ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /**
- * A modal dialog. It is open for as long as it is rendered: mounting opens it before the next key press, and unmounting closes it and
- * gives the focus back.
+ * A modal dialog. It is open as long as it is rendered: mounting opens it before the next key press, and unmounting
+ * closes it and restores the focus.
  *
- * Browsers dispatch `close` with a later animation frame than the one in which the dialog closes. By then the page can have opened
- * another dialog. Escape therefore closes through `cancel`, which comes first, and the `close` event of a removed dialog has no effect.
- * @param labelledBy id of the heading that names the dialog.
- * @param onClose must remove the dialog. Escape calls it; buttons that close the dialog call it, too.
+ * Browsers dispatch `close` in a later animation frame than the one in which the dialog closes. By then the page may
+ * have opened another dialog. Escape therefore closes through `cancel`, which comes first, and the `close` event of a
+ * removed dialog has no effect.
+ * @param labelledBy The id of the heading that names the dialog.
+ * @param onClose Must remove the dialog. Escape and the closing buttons call it.
  */
 export function Modal({
   labelledBy,
@@ -26,7 +27,7 @@ export function Modal({
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
-    // Removal alone would not give the focus back.
+    // Removal alone would not restore the focus.
     return () => shown?.close();
   }, []);
   return (

@@ -1,24 +1,27 @@
-/** What became of what somebody has just asked for: said in one line, to eyes and to screen readers. */
+/** The outcome of the last action in one line, also for screen readers. */
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { isUndecided } from './same-command.ts';
 
-/** What is said. */
+/** The outcome of an action. */
 export interface Outcome {
   readonly text: string;
   readonly failed: boolean;
 }
 
-/** Asks for something, and says what became of it: what is given where it went well, else why not. Resolves with whether it did. */
+/**
+ * Runs an action and shows its outcome: `what` after a success, otherwise the error. Resolves with whether it
+ * succeeded.
+ */
 export type Ask = (what: string, doing: () => Promise<unknown>) => Promise<boolean>;
 
 const SHOWN_MS = 8_000;
 
-/** For a page that asks for things. */
+/** The outcome of the last action of a page, and a function that runs actions. */
 export function useOutcome(): { readonly outcome: Outcome | null; readonly ask: Ask } {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   useEffect(() => {
-    // What went well is soon old; what did not stays until the next try.
+    // A success is hidden after some seconds; a failure stays until the next attempt.
     if (outcome === null || outcome.failed) return;
     const forgetting = setTimeout(() => setOutcome(null), SHOWN_MS);
     return () => clearTimeout(forgetting);
@@ -37,14 +40,14 @@ export function useOutcome(): { readonly outcome: Outcome | null; readonly ask: 
   return { outcome, ask };
 }
 
-/** An error in words, with its code where it has one. */
+/** Formats an error, with its code if it has one. */
 export function problemText(error: unknown): string {
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
   const said = typeof message === 'string' && message !== '' ? message : String(error);
   return typeof code === 'string' && !said.startsWith(code) ? `${code}: ${said}` : said;
 }
 
-/** The line. */
+/** The line with the outcome. */
 export function OutcomeLine({ outcome }: { readonly outcome: Outcome | null }): VNode {
   return (
     <p class={outcome?.failed ? 'outcome failed' : 'outcome'} role="status" aria-live="polite">

@@ -1,11 +1,11 @@
-/** Where one is in the console: written in the fragment of the address, so that a place can be kept and sent. */
+/** A place in the console, encoded in the fragment of the address so that it can be bookmarked and shared. */
 
 /** The views of one session. */
 export const TABS = ['transcript', 'timeline', 'statechart', 'tree', 'usage'] as const;
 /** A view of a session. */
 export type Tab = (typeof TABS)[number];
 
-/** A place. */
+/** A place in the console. */
 export type Place =
   | { readonly page: 'sessions' }
   | { readonly page: 'new' }
@@ -13,11 +13,11 @@ export type Place =
       readonly page: 'session';
       readonly sessionId: string;
       readonly tab: Tab;
-      /** The record up to which it is shown; null for all, and what comes. */
+      /** The last record to show; null: all records, and new ones. */
       readonly at: number | null;
     };
 
-/** The place that a fragment names; the list where it names none. */
+/** Parses a fragment; the list of sessions if it is not a place. */
 export function placeOf(hash: string): Place {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   if (path === 'new') return { page: 'new' };
@@ -29,7 +29,7 @@ export function placeOf(hash: string): Place {
   return { page: 'session', sessionId, tab, at: Number.isSafeInteger(at) && at > 0 ? at : null };
 }
 
-/** The fragment of a place. */
+/** Formats the fragment of a place. */
 export function hashOf(place: Place): string {
   if (place.page !== 'session') return place.page === 'new' ? '#/new' : '#/';
   const said = new URLSearchParams();
@@ -39,7 +39,7 @@ export function hashOf(place: Place): string {
   return `#/sessions/${place.sessionId}${query === '' ? '' : `?${query}`}`;
 }
 
-/** The place of a session, as it is. */
+/** The place of a session, live in its transcript. */
 export function sessionPlace(sessionId: string): Place {
   return { page: 'session', sessionId, tab: 'transcript', at: null };
 }

@@ -1,29 +1,29 @@
-/** What somebody asks for once more, as it was not heard whether it was taken: under the ids that it had it is done once. */
+/** Retries with the ids of the failed attempt if its outcome is unknown, so that the command is applied once. */
 import { newCommandId, newSessionId } from '../browser-client.ts';
 
-/** Under which a command is sent; a start or a fork makes the session of this id. */
+/** The ids of a command. A start or a fork creates the session with this id. */
 export interface CommandIds {
   readonly id: string;
   readonly sessionId: string;
 }
 
-/** After these nobody knows whether the command takes effect. Whatever else goes wrong, the command was refused. */
+/** After these errors the outcome is unknown. After any other error the command had no effect. */
 const UNDECIDED: ReadonlySet<unknown> = new Set(['receipt_timeout', 'command_not_stored', 'gateway_unreachable']);
 
-/** Whether what failed with this may be done all the same. */
+/** Whether the command may have taken effect despite this error. */
 export function isUndecided(error: unknown): boolean {
   return UNDECIDED.has((error as { readonly code?: unknown } | null)?.code);
 }
 
-/** Remembers what is undecided of one box or form: the last thing that was asked for there. */
+/** Remembers the last command of one form if its outcome is unknown. */
 export class SameCommand {
   #undecided: { readonly what: string; readonly ids: CommandIds } | null = null;
 
   /**
-   * Sends a command: what is undecided under its own ids again, anything else under new ones. What was refused is another command the
-   * next time: under its ids it would be refused for ever.
-   * @param what all that makes it the same command.
-   * @throws what sending throws.
+   * Sends a command: with the ids of the last attempt if that was the same command and its outcome is unknown,
+   * otherwise with new ids. A rejected command gets new ids, because the old ones would be rejected again.
+   * @param what Identifies the command by its whole content.
+   * @throws errors of sending.
    */
   async send<T>(what: string, sending: (ids: CommandIds) => Promise<T>): Promise<T> {
     const known = this.#undecided?.what === what ? this.#undecided.ids : null;

@@ -1,12 +1,12 @@
-/** Keys that work wherever nothing is being typed. */
+/** Keyboard shortcuts that work outside of text fields. */
 
-/** What a key does. */
+/** A key and its action. */
 export interface Shortcut {
   readonly key: string;
   readonly does: string;
 }
 
-/** All of them, as the help lists them. */
+/** All shortcuts in the order of the help. */
 export const SHORTCUTS = [
   { key: '?', does: 'show these keys' },
   { key: 'n', does: 'start a session' },
@@ -30,7 +30,7 @@ export const SHORTCUTS = [
 /** A key of the list. */
 export type ShortcutKey = (typeof SHORTCUTS)[number]['key'];
 
-/** What is known of a key that was pressed. */
+/** The used members of a keyboard event. */
 export interface Pressed {
   readonly key: string;
   readonly ctrlKey: boolean;
@@ -42,14 +42,14 @@ export interface Pressed {
 
 const MAY_REPEAT: ReadonlySet<string> = new Set(['[', ']', ',', '.']);
 
-/** The shortcut that was pressed, or null: where something is typed, and with keys of the browser's, it is none. */
+/** The pressed shortcut; null in a text field, with a modifier key, or if the event was handled. */
 export function shortcutOf(pressed: Pressed, isTyping: boolean): ShortcutKey | null {
   if (isTyping || pressed.defaultPrevented || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return null;
   if (pressed.repeat && !MAY_REPEAT.has(pressed.key)) return null;
   return SHORTCUTS.find(({ key }) => key === pressed.key)?.key ?? null;
 }
 
-/** Whether what is focused takes letters. */
+/** Whether the focused element takes letters. */
 export function takesLetters(element: Pick<Element, 'tagName' | 'getAttribute'> | null): boolean {
   if (element === null) return false;
   if (/^(TEXTAREA|SELECT)$/.test(element.tagName)) return true;

@@ -1,6 +1,6 @@
-/** Numbers and times as people read them. */
+/** Formats numbers and times for people. */
 
-/** `$0.0123`; a dash where a price is not known. */
+/** `$0.0123`; a dash if the price is unknown. */
 export function costText(usd: number | null): string {
   if (usd === null) return '–';
   if (usd === 0) return '$0';
@@ -21,7 +21,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
 }
 
-/** How long ago: `now`, `5 s`, `3 min`, `2 h`, `4 d`. */
+/** The elapsed time: `now`, `5 s`, `3 min`, `2 h`, `4 d`. */
 export function agoText(at: string, now: number): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(at)) / 1_000));
   if (Number.isNaN(seconds)) return '';
@@ -38,13 +38,13 @@ export function clockText(at: string): string {
   return Number.isNaN(time.getTime()) ? '' : time.toLocaleTimeString('en-GB');
 }
 
-/** An amount of a budget: tokens, USD or milliseconds, as its name says. */
+/** An amount of a budget: tokens, USD or milliseconds, depending on the budget. */
 export function budgetText(budget: string, amount: number): string {
   if (budget === 'usd') return costText(amount);
   return budget === 'wall_time_ms' ? durationText(amount) : countText(amount);
 }
 
-/** An id that is too long for a line, by its end: ids of one time begin alike. */
+/** Shortens a long id to its end: ids from about the same time have the same start. */
 export function shortId(id: string): string {
   return id.length > 14 ? `…${id.slice(-12)}` : id;
 }

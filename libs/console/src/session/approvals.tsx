@@ -1,4 +1,4 @@
-/** Calls that wait for a person: allow, deny, or allow with other arguments. */
+/** Pending approvals: allow, deny, or allow with edited arguments. */
 import type { JsonObject } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
@@ -8,7 +8,7 @@ import { agoText } from '../page/wording.ts';
 import type { OpenApproval } from '../story/entries.ts';
 import { readArguments } from './read-arguments.ts';
 
-/** All that wait, in the order in which they were asked. */
+/** All pending approvals, in the order of their requests. */
 export function Approvals({
   approvals,
   session,
@@ -16,7 +16,7 @@ export function Approvals({
   now,
 }: {
   readonly approvals: readonly OpenApproval[];
-  /** Null where the past is shown. */
+  /** Null if the past is shown, or the token has no scope for approvals. */
   readonly session: SessionHandle | null;
   readonly ask: Ask;
   readonly now: number;
@@ -73,7 +73,7 @@ function Approval({
       class="approval"
       id={`approval-${callId}`}
       aria-label={`Approval of ${tool}`}
-      // Enter in a reason or on a box sends a form by its first button, and would allow what somebody is about to deny.
+      // Enter in a field would submit the form with its first button, and allow a call that the user is about to deny.
       onSubmit={(event) => event.preventDefault()}
     >
       <p>

@@ -1,4 +1,4 @@
-/** One call: what was asked for, how it stands, what came back. */
+/** A tool call: its arguments, status and result. */
 import type { Json } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { printableJson } from '../browser-client.ts';
@@ -7,11 +7,11 @@ import { hashOf, sessionPlace } from '../page/place.ts';
 import { clockText, durationText, shortId } from '../page/wording.ts';
 import type { CallEntry, CallStanding } from '../story/entries.ts';
 
-/** What can be done to calls from here. */
+/** Actions on calls. */
 export interface CallControls {
-  /** Ends one; null where the past is shown, or nothing may be done. */
+  /** Cancels a call; null if the past is shown, or the token has no scope for it. */
   readonly cancelCall: ((callId: string) => void) | null;
-  /** Brings the approval of one into view. */
+  /** Scrolls to the approval of a call. */
   readonly showApproval: (callId: string) => void;
 }
 
@@ -27,10 +27,10 @@ const STANDINGS: Readonly<Record<CallStanding, string>> = {
   aborted: 'aborted',
 };
 
-/** Longer results are folded. */
+/** Longer results are collapsed. */
 const OPEN_RESULT_CHARS = 1_200;
 
-/** The card. */
+/** The card of a call. */
 export function CallCard({ call, controls }: { readonly call: CallEntry; readonly controls: CallControls }): VNode {
   const { cancelCall } = controls;
   return (
@@ -83,7 +83,7 @@ export function CallCard({ call, controls }: { readonly call: CallEntry; readonl
   );
 }
 
-/** Delegated work answers in prose; what tools print is shown as they printed it. */
+/** Results of delegation are prose; the output of other tools is shown verbatim. */
 function CallResult({ call }: { readonly call: CallEntry }) {
   const text = call.result ?? '';
   if (call.tool === 'delegate') return <Markdown text={text} />;

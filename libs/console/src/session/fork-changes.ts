@@ -1,17 +1,19 @@
-/** What a fork can change at a record: the message that it brings, or what comes next. No drawing. */
+/** The changes that a fork can make at a record: its message, or the next prompt. No rendering. */
 import { INJECTION_VERBS, type JournalRecord } from '@coxswain/protocol';
 import { type ForkOptions, hasEnded } from '../browser-client.ts';
 
-/** The prompt of a fork. `message`: the record brings it. `next`: the run has ended, and this begins another. */
+/**
+ * The prompt of a fork. `message`: the text of the record. `next`: the run has ended, and this prompt starts another.
+ */
 export type ForkPrompt =
   | { readonly kind: 'message' | 'next'; readonly text: string }
-  /** The record brings no text that can be changed. */
+  /** The record has no text that can be changed. */
   | { readonly kind: 'none' };
 
-/** Verbs whose body is a text. */
+/** Verbs with a text as their body. */
 const SAID: ReadonlySet<string> = new Set(['prompt', ...INJECTION_VERBS]);
 
-/** What a fork at this record can say. */
+/** The prompt that a fork at this record can change. */
 export function forkPromptOf(record: JournalRecord | undefined): ForkPrompt {
   if (!record) return { kind: 'none' };
   const { input, state } = record;
@@ -22,7 +24,7 @@ export function forkPromptOf(record: JournalRecord | undefined): ForkPrompt {
   return hasEnded(state) ? { kind: 'next', text: '' } : { kind: 'none' };
 }
 
-/** The changes that were typed; undefined if there are none. */
+/** The typed changes; undefined if there are none. */
 export function forkChanges(
   prompt: ForkPrompt,
   typed: { readonly prompt: string; readonly model: string },

@@ -1,4 +1,4 @@
-/** Asks before a session is forked, and for what is to be different in the fork. */
+/** Confirms a fork, and asks for its changes. */
 import { type JournalRecord, ModelName } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
@@ -6,7 +6,7 @@ import type { ForkOptions } from '../browser-client.ts';
 import { Modal } from '../page/modal.tsx';
 import { forkChanges, forkPromptOf } from './fork-changes.ts';
 
-/** The dialog; see {@link Modal} for when it is open. */
+/** The dialog; {@link Modal} says when it is open. */
 export function ForkDialog({
   n,
   record,
@@ -15,15 +15,15 @@ export function ForkDialog({
   onFork,
   onClose,
 }: {
-  /** The record at which the fork begins. */
+  /** The record at which the fork starts. */
   readonly n: number;
-  /** That record, as far as it has come. */
+  /** That record; undefined if it has not arrived. */
   readonly record: JournalRecord | undefined;
-  /** The model that the session has; null before its first run. */
+  /** The model of the session; null before its first run. */
   readonly model: string | null;
   /** Models to choose from. */
   readonly models: readonly string[];
-  /** Forks the session. Resolves with the reason for a rejection, or with null. */
+  /** Forks the session. Resolves with the reason of a rejection, or with null. */
   readonly onFork: (changes: ForkOptions['changes']) => Promise<string | null>;
   readonly onClose: () => void;
 }): VNode {
@@ -31,7 +31,7 @@ export function ForkDialog({
   const before = prompt.kind === 'none' ? '' : prompt.text;
   const [text, setText] = useState(before);
   const [named, setNamed] = useState(model ?? '');
-  // Of this dialog alone: a late answer must not change the next one.
+  // State of this dialog only: a late response must not change the next dialog.
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const id = useId();

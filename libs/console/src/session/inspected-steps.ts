@@ -1,9 +1,9 @@
-/** The steps of a session's machine as the gateway's inspection tells them: none is guessed. */
+/** The steps of a session's state machine, as the gateway's inspection reports them. */
 import type { StateValue } from '@coxswain/protocol';
 import type { ChartStep } from '../statechart/chart-path.ts';
 import { stateName } from '../story/state-name.ts';
 
-/** What is read of an inspection's message. */
+/** The used members of an inspection message. */
 type Message =
   | {
       readonly type: '@xstate.actor';
@@ -17,30 +17,30 @@ type Message =
     }
   | { readonly type: '@xstate.event' };
 
-/** Steps as far as they were told. */
+/** The steps that were received. */
 export interface ToldSteps {
   readonly steps: readonly ChartStep[];
-  /** All steps up to this record are there; 0 before the first. */
+  /** All steps up to this record are included; 0 before the first. */
   readonly upTo: number;
-  /** The state after them; null before anything was told. */
+  /** The state after them; null before the first message. */
   readonly state: string | null;
 }
 
-/** Collects them, over any number of connections. */
+/** Collects steps over any number of connections. */
 export class InspectedSteps {
   readonly #steps: ChartStep[] = [];
-  /** Of a record that is not whole: told again where the connection is lost. */
+  /** The steps of an incomplete record: a new connection sends them again. */
   #open: ChartStep[] = [];
   #at: string | null = null;
   #settled: string | null = null;
   #upTo = 0;
 
-  /** What is known now. */
+  /** The steps received so far. */
   get told(): ToldSteps {
     return { steps: this.#steps, upTo: this.#upTo, state: this.#settled };
   }
 
-  /** Takes a message, as text. @throws SyntaxError where it is no JSON. */
+  /** Takes a message as text. @throws SyntaxError if it is not JSON. */
   take(text: string): void {
     const message = JSON.parse(text) as Message;
     if (message.type === '@xstate.actor') {

@@ -1,4 +1,4 @@
-/** What waits to be delivered: it can be taken back, or given another text. */
+/** The queued messages: each can be revoked or replaced. */
 import type { InjectionVerb } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
@@ -22,7 +22,7 @@ export function PendingList({
   now,
 }: {
   readonly pending: readonly PendingInjection[];
-  /** Null where the past is shown. */
+  /** Null if the past is shown, or the token has no scope for it. */
   readonly session: SessionHandle | null;
   readonly ask: Ask;
   readonly now: number;

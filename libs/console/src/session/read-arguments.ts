@@ -1,7 +1,7 @@
-/** Arguments as a person has written them. */
+/** Parses arguments that a person has edited. */
 import type { JsonObject } from '@coxswain/protocol';
 
-/** Reads them, or says what is wrong with them in words. Whether they fit the tool the session says. */
+/** Parses arguments, or describes what is wrong. The session validates them against the tool's schema. */
 export function readArguments(text: string): { readonly args: JsonObject } | { readonly problem: string } {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** What a session is and costs, and what can be done to the whole of it. */
+/** The header of a session: its settings and cost, and actions on the whole session. */
 import type { SessionStatus } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { hasEnded, type SessionHandle, topState } from '../browser-client.ts';
@@ -8,7 +8,7 @@ import { costText, countText, shortId } from '../page/wording.ts';
 import type { Story } from '../story/storyteller.ts';
 import { StateBadge } from './state-badge.tsx';
 
-/** The head. @param acting null where the past is shown */
+/** The header. @param acting Null if the past is shown, or the token has no scope for the actions. */
 export function SessionHead({
   session,
   story,
@@ -20,7 +20,7 @@ export function SessionHead({
   readonly session: SessionHandle;
   readonly story: Story;
   readonly status: SessionStatus | null;
-  /** Why what is told is not what the session is doing; null where it is, or was at the record that is shown. */
+  /** Why the shown state is not current, such as `reconnecting`; null if it is current, or that of a past record. */
   readonly whatNot: string | null;
   readonly acting: SessionHandle | null;
   readonly ask: Ask;

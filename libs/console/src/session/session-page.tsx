@@ -1,4 +1,4 @@
-/** One session: what it does, and what can be done about it. */
+/** The page of one session: its events, and actions on it. */
 
 import type { VNode } from 'preact';
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -36,15 +36,15 @@ const TAB_NAMES: Readonly<Record<Tab, string>> = {
   usage: 'Usage',
 };
 
-/** The state in which a model is waited for. */
+/** The state in which a model response is awaited. */
 const ANSWERING = 'assistant_streaming.streaming';
 
-/** Hands shortcuts to whichever session is shown. */
+/** Passes shortcuts to the shown session. */
 export interface SessionKeys {
   onKey: ((key: ShortcutKey) => void) | null;
 }
 
-/** The page. */
+/** The page of a session. */
 export function SessionPage({
   client,
   place,
@@ -58,7 +58,7 @@ export function SessionPage({
   readonly goTo: (place: Place) => void;
   readonly keys: SessionKeys;
   readonly now: number;
-  /** Models that sessions have had, for a fork to choose from. */
+  /** Models of other sessions, as choices for a fork. */
   readonly models: readonly string[];
 }): VNode {
   const { sessionId, tab, at } = place;
@@ -67,13 +67,13 @@ export function SessionPage({
   const { outcome, ask } = useOutcome();
   const may = useMay();
   const mayRun = may('run');
-  /** The record that a fork is asked about; null while none is. */
+  /** The record for which the fork dialog is open; null if it is closed. */
   const [forkAt, setForkAt] = useState<number | null>(null);
   const [sameFork] = useState(() => new SameCommand());
   const draft = useDraft();
   const stepKeys = useRef<StepKeys>({ onStep: null }).current;
   const isLive = at === null || at >= newest;
-  // What has come so far is the past, which nobody can act on, nor mean to fork at.
+  // While loading, the records show the past: actions and forks must wait.
   const isNow = isLive && catchingUp === null;
   const ended = story.state !== null && hasEnded(story.state);
   const setAt = useCallback((next: number | null) => goTo({ ...place, at: next }), [goTo, place]);
@@ -107,7 +107,7 @@ export function SessionPage({
     card?.querySelector<HTMLElement>('button.primary')?.focus();
   }, []);
 
-  // Before the next key can come: `]` and at once `f` forks at the record that was gone to.
+  // Before the next key press: `]` followed at once by `f` forks at the record that was selected.
   useLayoutEffect(() => {
     keys.onKey = (key) => {
       const shown = TABS[Number(key) - 1];
@@ -240,7 +240,7 @@ export function SessionPage({
   );
 }
 
-/** Arrow keys go from one to the next, as in every list of tabs. */
+/** Arrow keys move between tabs, as in other tab lists. */
 function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) => void }) {
   const move = (by: number) => {
     const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length];
@@ -273,7 +273,7 @@ function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) =>
   );
 }
 
-/** Cancels a call. @throws Error where that did not stop it: the page shows why. */
+/** Cancels a call. @throws Error if that did not stop it: the page shows the reason. */
 async function cancelCall(session: SessionHandle, callId: string): Promise<void> {
   const { outcome } = await session.cancelCall(callId);
   if (outcome === 'not_found') throw new Error('the call has already ended');

@@ -1,9 +1,9 @@
-/** A state, said in words and a colour: never by its colour alone. */
+/** A state in words and a colour: never by its colour alone. */
 import type { StateValue } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { describeState, topState } from '../browser-client.ts';
 
-/** How a state is meant. */
+/** The visual category of a state. */
 export function moodOf(state: StateValue, stopReason: string | null): string {
   switch (topState(state)) {
     case 'function_awaiting_approval':
@@ -23,7 +23,7 @@ export function moodOf(state: StateValue, stopReason: string | null): string {
   }
 }
 
-/** The badge. */
+/** The badge of a state. */
 export function StateBadge({
   state,
   stopReason = null,

@@ -1,4 +1,4 @@
-/** The machine of a session, as of the record that is shown. */
+/** The state machine of a session, as of the shown record. */
 import type { Chart, JournalRecord } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -14,12 +14,12 @@ import type { Story } from '../story/storyteller.ts';
 import type { ToldSteps } from './inspected-steps.ts';
 import { useInspectedSteps } from './use-inspected-steps.ts';
 
-/** Hands the keys for steps to the machine that is shown. */
+/** Passes the keys for steps to the shown state machine. */
 export interface StepKeys {
   onStep: ((by: 1 | -1) => void) | null;
 }
 
-/** The view. */
+/** The view of the state machine. */
 export function StatechartView({
   session,
   story,
@@ -31,10 +31,10 @@ export function StatechartView({
   readonly session: SessionHandle;
   readonly story: Story;
   readonly records: readonly JournalRecord[];
-  /** The newest record that has come. */
+  /** The newest record that has arrived. */
   readonly newest: number;
   readonly keys: StepKeys;
-  /** Shows a record; null shows what happens now. */
+  /** Shows a record; null shows the live view. */
   readonly onGoTo: (n: number | null) => void;
 }): VNode {
   const [chart, setChart] = useState<Chart | null>(null);
@@ -56,11 +56,11 @@ export function StatechartView({
   );
   const [cursor, setCursor] = useState<number | null>(null);
   const end = positionAfter(path, story.n);
-  // Whoever has gone to another record meanwhile is shown that.
+  // If the user has selected another record meanwhile, that record is shown.
   const isStepping = cursor !== null && cursor < path.length && recordAt(path, cursor) === story.n;
   const position = isStepping ? cursor : end;
   const shownPath = useMemo(() => path.slice(0, position), [path, position]);
-  // Keys may come quicker than the page is drawn.
+  // Key presses may be faster than rendering.
   const latest = useRef(position);
   latest.current = position;
   const goToStep = (to: number) => {
@@ -92,7 +92,7 @@ export function StatechartView({
   );
 }
 
-/** Machines by what they are called: sessions of one gateway have the same one, and what is drawn of it is drawn once. */
+/** State machines by id and version. Sessions of one gateway share them, so that each is drawn once. */
 const charts = new Map<string, Chart>();
 
 function knownChart(machine: Chart): Chart {
@@ -102,7 +102,7 @@ function knownChart(machine: Chart): Chart {
   return known;
 }
 
-/** The steps that were told, and behind them the most likely one: of records that have come by another way before them. */
+/** The received steps, followed by the most likely ones for records that arrived before their steps. */
 function pathOf(
   chart: Chart,
   records: readonly JournalRecord[],
@@ -111,7 +111,7 @@ function pathOf(
 ): readonly ChartStep[] {
   const index = indexChart(chart);
   const { steps, upTo, state } = told ?? { steps: [], upTo: 0, state: null };
-  // Records are dense: the one with number n stands at n - 1.
+  // Records are dense: the record with number n has the index n - 1.
   const behind = records
     .slice(upTo, newest)
     .map(({ n, events, state: after }) => ({ n, events: events.map(chartEvent), state: stateName(after) }));

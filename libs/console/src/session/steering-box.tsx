@@ -1,4 +1,4 @@
-/** Says something to a session: a steer, a reminder or a follow-up while it works, a prompt once it has ended. */
+/** Sends a message to a session: a steer, a reminder or a follow-up during a run, a prompt after its end. */
 import { INJECTION_VERBS, type InjectionVerb } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
@@ -16,25 +16,25 @@ const MODES = {
 } as const;
 type When = keyof typeof MODES;
 
-/** Where shortcuts lead. */
+/** The id of the text field, for shortcuts. */
 export const STEERING_BOX = 'steering-text';
 
-/** What is being written. It outlives the box, which is away while the past is looked at. */
+/** The unsent text. It outlives the box, which is hidden while the past is shown. */
 export interface Draft {
   readonly text: string;
   readonly setText: (next: string | ((now: string) => string)) => void;
-  /** What was said and not heard of yet. */
+  /** The last message without a known outcome. */
   readonly same: SameCommand;
 }
 
-/** For a page that has a box. */
+/** The draft of a page with a steering box. */
 export function useDraft(): Draft {
   const [text, setText] = useState('');
   const [same] = useState(() => new SameCommand());
   return { text, setText, same };
 }
 
-/** The box. */
+/** A form with a text field and the options of the message. */
 export function SteeringBox({
   session,
   hasEnded,
@@ -53,7 +53,7 @@ export function SteeringBox({
   const submit = async () => {
     if (text.trim() === '' || busy) return;
     setBusy(true);
-    // What has been typed since is what is to be said next.
+    // Text that was typed meanwhile belongs to the next message.
     if (await send(session, hasEnded ? 'prompt' : kind, text, when, same, ask))
       setText((now) => (now === text ? '' : now));
     setBusy(false);
@@ -81,7 +81,7 @@ export function SteeringBox({
         onInput={({ currentTarget }) => setText(currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') event.currentTarget.blur();
-          // Of an input method, Enter takes what it offers.
+          // With an input method, Enter accepts its suggestion.
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();
           void submit();

@@ -1,9 +1,9 @@
-/** Goes back over the journal, record by record. */
+/** A slider over the records of the journal. */
 import type { VNode } from 'preact';
 import { clockText } from '../page/wording.ts';
 import { sliderStep } from './slider-step.ts';
 
-/** The slider. */
+/** A slider with buttons for single steps, the live view and a fork. */
 export function TimeSlider({
   at,
   newest,
@@ -13,16 +13,16 @@ export function TimeSlider({
   onChange,
   onFork,
 }: {
-  /** The record that is shown; null for what happens now. */
+  /** The shown record; null for the live view. */
   readonly at: number | null;
   readonly newest: number;
-  /** Whether what comes is heard of. */
+  /** Whether new records arrive. */
   readonly isFollowed: boolean;
-  /** How far the past has come; null where it has come whole. */
+  /** The progress of loading the past records; null when all have arrived. */
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   readonly time: string;
   readonly onChange: (at: number | null) => void;
-  /** Null where nothing may be forked. */
+  /** Null if forking is not possible. */
   readonly onFork: (() => void) | null;
 }): VNode {
   const shown = at === null ? newest : Math.min(at, newest);

@@ -14,7 +14,7 @@ const KINDS: readonly (readonly [MomentKind, string])[] = [
 ];
 const SHOWN = 500;
 
-/** The timeline, the newest last. */
+/** The timeline, the newest line last. */
 export function Timeline({
   moments,
   onGoTo,

@@ -1,4 +1,4 @@
-/** What was said and done, in order. */
+/** The messages and calls of a session, in order. */
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Markdown } from '../markdown/markdown.tsx';
@@ -7,12 +7,12 @@ import { clockText, costText, countText } from '../page/wording.ts';
 import type { AnswerEntry, EndEntry, Entry, InjectionEntry } from '../story/entries.ts';
 import { CallCard, type CallControls } from './call-card.tsx';
 
-/** Entries that are drawn at first; those before are a press away. */
+/** The number of entries shown at first; a button shows earlier ones. */
 const SHOWN = 300;
 /** The distance from the end that counts as the end, in pixels. */
 const NEAR_PX = 48;
 
-/** The transcript. It stays at its end while that is in view. */
+/** The transcript. It follows new entries while its end is in view. */
 export function Transcript({
   entries,
   isLive,
@@ -21,7 +21,7 @@ export function Transcript({
 }: {
   readonly entries: readonly Entry[];
   readonly isLive: boolean;
-  /** A model has been asked, and its answer is not whole yet. */
+  /** The model request is sent, and its answer is not complete. */
   readonly isAnswering: boolean;
   readonly controls: CallControls;
 }): VNode {
@@ -41,7 +41,7 @@ export function Transcript({
       aria-label="Transcript"
       aria-live={isLive ? 'polite' : 'off'}
       aria-relevant="additions"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable elements must be reachable by keyboard
       tabIndex={0}
       onScroll={({ currentTarget: box }) => {
         follows.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;

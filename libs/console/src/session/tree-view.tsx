@@ -1,4 +1,4 @@
-/** The session, who has started it, and all that it has started. */
+/** The tree of a session: its parent and its descendants. */
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { SessionHandle, WireSessionTree, WireTreeNode } from '../browser-client.ts';
@@ -9,7 +9,7 @@ import { StateBadge } from './state-badge.tsx';
 
 const READ_AGAIN_MS = 3_000;
 
-/** The view. It is read again while the session continues. @param n the newest record */
+/** The tree. It is read again periodically until the session has ended. */
 export function TreeView({
   session,
   hasEnded,

@@ -1,4 +1,4 @@
-/** What a session has used, run by run, and what is left of its budgets. */
+/** The usage of a session by run, and the state of its budgets. */
 import type { SessionStatus } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import type { UsageReport } from '../browser-client.ts';
@@ -6,7 +6,7 @@ import { budgetText, costText, countText } from '../page/wording.ts';
 
 const BUDGETS = { tokens: 'Tokens', usd: 'Cost', wall_time_ms: 'Time' } as const;
 
-/** The view. @param status null where no host has answered: budgets are a host's to tell. */
+/** The usage. @param status Null if no host has responded, or the past is shown: the journal has no budgets. */
 export function UsageView({
   usage,
   status,
@@ -44,7 +44,7 @@ export function UsageView({
       )}
       <section aria-label="Usage">
         <h2>Used</h2>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable elements must be reachable by keyboard */}
         <div class="scrolls" tabIndex={0}>
           <table>
             <thead>

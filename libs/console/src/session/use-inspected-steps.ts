@@ -1,22 +1,22 @@
-/** Follows the inspection of a session for as long as its machine is looked at. */
+/** Follows the inspection of a session while its state machine is shown. */
 import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { Token } from '../sign-in/token.ts';
 import { InspectedSteps, type ToldSteps } from './inspected-steps.ts';
 
 const RECONNECTS: BackOff = { firstMs: 1_000, maxMs: 30_000 };
-/** The gateway has said why it ends the connection. */
+/** The close code with which the gateway gives a reason. */
 const ENDED_WITH_REASON = 4000;
-/** Of its reasons, those that pass; with any other the next connection would end the same way. */
+/** Temporary reasons. After any other reason, a new connection would end the same way. */
 const PASSING: ReadonlySet<string> = new Set([
   'nats_unreachable',
   'too_many_watchers',
   'rate_limited',
-  // Where it was deleted and begun anew, or another gateway has not heard of its newest record yet.
+  // The session was recreated, or another gateway does not have its newest record yet.
   'record_not_there',
 ] satisfies ErrorCode[]);
 
-/** The steps so far; null before any are known, and where they cannot be had. */
+/** The steps so far; null before the first ones, and if they are unavailable. */
 export function useInspectedSteps(sessionId: string): ToldSteps | null {
   const token = useContext(Token);
   const [told, setTold] = useState<ToldSteps | null>(null);
@@ -35,7 +35,7 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
       socket.onmessage = ({ data }) => {
         failures = 0;
         inspected.take(String(data));
-        // However much comes, the page is drawn once a frame.
+        // Rendered once per frame, however many messages arrive.
         frame ||= requestAnimationFrame(() => {
           frame = 0;
           setTold(inspected.told);

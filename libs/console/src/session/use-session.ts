@@ -1,35 +1,35 @@
-/** Follows one session for as long as it is looked at. */
+/** Follows one session while it is shown. */
 import type { JournalRecord, SessionStatus } from '@coxswain/protocol';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 import { type Story, Storyteller, storyUpTo } from '../story/storyteller.ts';
 
-/** What is known of a session. */
+/** The known state of a session. */
 export interface FollowedSession {
-  /** The state after the chosen record, or after the newest. */
+  /** The state after the selected record, or after the newest. */
   readonly story: Story;
   readonly records: readonly JournalRecord[];
-  /** The newest record that has come; 0 before the first. */
+  /** The newest record that has arrived; 0 before the first. */
   readonly newest: number;
-  /** What a host says beside the journal: budgets, context, children. Null where none has answered. */
+  /** The state from a host, for what the journal does not have: budgets, context, children. Null before a response. */
   readonly status: SessionStatus | null;
   /**
-   * Until the records that there were when the page was opened have come: what is told so far is the past, and not what the session is
-   * doing. `of` is null until the gateway has said how many there are. Null once they have come.
+   * The progress of loading the records that existed when the page opened; until then the story shows the past. `of` is
+   * null until the gateway has reported their number. Null when all have arrived.
    */
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
-  /** Why nothing more comes; null while it does. */
+  /** Why no more records arrive; null while they do. */
   readonly problem: string | null;
-  /** When the connection was lost, milliseconds since the epoch, while it is retried; null where it holds. */
+  /** When the connection was lost, milliseconds since 1970; null while it is connected. */
   readonly lostAt: number | null;
-  /** There is no such session. Should it be started, it is followed. */
+  /** The session does not exist. If it is started, it is followed. */
   readonly isMissing: boolean;
 }
 
 const STATUS_AFTER_MS = 200;
 
-/** Follows it. @param at the record up to which it is told; null for all, and what comes. */
+/** Follows a session. @param at The last record to show; null: all records, and new ones. */
 export function useSession(session: SessionHandle, at: number | null): FollowedSession {
   const [live, setLive] = useState<Story>(() => new Storyteller().story);
   const [status, setStatus] = useState<SessionStatus | null>(null);
@@ -46,14 +46,15 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     setOf(null);
     setLostAt(null);
     setMissing(false);
-    // The first loss counts: each try that fails is another.
+    // The first loss counts: each failed attempt reports another.
     const onConnection = (isConnected: boolean) => {
       if (!leaving.signal.aborted) setLostAt((since) => (isConnected ? null : (since ?? Date.now())));
     };
-    // The browser knows of a lost network first. A gateway on this machine is still there: its next heartbeat says so.
+    // The browser detects a lost network first. A gateway on this machine stays reachable: its next heartbeat reports
+    // that.
     const onOffline = () => onConnection(false);
     window.addEventListener('offline', onOffline);
-    // However much comes, the page is drawn once a frame.
+    // Rendered once per frame, however many records arrive.
     let frame = 0;
     const draw = () => {
       frame ||= requestAnimationFrame(() => {
@@ -84,14 +85,14 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
         draw();
       }
     };
-    // One that is not there is waited for, which looks like one that says nothing.
+    // A missing session is waited for, which looks like a session without events.
     session.newest().then(
       (record) => {
         if (leaving.signal.aborted) return;
         setOf(record?.n ?? 0);
         if (record === null && records.current.length === 0) setMissing(true);
       },
-      // What is wrong with reading it is told by following it; how far that has come is not known then.
+      // Following the session reports a read error; the progress is then unknown.
       () => leaving.signal.aborted || setOf(0),
     );
     follow().then(
@@ -107,7 +108,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
   }, [session]);
 
   const isPast = at !== null && at < live.n;
-  // Told anew for each record that is chosen, and not for what comes meanwhile.
+  // Computed for each selected record, and not for records that arrive meanwhile.
   const past = useMemo(() => (isPast ? storyUpTo(records.current, at) : null), [isPast, at]);
   const catchingUp = of === null || live.n < of ? { n: live.n, of } : null;
   return {

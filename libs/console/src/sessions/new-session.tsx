@@ -1,4 +1,4 @@
-/** Starts a session. */
+/** The form that starts a session. */
 import type { VNode } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { BodyInput, SessionsClient, WireListedSession } from '../browser-client.ts';
@@ -20,10 +20,10 @@ import {
 } from './start-form.ts';
 
 const EMPTY: StartFields = { prompt: '', persona: '', model: '', root: '' };
-/** The order in which a wrong field is gone to. */
+/** The order in which invalid fields are focused. */
 const FIELDS: readonly StartField[] = ['prompt', 'persona', 'model', 'root'];
 
-/** The form. @param onStarted is called with the id of the session that was started */
+/** The form. @param onStarted Called with the id of the started session. */
 export function NewSession({
   client,
   sessions,
@@ -41,7 +41,7 @@ export function NewSession({
   const [same] = useState(() => new SameCommand());
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
-  // Before the next key press: `n` and at once a letter writes that letter.
+  // Before the next key press: `n` followed at once by a letter types that letter.
   useLayoutEffect(() => goTo(form.current, 'prompt'), []);
   useEffect(() => {
     let left = false;
@@ -50,10 +50,10 @@ export function NewSession({
         if (left) return;
         setOffered((before) => ({ ...before, options }));
         const { folder } = options;
-        // What was typed meanwhile stays.
+        // Text that was typed meanwhile stays.
         if (folder !== null) setFields((before) => (before.root === '' ? { ...before, root: folder } : before));
       },
-      // The form works without offers: a gateway of an earlier release has none.
+      // The form works without suggestions: a gateway of an earlier release has none.
       () => undefined,
     );
     return () => {
@@ -76,7 +76,7 @@ export function NewSession({
     await ask('started', async () => {
       const body = startBody(fields, offered);
       try {
-        // The persona of a demo is in the form of the wire.
+        // The persona of a demo is in its wire form.
         const session = await same.send(JSON.stringify(body), async ({ id, sessionId }) => {
           const started = client.session(sessionId);
           await started.wire.send('start', body as BodyInput<'start'>, { id, wait: 'accepted' });
@@ -87,7 +87,7 @@ export function NewSession({
         const field = fieldOf(error);
         if (field === null) throw error;
         refuse({ [field]: `${NAMES[field]}: ${fieldProblemText(error)}` });
-        // The field has the whole message; it is not repeated under the form.
+        // The field shows the whole message; it is not repeated below the form.
         throw new Error(`correct the field ${NAMES[field]}`);
       }
     });
@@ -181,7 +181,7 @@ function noteOfPersonas({ options: { folder, personas } }: Offered): string {
   return personas.length === 0 ? `${where} has none` : `${personas.length} in ${where}`;
 }
 
-/** What links a field to its problem, for readers of the screen. */
+/** Links a field to its problem, for screen readers. */
 function described(id: string, problem: string | undefined) {
   return { 'aria-invalid': problem !== undefined, 'aria-describedby': `${id}-problem` };
 }

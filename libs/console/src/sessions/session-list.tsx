@@ -1,4 +1,4 @@
-/** All sessions, the one that was written to last first. */
+/** The list of sessions, the most recently changed first. */
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { WireListedSession } from '../browser-client.ts';
@@ -10,7 +10,7 @@ import type { SessionsFeed } from './use-sessions.ts';
 const FILTERS = { all: 'All', waiting: 'To decide', running: 'Running', ended: 'Ended' } as const;
 type Filter = keyof typeof FILTERS;
 
-/** The list. @param current the session that is looked at */
+/** The list. @param current The id of the shown session. */
 export function SessionList({
   feed,
   current,

@@ -1,4 +1,4 @@
-/** What the form that starts a session checks, sends and offers. No drawing. */
+/** The checks, the request body and the suggestions of the start form. No rendering. */
 import { type DemoStart, ID_PATTERN, ModelName } from '@coxswain/protocol';
 import type { OfferedStarts, WireListedSession } from '../browser-client.ts';
 
@@ -11,22 +11,22 @@ export interface StartFields {
 }
 /** A field by its name in the body of a start. */
 export type StartField = keyof StartFields;
-/** What is wrong, by field. */
+/** The problems by field. */
 export type StartProblems = Partial<Record<StartField, string>>;
 
-/** What can be offered: the folder of the gateway, and the demo once its files are written. */
+/** The suggestions: the personas of the gateway's directory, and the demo once its files are written. */
 export interface Offered {
   readonly options: OfferedStarts;
   readonly demo: DemoStart | null;
 }
 
-/** A gateway that offers nothing, or was not asked yet. */
+/** Without suggestions: the gateway has none, or was not asked yet. */
 export const NOTHING_OFFERED: Offered = { options: { folder: null, personas: [], hasDemo: false }, demo: null };
 
-/** Values offered next to a field. */
+/** The maximum number of suggestions per field. */
 const OFFERED_MAX = 6;
 
-/** Checks what can be checked without a host. @returns a sentence for each field that is wrong. */
+/** Checks the fields as far as possible without a host. @returns a sentence for each invalid field. */
 export function startProblems(fields: StartFields, offered: Offered): StartProblems {
   const { persona, model, root } = trimmed(fields);
   const problems: StartProblems = {};
@@ -44,7 +44,7 @@ export function startProblems(fields: StartFields, offered: Offered): StartProbl
   return problems;
 }
 
-/** The body of the start. A persona of the folder goes along as its definition: hosts do not know it by name. */
+/** Builds the body of the start. A persona of the directory is sent as its definition: hosts do not know it by name. */
 export function startBody(fields: StartFields, { options, demo }: Offered): Record<string, unknown> {
   const { persona, model, root } = trimmed(fields);
   const definition =
@@ -59,19 +59,19 @@ export function startBody(fields: StartFields, { options, demo }: Offered): Reco
   };
 }
 
-/** The fields that play the demo. */
+/** The fields that start the demo. */
 export function demoFields({ prompt, persona, model, root }: DemoStart): StartFields {
   return { prompt, persona: String(persona.name ?? ''), model, root };
 }
 
-/** The field that a refusal names, or null: `persona.prompt` is the persona. */
+/** The field that a rejection names, or null: `persona.prompt` belongs to the persona. */
 export function fieldOf(error: unknown): StartField | null {
   const { field } = (error ?? {}) as { readonly field?: unknown };
   const [member] = typeof field === 'string' ? field.split(/[.[]/, 1) : [];
   return member === 'prompt' || member === 'persona' || member === 'model' || member === 'root' ? member : null;
 }
 
-/** The message of an error without the name of the form's field, which the form shows in its own words. */
+/** The message of an error without the field name, which the form shows as its label. */
 export function fieldProblemText(error: unknown): string {
   const { field, message } = (error ?? {}) as { readonly field?: unknown; readonly message?: unknown };
   const text = typeof message === 'string' && message !== '' ? message : String(error);
@@ -79,17 +79,17 @@ export function fieldProblemText(error: unknown): string {
   return text.startsWith(prefix) ? text.slice(prefix.length) : text;
 }
 
-/** Personas to choose from: those of the folder first, then those that sessions have had, the newest first. */
+/** Suggested personas: those of the directory first, then those of sessions, the newest first. */
 export function offeredPersonas({ options }: Offered, sessions: readonly WireListedSession[]): string[] {
   return once([...options.personas.map(({ name }) => name), ...recent(sessions, 'persona')]);
 }
 
-/** Models to choose from: those that sessions have had, the newest first. */
+/** Suggested models: those of sessions, the newest first. */
 export function offeredModels(sessions: readonly WireListedSession[]): string[] {
   return once(recent(sessions, 'model'));
 }
 
-/** What sessions have had, in the order of the list, in which the newest stands first. Demos are left out: their files go. */
+/** Values of sessions in the order of the list, the newest first. Demos are excluded: their files are temporary. */
 function recent(sessions: readonly WireListedSession[], what: 'persona' | 'model'): string[] {
   const own = sessions.filter(({ details }) => !/\/cox-demo-[^/]+\/script\.yaml$/.test(details?.model ?? ''));
   return own.flatMap(({ details }) => details?.[what] ?? []);

@@ -1,32 +1,32 @@
-/** The list of sessions, kept up to date while it is looked at. */
+/** The list of sessions, updated while it is shown. */
 import { useEffect, useState } from 'preact/hooks';
 import type { SessionsClient, WireListedSession } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 
-/** The list as far as it was read. */
+/** The list as it was read last. */
 export interface SessionsFeed {
   readonly sessions: readonly WireListedSession[];
   readonly loaded: boolean;
-  /** There are older ones. */
+  /** Whether there are older sessions. */
   readonly more: boolean;
   readonly showMore: () => void;
   readonly problem: string | null;
 }
 
 const READ_AGAIN_MS = 2_000;
-/** A list that nobody looks at is read as seldom as this. */
+/** The interval of reads while the page is hidden. */
 const HIDDEN_MS = 30_000;
-/** How much longer than reading the list took it is left alone. */
+/** The pause before the next read is at least this many times the duration of the last one. */
 const REST = 5;
-/** Hosts that are asked at a time. */
+/** The maximum number of host queries per read. */
 const ASKED = 16;
 const PAGE = 50;
-/** What a gateway gives at once. */
+/** The maximum page size of a gateway. */
 const AT_ONCE = 500;
-/** The most sessions of a page. An older session is found by its id in the address, or with `cox session list`. */
+/** The maximum length of the list. An older session is found by its id in the address, or with `cox session list`. */
 const SESSIONS_MAX = 5_000;
 
-/** Reads the list again and again. @param onRefused is told where the token is not taken any more */
+/** Reads the list periodically. @param onRefused Called if the token is no longer valid. */
 export function useSessions(client: SessionsClient, onRefused: () => void): SessionsFeed {
   const [limit, setLimit] = useState(PAGE);
   const [read, setRead] = useState<Pick<SessionsFeed, 'sessions' | 'more' | 'problem' | 'loaded'>>({
@@ -57,7 +57,7 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
         if ((error as { readonly code?: unknown }).code === 'unauthorized') return onRefused();
         setRead((before) => ({ ...before, problem: problemText(error) }));
       }
-      // A list that takes long is asked for less often.
+      // A list that takes long is read less often.
       const soon = Math.max(READ_AGAIN_MS, REST * (performance.now() - begun));
       waiting = setTimeout(readAgain, document.hidden ? HIDDEN_MS : soon);
     };
@@ -75,7 +75,10 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
   return { ...read, showMore: () => setLimit(Math.min(SESSIONS_MAX, limit * 2)) };
 }
 
-/** The newest, as many as are wanted, page by page. A session that is written to meanwhile may come twice: the first counts. */
+/**
+ * Reads the newest sessions, page by page. A session that changes meanwhile may occur twice: the first occurrence
+ * counts.
+ */
 export async function readSessions(
   wire: Pick<SessionsClient['wire'], 'listSessions'>,
   wanted: number,
@@ -85,7 +88,7 @@ export async function readSessions(
   let cursor: string | undefined;
   do {
     const limit = Math.min(AT_ONCE, wanted - found.size);
-    // Of many, hosts are asked a few at a time, later.
+    // For a long list, details are requested later, for a few sessions at a time.
     const page = await wire.listSessions({
       details: details && cursor === undefined && limit <= PAGE,
       limit,
@@ -97,7 +100,7 @@ export async function readSessions(
   return { sessions: [...found.values()], more: cursor !== undefined };
 }
 
-/** Hosts are asked for those that were written to since, and no others. */
+/** Queries hosts for sessions that have changed or have no details yet. */
 async function withDetails(
   client: SessionsClient,
   listed: readonly WireListedSession[],
@@ -112,7 +115,7 @@ async function withDetails(
       if (old?.n === session.n && old.details) return old;
       if (session.unreadable !== undefined) return { ...session, details: null };
       asked += 1;
-      // The others stay as they were, and are asked for the next time.
+      // The others keep their details, and are queried by a later read.
       if (asked > ASKED) return old ?? { ...session, details: null };
       return detailed(client, session, old);
     }),
@@ -130,7 +133,7 @@ async function detailed(
     const details = { persona, model, turn, cost_usd, usage, parent, approvals: approvals.length };
     return { ...session, stop_reason: session.stop_reason ?? stop_reason, details };
   } catch {
-    // No host has answered: the list is a list all the same.
+    // No host responded: the session is listed without new details.
     return { ...session, details: old?.details ?? null };
   }
 }

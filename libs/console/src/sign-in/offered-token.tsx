@@ -1,6 +1,6 @@
 /**
- * A token that an address has brought to a tab that has one already. A link is anybody's: who follows one must not work in another
- * name without being asked.
+ * Handles a sign-in link in a tab that already has a token. Anyone can send a link: opening one must not change the
+ * user's identity without a confirmation.
  */
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -8,12 +8,12 @@ import { connect } from '../browser-client.ts';
 import { Modal } from '../page/modal.tsx';
 
 type Holder = { readonly name: string; readonly tenant: string; readonly scopes: readonly string[] };
-/** What is known of the two; a holder is null where the gateway does not know the token. */
+/** The holders of both tokens; null if the gateway rejects the token. */
 type Found = { readonly own: Holder | null; readonly other: Holder | null } | { readonly problem: string };
 
 /**
- * Asks whether the other token is to be the tab's. It is not asked where the tab's own is not valid any more, as after another start of
- * `cox up`, nor where both are the same person's and may the same.
+ * Asks whether this tab should use the other token. It uses it without asking in two cases: the tab's own token is
+ * invalid, such as after a restart of `cox up`. Or both belong to the same holder with the same scopes.
  */
 export function OfferedToken({
   token,

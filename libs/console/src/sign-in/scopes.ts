@@ -1,19 +1,19 @@
-/** What the token of this tab may: what it may not is not offered. The gateway is who refuses. */
+/** The scopes of this tab's token. The page hides actions that they do not permit; the gateway enforces them. */
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 
-/** What a token may be allowed. */
+/** A scope of a token. */
 export type Scope = 'read' | 'run' | 'steer' | 'approve' | 'admin';
 
-/** Whether the token may do what a scope is for. `admin` may everything. */
+/** Whether the scopes permit the actions of a scope. `admin` permits all. */
 export function isAllowed(scopes: readonly string[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes('admin');
 }
 
-/** Of whoever is signed in. */
+/** The scopes of the signed-in user. */
 export const Scopes = createContext<readonly string[]>([]);
 
-/** Asks for those of whoever is signed in. */
+/** Returns a function that checks the scopes of the signed-in user. */
 export function useMay(): (scope: Scope) => boolean {
   const scopes = useContext(Scopes);
   return (scope) => isAllowed(scopes, scope);

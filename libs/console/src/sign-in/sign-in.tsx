@@ -1,8 +1,8 @@
-/** Asks for a token. */
+/** The sign-in form. */
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 
-/** The form. @param problem why the last one was not taken */
+/** The form. @param problem Why the last token was not accepted. */
 export function SignIn({
   problem,
   onToken,

@@ -1,29 +1,29 @@
 /**
- * The token of this tab. It comes in the fragment of the address, which browsers send to nobody, and is taken out of it before
- * anything else happens: it stays out of the history, and is gone with the tab. Pages of other sites can neither read it nor
- * have it sent, as it is no cookie.
+ * Stores the token of this tab. It arrives in the fragment of the address, which browsers do not send to servers. The
+ * page removes it from the address first, so that it does not enter the history. It is lost when the tab closes. Pages
+ * of other sites cannot read it or make the browser send it, because it is not a cookie.
  */
 
 const KEY = 'coxswain.token';
-/** The token, and where the page is to go with it. */
+/** The token, and the place to show. */
 const FRAGMENT = /^#token=([\x21-\x25\x27-\x7e]+)(?:&at=(\/[\x21-\x7e]*))?$/;
 
-/** What of a window is used. */
+/** The used members of a window. */
 export interface TokenPlace {
   readonly location: Pick<Location, 'hash' | 'pathname'>;
   readonly history: Pick<History, 'replaceState'>;
   readonly sessionStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 }
 
-/** What a tab has, and what its address has brought beside it. */
+/** The token of a tab, and another one from its address. */
 export interface TakenToken {
-  /** The token of this tab: the one that was kept, else the one of the address; null where there is none. */
+  /** The token of this tab: the stored one, otherwise the one from the address; null without one. */
   readonly token: string | null;
-  /** Another one that the address has brought: whether it is to be the tab’s has to be asked. */
+  /** Another token from the address: the user decides whether the tab uses it. */
   readonly offered: string | null;
 }
 
-/** The token of this tab. The one in the address is taken out of there, and kept where none was. */
+/** Reads the token of this tab. A token in the address is removed from it, and stored if the tab has none. */
 export function takeToken({ location, history, sessionStorage }: TokenPlace): TakenToken {
   const kept = sessionStorage.getItem(KEY);
   const [, given, at = '/'] = FRAGMENT.exec(location.hash) ?? [];
@@ -35,17 +35,17 @@ export function takeToken({ location, history, sessionStorage }: TokenPlace): Ta
   return { token, offered: null };
 }
 
-/** Whether the address has a token in it. */
+/** Whether the address contains a token. */
 export function bringsToken({ hash }: Pick<Location, 'hash'>): boolean {
   return FRAGMENT.test(hash);
 }
 
-/** Keeps a token for this tab. */
+/** Stores a token for this tab. */
 export function keepToken({ sessionStorage }: TokenPlace, token: string): void {
   sessionStorage.setItem(KEY, token);
 }
 
-/** Forgets it. */
+/** Removes the token of this tab. */
 export function forgetToken({ sessionStorage }: TokenPlace): void {
   sessionStorage.removeItem(KEY);
 }
@@ -54,7 +54,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not escaped at all.
+    // The token was not escaped.
     return text;
   }
 }

@@ -1,4 +1,4 @@
 import { createContext } from 'preact';
 
-/** The user's token, for the one connection that the client does not make. Empty if the user is signed out. */
+/** The user's token, for the one connection that the client does not open. Empty if the user is signed out. */
 export const Token = createContext('');

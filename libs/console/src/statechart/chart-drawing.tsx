@@ -1,4 +1,4 @@
-/** A laid out chart as SVG. */
+/** Renders a laid-out statechart as SVG. */
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { around, type ChartIndex } from './chart.ts';
@@ -14,7 +14,7 @@ interface Marks {
   readonly last: string | null;
 }
 
-/** The drawing. */
+/** Renders the boxes and arrows of a layout, with marks for the active state and the path. */
 export function ChartDrawing({
   index,
   open,
@@ -132,7 +132,7 @@ function marksOf(
   const visited = new Set<string>();
   const taken = new Set<string>();
   let last: string | null = null;
-  // A way that was gone often is looked up once.
+  // Repeated steps are looked up once.
   const known = new Map<string, string | null>();
   for (const step of path) {
     const key = `${step.from}→${step.to}`;

@@ -1,42 +1,42 @@
 /**
- * The way through a chart, told by what is known of it: the state after each record, and the events in between. Which of
- * several guarded ways was taken is not in the events; of all ways that lead to the state that is known, the one that
- * explains most of the events is shown, and of those the one whose guards are asked first.
+ * Derives the path through a statechart from the state after each record and the events in between. The events do not
+ * say which of several guarded transitions was taken. Of all paths to the known state, the one that explains the most
+ * events is shown. Between equal ones, it is the one whose guards are evaluated first.
  */
 import type { ChartTransition } from '@coxswain/protocol';
 import { around, type ChartIndex, entered, shortName } from './chart.ts';
 
-/** One transition that was taken. */
+/** A transition that was taken. */
 export interface ChartStep {
   readonly from: string;
   readonly to: string;
-  /** The event that was taken; null where no way through the chart explains it. */
+  /** The event; null if no path in the chart explains the step. */
   readonly event: string | null;
-  /** It was not the event that led there: a guard held once the event was taken. */
+  /** Whether it was a transition without an event, taken at once after another one. */
   readonly atOnce: boolean;
-  /** The record that it belongs to. */
+  /** The number of its record. */
   readonly n: number;
 }
 
-/** An event, and what it says of where it happened. */
+/** An event, and its hint about the state in which it was taken. */
 export interface ChartEvent {
   readonly type: string;
-  /** The last part of the path of the state that it was taken in, where it names it. */
+  /** The last segment of the path of that state, if the event names it. */
   readonly within?: string | undefined;
 }
 
-/** What is known: after each record a state, and the events that led there. */
+/** A record: its events, and the state after it. */
 export interface ChartRecord {
   readonly n: number;
   readonly events: readonly ChartEvent[];
-  /** The innermost state afterwards. */
+  /** The innermost state after the record. */
   readonly state: string;
 }
 
 /** The steps of one record, from the state before it. */
 export function stepsOf(index: ChartIndex, from: string, record: ChartRecord): ChartStep[] {
   if (!index.states.has(from) || !index.states.has(record.state)) return jump(from, record);
-  // For each event, the states that one may be in after it, with the way there.
+  // The states that are possible after each event, with the path to them.
   let reached: ReadonlyMap<string, Way | null> = new Map([[from, null]]);
   for (const { type, within } of record.events)
     reached = settled(index, after(index, whereSaid(reached, within), type), type);
@@ -47,7 +47,7 @@ export function stepsOf(index: ChartIndex, from: string, record: ChartRecord): C
   return steps;
 }
 
-/** All steps of a journal. @param start the state before the first record. */
+/** All steps of a journal. @param start The state before the first record. */
 export function pathThrough(index: ChartIndex, start: string, records: Iterable<ChartRecord>): ChartStep[] {
   const steps: ChartStep[] = [];
   let from = start;
@@ -64,11 +64,11 @@ interface Way {
   readonly event: string;
   readonly atOnce: boolean;
   readonly before: Way | null;
-  /** How much of what has happened it explains: events more than what they had happen. */
+  /** The score of a path: an event with a transition counts more than a transition without an event. */
   readonly told: number;
 }
 
-/** Whether one way tells more than another. Of two that tell as much the first stands: its guards were asked before. */
+/** Whether one path explains more than another. Of equal ones the first wins: its guards were evaluated before. */
 function tellsMore(way: Way | null, known: Way | null | undefined): boolean {
   return known === undefined || (way?.told ?? 0) > (known?.told ?? 0);
 }
@@ -77,7 +77,7 @@ function jump(from: string, { n, state }: ChartRecord): ChartStep[] {
   return from === state ? [] : [{ from, to: state, event: null, atOnce: false, n }];
 }
 
-/** Of the states that one may be in, those that the event names; all, where it names none of them. */
+/** Of the possible states, those that the event names; all, if it names none of them. */
 function whereSaid(
   reached: ReadonlyMap<string, Way | null>,
   within: string | undefined,
@@ -95,14 +95,14 @@ function after(
   const next = new Map<string, Way | null>();
   for (const [state, way] of reached) {
     const ways = waysOut(index, state, event);
-    // An event that a chart does not know is none of its business.
+    // Events that the chart does not know are ignored.
     if (ways.length === 0 && tellsMore(way, next.get(state))) next.set(state, way);
     for (const { target, isOwn } of ways) put(index, next, state, target, event, way, isOwn);
   }
   return next;
 }
 
-/** Follows what happens at once. */
+/** Follows the transitions without an event. */
 function settled(
   index: ChartIndex,
   reached: ReadonlyMap<string, Way | null>,
@@ -110,7 +110,7 @@ function settled(
 ): ReadonlyMap<string, Way | null> {
   const next = new Map<string, Way | null>();
   const follow = (state: string, way: Way | null, passed: readonly string[]): void => {
-    // A machine that went round at once would never stand still.
+    // Stops at a cycle of transitions without an event.
     if (passed.includes(state)) return;
     const ways = waysOut(index, state, '');
     if (ways.every(({ guard }) => guard !== null) && tellsMore(way, next.get(state))) next.set(state, way);
@@ -135,18 +135,18 @@ function put(
   isOwn: boolean,
 ): void {
   const to = target === null ? from : entered(index, target);
-  // A state that says itself that it takes an event and stays is likelier to be where it was taken.
+  // A state with its own transition for the event that stays is the more likely place of the event.
   const stays = before === null || !isOwn ? before : { ...before, told: before.told + 1 };
   const way = target === null ? stays : { from, to, event, atOnce: false, before, told: (before?.told ?? 0) + 2 };
   if (tellsMore(way, next.get(to))) next.set(to, way);
 }
 
 interface OpenWay extends ChartTransition {
-  /** Not every state's. */
+  /** Whether the transition belongs to a state below the root. */
   readonly isOwn: boolean;
 }
 
-/** The ways that may be taken: up to and with the first that asks nothing. */
+/** The transitions that may be taken, up to and including the first one without a guard. */
 function waysOut(index: ChartIndex, state: string, event: string): OpenWay[] {
   const ways: OpenWay[] = [];
   for (const path of around(index, state)) {

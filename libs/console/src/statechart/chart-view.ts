@@ -1,46 +1,49 @@
-/** What of a chart is drawn: some states open, others closed, and each way between two that can be seen once. */
+/**
+ * The visible part of a statechart: some states are expanded, others collapsed. Transitions between the same boxes
+ * share an arrow.
+ */
 import { around, type ChartIndex, entered, shortName } from './chart.ts';
 
-/** One box. */
+/** A box. */
 export interface ViewNode {
   readonly id: string;
   readonly label: string;
-  /** `any` stands for wherever the machine is, `initial` for where it begins. */
+  /** `any` represents every state as the source of a transition, `initial` the start. */
   readonly kind: 'state' | 'any' | 'initial';
   readonly tags: readonly string[];
-  /** Has states within it that are not drawn. */
+  /** Whether it has hidden child states. */
   readonly closed: boolean;
-  /** May be opened or closed. */
+  /** Whether it can be expanded or collapsed. */
   readonly compound: boolean;
   readonly children: readonly ViewNode[];
 }
 
-/** One arrow. */
+/** An arrow. */
 export interface ViewEdge {
   readonly id: string;
   readonly from: string;
   readonly to: string;
-  /** What leads along it: `event [guard]`, each once. */
+  /** Its transitions as `event [guard]`, each once. */
   readonly reasons: readonly string[];
 }
 
-/** What is drawn. */
+/** The visible boxes and arrows. */
 export interface ChartView {
   readonly nodes: readonly ViewNode[];
   readonly edges: readonly ViewEdge[];
 }
 
-/** Of the box that stands for wherever the machine is. */
+/** The id of the box that represents every state. */
 export const ANYWHERE = '*';
 
-/** Paths of all states that have states within them. */
+/** The paths of all states with child states. */
 export function compoundPaths({ states }: ChartIndex): string[] {
   return [...states.values()]
     .filter(({ path, states: within }) => path !== '' && within.length > 0)
     .map(({ path }) => path);
 }
 
-/** The view with these states open; those within a closed one are not drawn. */
+/** The view with these states expanded. States within a collapsed one are hidden. */
 export function viewOf(index: ChartIndex, open: ReadonlySet<string>): ChartView {
   const { root } = index.chart;
   const edges = new Map<string, { from: string; to: string; reasons: string[] }>();
@@ -49,7 +52,7 @@ export function viewOf(index: ChartIndex, open: ReadonlySet<string>): ChartView 
       if (target === null) continue;
       const from = state.path === '' ? ANYWHERE : drawnFor(index, open, state.path);
       const to = drawnFor(index, open, target);
-      // Within a closed state nothing moves that could be seen.
+      // Transitions within a collapsed state are not visible.
       if (from === to) continue;
       const id = edgeId(from, to);
       const edge = edges.get(id) ?? { from, to, reasons: [] };
@@ -80,19 +83,19 @@ export function viewOf(index: ChartIndex, open: ReadonlySet<string>): ChartView 
   return { nodes, edges: drawnEdges };
 }
 
-/** The box that a state is seen in: itself, or the outermost closed one around it. */
+/** The box that shows a state: its own, or that of the outermost collapsed state around it. */
 export function drawnFor(index: ChartIndex, open: ReadonlySet<string>, path: string): string {
   let drawn = path;
   for (const one of around(index, path)) if (one !== '' && one !== path && !open.has(one)) drawn = one;
   return drawn;
 }
 
-/** How the arrow between two boxes is called. */
+/** The id of the arrow between two boxes. */
 export function edgeId(from: string, to: string): string {
   return `${from}→${to}`;
 }
 
-/** The arrow along which a step is seen; null where it stays within one box. */
+/** The arrow of a step; null if the step stays within one box. */
 export function edgeFor(
   index: ChartIndex,
   open: ReadonlySet<string>,
@@ -100,10 +103,10 @@ export function edgeFor(
   drawn: ReadonlySet<string>,
 ): string | null {
   const target = drawnFor(index, open, to);
-  // A way may belong to a state around the one that it was taken from.
+  // A transition may belong to a state around the one that it was taken from.
   for (const path of around(index, from)) {
     const source = path === '' ? ANYWHERE : drawnFor(index, open, path);
-    // A way to a state with others within it ends at its edge.
+    // A transition to a state with child states ends at its border.
     for (const around1 of around(index, target)) {
       if (around1 !== target && entered(index, around1) !== to) continue;
       const id = edgeId(source, around1);

@@ -1,15 +1,15 @@
-/** Looking about in a statechart. It knows nothing of sessions. */
+/** Lookups in a statechart, independent of sessions. */
 import type { Chart, ChartState } from '@coxswain/protocol';
 
 /** A chart with its states by path. */
 export interface ChartIndex {
   readonly chart: Chart;
   readonly states: ReadonlyMap<string, ChartState>;
-  /** Path of the state around it; null at the root. */
+  /** The path of the parent state; null at the root. */
   readonly parents: ReadonlyMap<string, string | null>;
 }
 
-/** Looks every state up once. */
+/** Indexes all states of a chart. */
 export function indexChart(chart: Chart): ChartIndex {
   const states = new Map<string, ChartState>();
   const parents = new Map<string, string | null>();
@@ -22,14 +22,14 @@ export function indexChart(chart: Chart): ChartIndex {
   return { chart, states, parents };
 }
 
-/** A state and all around it, innermost first; the root is the last. */
+/** A state and its ancestors, innermost first; the root is last. */
 export function around({ parents }: ChartIndex, path: string): string[] {
   const found: string[] = [];
   for (let at: string | null | undefined = path; at !== null && at !== undefined; at = parents.get(at)) found.push(at);
   return found;
 }
 
-/** Where a transition to this state ends up: the first state within it, and within that. */
+/** The innermost state that a transition to this state enters: its initial state, recursively. */
 export function entered({ states }: ChartIndex, path: string): string {
   let at = path;
   for (let initial = states.get(at)?.initial ?? null; initial !== null; initial = states.get(at)?.initial ?? null)
@@ -37,7 +37,7 @@ export function entered({ states }: ChartIndex, path: string): string {
   return at;
 }
 
-/** The last part of a path. */
+/** The last segment of a path. */
 export function shortName(path: string): string {
   return path.slice(path.lastIndexOf('.') + 1);
 }

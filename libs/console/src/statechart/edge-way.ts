@@ -1,9 +1,12 @@
-/** The way of an arrow in SVG. */
+/** The path of an arrow in SVG. */
 import type { PlacedEdge } from './layout.ts';
 
 const CORNER_PX = 6;
 
-/** The `d` of a path along these points. Its corners are cut, so that crossing ways can be told apart. */
+/**
+ * The `d` attribute of a path along these points. Its corners are rounded, so that crossing arrows can be
+ * distinguished.
+ */
 export function roundedWay(points: PlacedEdge['points']): string {
   const [first, ...rest] = points;
   if (!first) return '';

@@ -1,10 +1,10 @@
-/** The layouter, beside the page: laying out a machine takes longer than a page may stand still. */
+/** Runs the layout engine in a worker: the layout of a state machine would block the page too long. */
 import elkApi, { type ELK } from 'elkjs/lib/elk-api.js';
 import workerUrl from 'elkjs/lib/elk-worker.min.js?url';
 
 let started: ELK | undefined;
 
-/** The page's layouter; it is started when it is first asked for. */
+/** The page's layout engine, started at the first use. */
 export function layouter(): ELK {
   const Elk = elkApi.default;
   started ??= new Elk({ workerFactory: () => new Worker(scriptUrl(workerUrl)) });
@@ -18,7 +18,7 @@ interface TrustedTypes {
   createPolicy(name: string, rules: UrlPolicy): UrlPolicy;
 }
 
-/** The page lets no text become a script’s address, but by this policy, which knows this one. */
+/** The page requires Trusted Types for script addresses. This policy accepts the address of the worker only. */
 function scriptUrl(url: string): string {
   const { trustedTypes } = globalThis as { readonly trustedTypes?: TrustedTypes };
   if (!trustedTypes) return url;

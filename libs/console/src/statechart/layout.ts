@@ -1,10 +1,10 @@
-/** Where everything of a view is drawn: what elk is asked, and what it answers, flat. */
+/** Converts a view to a graph of elk, and its layout to a flat drawing. */
 
 import { cutGraphemes } from '@coxswain/protocol';
 import type { ELK, ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
 import type { ChartView, ViewEdge, ViewNode } from './chart-view.ts';
 
-/** A box with its place, in pixels from the top left of the drawing. */
+/** A box with its position, in pixels from the top left of the drawing. */
 export interface PlacedNode {
   readonly node: ViewNode;
   readonly x: number;
@@ -13,14 +13,14 @@ export interface PlacedNode {
   readonly height: number;
 }
 
-/** An arrow with its way. */
+/** An arrow with its points. */
 export interface PlacedEdge {
   readonly edge: ViewEdge;
   readonly points: readonly (readonly [x: number, y: number])[];
   readonly label: { readonly text: string; readonly x: number; readonly y: number } | null;
 }
 
-/** A drawing. Boxes come before those within them. */
+/** A drawing. Boxes come before the boxes within them. */
 export interface Drawing {
   readonly width: number;
   readonly height: number;
@@ -28,17 +28,17 @@ export interface Drawing {
   readonly edges: readonly PlacedEdge[];
 }
 
-/** Of the fonts in which states and arrows are labelled; see statechart.css. */
+/** The character widths of the label fonts in statechart.css, in pixels. */
 const STATE_CHAR_PX = 7.3;
 const LABEL_CHAR_PX = 6;
 const LABEL_MAX_CHARS = 28;
-/** From one line of such a label to the next. */
+/** The height of a line of such a label, in pixels. */
 export const LABEL_LINE_PX = 14;
 
-/** What is written beside an arrow; it may have several lines. */
+/** The text of an arrow; it may have several lines. */
 export type EdgeWords = (edge: ViewEdge) => string;
 
-/** Asks for a layout. @throws what the layouter throws for a view that it cannot lay out. */
+/** Lays out a view. @throws errors of the layout engine. */
 export async function layOut(
   elk: Pick<ELK, 'layout'>,
   view: ChartView,
@@ -47,7 +47,7 @@ export async function layOut(
   return drawingOf(view, await elk.layout(elkGraph(view, words)));
 }
 
-/** What elk is asked. */
+/** The input of the layout engine. */
 export function elkGraph(view: ChartView, words: EdgeWords = edgeLabel): ElkNode {
   return {
     id: 'chart',
@@ -74,7 +74,7 @@ export function elkGraph(view: ChartView, words: EdgeWords = edgeLabel): ElkNode
   };
 }
 
-/** What an arrow says in short. */
+/** The short text of an arrow. */
 export function edgeLabel({ reasons }: ViewEdge): string {
   const events = [...new Set(reasons.map((reason) => reason.replace(/ \[.*$/, '')))];
   const [first = ''] = events;

@@ -1,6 +1,6 @@
 /**
- * Draws a machine: nested states, the active one lit, the way that led there, the last step of it. It is given a chart and a
- * path, and knows nothing of sessions.
+ * Draws a state machine: nested states, the active state, the path so far and its last step. Its input is a chart and a
+ * path; it is independent of sessions.
  */
 import type { Chart } from '@coxswain/protocol';
 import type { VNode } from 'preact';
@@ -12,36 +12,36 @@ import { type ChartView, compoundPaths, viewOf } from './chart-view.ts';
 import { layouter } from './elk-worker.ts';
 import { type Drawing, layOut } from './layout.ts';
 
-/** What the viewer is given. */
+/** The properties of the viewer. */
 export interface StatechartProps {
   readonly chart: Chart;
-  /** The path of the innermost active state; null where nothing is known of it. */
+  /** The path of the innermost active state; null if it is unknown. */
   readonly active: string | null;
-  /** The way so far, the newest step last. */
+  /** The steps so far, the newest last. */
   readonly path: readonly ChartStep[];
-  /** The newest event, whether it led anywhere or not. */
+  /** The newest event, with or without a transition. */
   readonly lastEvent: string | null;
-  /** Goes through the whole way, of which the path is the beginning; null where it cannot be gone through. */
+  /** Moves through the whole path, of which `path` is the beginning; null if that is not possible. */
   readonly stepping: Stepping | null;
-  /** Steps of this moment and of later ones are the most likely one, and not known. */
+  /** Steps of this record and of later ones are derived: the most likely path. */
   readonly guessedFrom: number;
-  /** Shows the moment of a step; null where there is nothing to go to. */
+  /** Shows the record of a step; null if that is not possible. */
   readonly onGoTo: ((n: number) => void) | null;
 }
 
-/** Where one is on a way, in steps. */
+/** A position on a path. */
 export interface Stepping {
-  /** So many steps have been taken. */
+  /** The number of steps taken. */
   readonly position: number;
   readonly of: number;
   readonly onGoTo: (position: number) => void;
 }
 
-/** Steps that are listed beside the drawing. */
+/** The number of steps in the list below the drawing. */
 const LISTED_STEPS = 40;
 const ZOOM_STEP = 1.25;
 
-/** The viewer. */
+/** Shows a statechart with controls for zoom, expansion and steps. */
 export function Statechart({ chart, active, path, lastEvent, stepping, guessedFrom, onGoTo }: StatechartProps): VNode {
   const index = useMemo(() => indexChart(chart), [chart]);
   const [all, setAll] = useState(false);
@@ -87,7 +87,7 @@ export function Statechart({ chart, active, path, lastEvent, stepping, guessedFr
         class="chart-box"
         ref={box}
         aria-label="Statechart"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable elements must be reachable by keyboard
         tabIndex={0}
       >
         {shown === null ? (
@@ -132,7 +132,7 @@ function Steps({ position, of, onGoTo }: Stepping) {
   );
 }
 
-/** Scrolls the drawing alone, and not the page around it. */
+/** Scrolls the drawing only, and not the page around it. */
 function bringToMiddle(box: Element, lit: Element): void {
   const [outer, inner] = [box.getBoundingClientRect(), lit.getBoundingClientRect()];
   box.scrollBy({
@@ -145,7 +145,7 @@ function openStates(index: ChartIndex, all: boolean, top: string): ReadonlySet<s
   return new Set(all ? compoundPaths(index) : index.states.get(top)?.states.length ? [top] : []);
 }
 
-/** Drawings of a chart by the states that are open: a slide over a journal comes by the same few again and again. */
+/** Caches the drawings of a chart by its expanded states: sliding over a journal needs the same few repeatedly. */
 const drawings = new WeakMap<Chart, Map<string, Promise<Drawing>>>();
 
 function laidOut(chart: Chart, view: ChartView, open: ReadonlySet<string>): Promise<Drawing> {
@@ -154,7 +154,7 @@ function laidOut(chart: Chart, view: ChartView, open: ReadonlySet<string>): Prom
   const key = [...open].sort().join(' ');
   const drawn = known.get(key) ?? layOut(layouter(), view);
   known.set(key, drawn);
-  // What could not be drawn may be drawn another time.
+  // A failed layout is tried again.
   drawn.catch(() => known.delete(key));
   return drawn;
 }
@@ -195,7 +195,7 @@ function Legend() {
   );
 }
 
-/** The same for those who cannot see the drawing. */
+/** The latest steps as a list, for people who cannot see the drawing. */
 function PathList({
   path,
   guessedFrom,

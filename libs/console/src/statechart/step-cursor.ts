@@ -1,9 +1,11 @@
-/** Going through a path step by step: a record may have many steps, or none. A position is how many steps have been taken. */
+/**
+ * Moves through a path step by step: a record may have many steps, or none. A position is the number of steps taken.
+ */
 import type { ChartStep } from './chart-path.ts';
 
-/** The position after all steps of a record and of those before it. */
+/** The position after all steps of a record and of earlier ones. */
 export function positionAfter(path: readonly ChartStep[], n: number): number {
-  // Steps stand in the order of their records.
+  // Steps are in the order of their records.
   let [low, high] = [0, path.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -13,16 +15,16 @@ export function positionAfter(path: readonly ChartStep[], n: number): number {
   return low;
 }
 
-/** The record that a position lies in: that of the step that was taken last, or of the first where none was. */
+/** The record of a position: that of the last step taken, or of the first step before any was taken. */
 export function recordAt(path: readonly ChartStep[], position: number): number {
   return path[Math.max(0, position - 1)]?.n ?? 1;
 }
 
-/** What is known at a position. */
+/** The state at a position. */
 export interface StepMoment {
-  /** The innermost state; null where there is no path. */
+  /** The innermost state; null without a path. */
   readonly state: string | null;
-  /** What has led there; null before the first step, and where it is not known. */
+  /** The event that led to it; null before the first step, and if it is unknown. */
   readonly event: string | null;
 }
 

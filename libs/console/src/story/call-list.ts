@@ -3,7 +3,7 @@ import { cutTextToEnd, type Json } from '@coxswain/protocol';
 import type { UiEvent } from '../browser-client.ts';
 import type { CallEntry, Entry } from './entries.ts';
 
-/** What is told of calls. */
+/** UI events about calls. */
 export type CallEvent = Extract<
   UiEvent,
   {
@@ -18,7 +18,7 @@ interface Result {
 
 const PROGRESS_MAX_CHARS = 4_000;
 
-/** Follows the calls of one session. */
+/** Tracks the calls of one session. */
 export class CallList {
   readonly #places = new Map<string, number>();
   readonly #results = new Map<string, Result>();
@@ -26,28 +26,28 @@ export class CallList {
   readonly #edited = new Set<string>();
   #running: ReadonlySet<string> = new Set();
 
-  /** Calls that run now. */
+  /** The running calls. */
   get running(): ReadonlySet<string> {
     return this.#running;
   }
 
-  /** The whole result of a call that is about to be told as ended. */
+  /** Sets the whole result of a call before its `call_ended` event. */
   result(callId: string, text: string, files: readonly string[]): void {
     this.#results.set(callId, { text, files });
   }
 
-  /** A call's arguments were changed. */
+  /** Sets changed arguments of a call. */
   args(callId: string, args: Json): void {
     this.#args.set(callId, args);
   }
 
-  /** Whoever has allowed a call has changed its arguments. */
+  /** Sets the arguments that the approver of a call has edited. */
   edited(callId: string, args: Json): void {
     this.#args.set(callId, args);
     this.#edited.add(callId);
   }
 
-  /** Changes the call's entry, or puts a new one at the end. */
+  /** Updates the entry of a call, or appends a new one. */
   tell(event: CallEvent, entries: Entry[], place: () => Pick<Entry, 'key' | 'n' | 'at'>): void {
     const known = this.#places.get(event.callId);
     const old = known === undefined ? undefined : entries[known];
@@ -55,7 +55,7 @@ export class CallList {
       const changed = this.#changed(old, event);
       if (known !== undefined) entries[known] = changed;
     } else {
-      // Word of a call that was never begun here says nothing yet.
+      // Without an entry, these events have nothing to show.
       if (event.type === 'call_progressed' || event.type === 'approval_settled') return;
       this.#places.set(event.callId, entries.length);
       const tool = event.type === 'child_started' ? 'delegate' : event.tool;

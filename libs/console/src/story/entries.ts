@@ -1,23 +1,23 @@
-/** What a transcript shows, one entry below another. */
+/** The entries of a transcript. */
 import type { CallStatus, InjectionVerb, Json, Mode, SeamKind, StopReason } from '@coxswain/protocol';
 import type { TokenUsage } from '../browser-client.ts';
 
 interface Placed {
-  /** Unique within the transcript, and the same however often it is told. */
+  /** Unique within the transcript, and stable when the records are replayed. */
   readonly key: string;
-  /** The record that it came with; of a running answer, the newest one before it. */
+  /** The number of its record; for a running answer, the newest record before it. */
   readonly n: number;
   readonly at: string;
 }
 
-/** Somebody asks for work. */
+/** The prompt of a run. */
 export interface PromptEntry extends Placed {
   readonly kind: 'prompt';
   readonly text: string;
   readonly actor: string | null;
 }
 
-/** A run begins. */
+/** The start of a run. */
 export interface RunEntry extends Placed {
   readonly kind: 'run';
   readonly run: number;
@@ -25,48 +25,48 @@ export interface RunEntry extends Placed {
   readonly model: string | null;
 }
 
-/** A model's answer, as far as it has come. */
+/** A model's answer, complete or still streaming. */
 export interface AnswerEntry extends Placed {
   readonly kind: 'answer';
   readonly turn: number;
   readonly text: string;
   readonly reasoning: string;
-  /** More of it is expected. */
+  /** Whether more text is expected. */
   readonly live: boolean;
   readonly partial: boolean;
   readonly usage: TokenUsage | null;
 }
 
-/** How a call stands: `waiting` for a person, `running`, or as it has ended. */
+/** The status of a call: `waiting` for an approval, `running`, or how it ended. */
 export type CallStanding = 'waiting' | 'running' | CallStatus;
 
-/** One call of a tool. */
+/** A tool call. */
 export interface CallEntry extends Placed {
   readonly kind: 'call';
   readonly callId: string;
   readonly tool: string;
-  /** Null where they were never seen. */
+  /** Null if they are unknown. */
   readonly args: Json;
   readonly summary: string;
   readonly standing: CallStanding;
-  /** Newest word of one that runs. */
+  /** The latest progress of a running call. */
   readonly progress: string;
   readonly result: string | null;
-  /** Media types of what came beside text. */
+  /** The file names of its files, or their media types. */
   readonly files: readonly string[];
   readonly isError: boolean;
-  /** When it began to run. */
+  /** When it started to run; null before. */
   readonly startedAt: string | null;
   /** When it ended; null while it waits or runs. */
   readonly endedAt: string | null;
   readonly durationMs: number | null;
-  /** How its approval was decided, in words. */
+  /** The decision about its approval, in words. */
   readonly decision: string | null;
-  /** Sessions that work for it. */
+  /** The ids of the sessions that work for it. */
   readonly children: readonly string[];
 }
 
-/** Something that was said meanwhile has reached the session. */
+/** A message that was delivered to the session during a run. */
 export interface InjectionEntry extends Placed {
   readonly kind: 'injection';
   readonly commandId: string;
@@ -77,19 +77,19 @@ export interface InjectionEntry extends Placed {
   readonly turn: number | null;
 }
 
-/** How a notice is meant. */
+/** The severity of a notice. */
 export type Tone = 'plain' | 'warning' | 'error';
 
-/** Anything else that is worth a line. */
+/** Another event that is shown as one line. */
 export interface NoticeEntry extends Placed {
   readonly kind: 'notice';
   readonly tone: Tone;
   readonly text: string;
-  /** A session that it is about. */
+  /** The id of a related session. */
   readonly session?: string;
 }
 
-/** A run has ended. */
+/** The end of a run. */
 export interface EndEntry extends Placed {
   readonly kind: 'end';
   readonly run: number;
@@ -100,10 +100,10 @@ export interface EndEntry extends Placed {
   readonly problem: string | null;
 }
 
-/** One entry. */
+/** An entry of a transcript. */
 export type Entry = PromptEntry | RunEntry | AnswerEntry | CallEntry | InjectionEntry | NoticeEntry | EndEntry;
 
-/** What waits to be delivered. */
+/** A queued message. */
 export interface PendingInjection {
   readonly commandId: string;
   readonly kind: InjectionVerb;
@@ -113,7 +113,7 @@ export interface PendingInjection {
   readonly at: string;
 }
 
-/** A call that waits for a person. */
+/** A call with a pending approval. */
 export interface OpenApproval {
   readonly callId: string;
   readonly tool: string;

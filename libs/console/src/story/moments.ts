@@ -1,27 +1,27 @@
-/** The timeline: seams, hooks and what was decided, one moment after another. */
+/** The timeline: states, seams, hooks, calls, decisions and commands in order. */
 import type { JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { printable } from '../browser-client.ts';
 import { durationText } from '../page/wording.ts';
 import { stateName } from './state-name.ts';
 
-/** What a moment is about: what a reader may leave out. */
+/** The kind of a moment; readers can hide kinds. */
 export type MomentKind = 'state' | 'seam' | 'hook' | 'call' | 'decision' | 'command';
 
-/** One line of a timeline. */
+/** A line of a timeline. */
 export interface Moment {
   readonly key: string;
   readonly n: number;
   readonly at: string;
   readonly kind: MomentKind;
-  /** What it is, in a word or two. */
+  /** A short title. */
   readonly title: string;
-  /** More of it; may be empty. */
+  /** Details; may be empty. */
   readonly detail: string;
-  /** It stopped something, delivered something or failed. */
+  /** Whether it stopped something, delivered something or failed. */
   readonly marked: boolean;
 }
 
-/** The moments of one record. @param before the state's name after the record before, or null. */
+/** The moments of one record. @param before The state's name after the previous record, or null. */
 export function momentsOf(record: JournalRecord, before: string | null): Moment[] {
   const { n, at } = record;
   const moments: Moment[] = [];

@@ -1,8 +1,8 @@
-/** What is worth one line of a transcript. */
+/** Events that a transcript shows as one line. */
 import type { UiEvent } from '../browser-client.ts';
 import type { Tone } from './entries.ts';
 
-/** The line, or null where there is nothing to say. */
+/** The line of an event; null if it has none. */
 export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: string } | null {
   switch (event.type) {
     case 'session_copied':

@@ -1,4 +1,4 @@
-/** What waits in a session, and which calls wait for a person: followed from record to record. */
+/** Tracks the queued messages and the pending approvals of a session, record by record. */
 import { type EventOf, isDelivery, type SessionEvent } from '@coxswain/protocol';
 import { printable } from '../browser-client.ts';
 import type { OpenApproval, PendingInjection } from './entries.ts';
@@ -8,17 +8,17 @@ export class PendingQueue {
   #pending: readonly PendingInjection[] = [];
   #approvals: readonly OpenApproval[] = [];
 
-  /** In the order in which they will be delivered. */
+  /** The queued messages, in the order of delivery. */
   get pending(): readonly PendingInjection[] {
     return this.#pending;
   }
 
-  /** In the order in which they were asked. */
+  /** The pending approvals, in the order of their requests. */
   get approvals(): readonly OpenApproval[] {
     return this.#approvals;
   }
 
-  /** Takes one event of a record that was written at the given time. */
+  /** Takes an event. @param at The time of its record, ISO 8601. */
   add(event: SessionEvent, at: string): void {
     switch (event.type) {
       case 'steering_received':
@@ -72,7 +72,7 @@ export class PendingQueue {
     this.#pending = this.#pending.filter((one) => one.commandId !== commandId);
   }
 
-  // The newest stands in the oldest's place.
+  // The newest message takes the place of the oldest.
   #collapse({ command_id, into }: EventOf<'injection_collapsed'>): void {
     const newest = this.#pending.find(({ commandId }) => commandId === into);
     if (!newest) {

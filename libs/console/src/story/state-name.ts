@@ -1,7 +1,7 @@
-/** How a state is called: `function_execute.running`. */
+/** Names of states: `function_execute.running`. */
 import type { StateValue } from '@coxswain/protocol';
 
-/** A state's name with dots, as the chart's paths have it. */
+/** The name of a state with dots, as in the paths of the chart. */
 export function stateName(state: StateValue): string {
   if (typeof state === 'string') return state;
   const [top, child] = Object.entries(state)[0] ?? [];

@@ -1,6 +1,6 @@
 /**
- * A session as a page shows it, told from its records and deltas. The same records give the same story, so that any moment of
- * the past is told by the records up to it.
+ * Builds the view of a session from its records and deltas. The same records give the same view, so any past moment is
+ * rebuilt from the records up to it.
  */
 import type { Delta, JournalRecord, SessionEvent, StateValue, ToolResult } from '@coxswain/protocol';
 import { createEventTranslator, printable, type UiEvent, UsageCollector, type UsageReport } from '../browser-client.ts';
@@ -11,7 +11,7 @@ import { noticeOf } from './notices.ts';
 import { PendingQueue } from './pending-queue.ts';
 import { stateName } from './state-name.ts';
 
-/** A story as far as it was told. */
+/** The view of a session after a record. */
 export interface Story {
   /** The newest record; 0 before the first. */
   readonly n: number;
@@ -21,19 +21,19 @@ export interface Story {
   readonly moments: readonly Moment[];
   readonly pending: readonly PendingInjection[];
   readonly approvals: readonly OpenApproval[];
-  /** Calls that run, by their ids. */
+  /** The ids of running calls. */
   readonly running: ReadonlySet<string>;
   readonly persona: string | null;
   readonly model: string | null;
   readonly turn: number;
   readonly usage: UsageReport;
-  /** Every event so far, in order: what a statechart is shown. */
+  /** The type of the newest event; null before the first. */
   readonly lastEvent: string | null;
-  /** The session that it was forked from. */
+  /** The session that it was forked or imported from, and the last copied record. */
   readonly origin: { readonly session: string; readonly n: number } | null;
 }
 
-/** Tells one session. Records come in order; deltas at any time. */
+/** Builds the view of one session. Records must be in order; deltas may arrive at any time. */
 export class Storyteller {
   readonly #translator = createEventTranslator();
   readonly #queue = new PendingQueue();
@@ -53,7 +53,7 @@ export class Storyteller {
   #answer = -1;
   #told = 0;
 
-  /** The story so far: a value of its own, which later records leave as it is. */
+  /** A snapshot of the view: later records do not change it. */
   get story(): Story {
     return {
       n: this.#n,
@@ -73,7 +73,7 @@ export class Storyteller {
     };
   }
 
-  /** Takes the next record; one that was told already changes nothing. */
+  /** Takes the next record; a repeated one changes nothing. */
   record(record: JournalRecord): void {
     if (record.n <= this.#n) return;
     const before = this.#state === null ? null : stateName(this.#state);
@@ -96,7 +96,7 @@ export class Storyteller {
     this.#lastEvent = event.type;
     if ('command_id' in event && 'actor' in event && event.command_id !== undefined)
       this.#who.set(event.command_id, event.actor === undefined ? null : printable(event.actor.name));
-    // A result stands in the transcript whole; interfaces of one line are given its first.
+    // The transcript shows the whole result; UI events have its first line only.
     if (event.type === 'call_ended') this.#calls.result(event.call_id, resultText(event.result), filesOf(event.result));
     if (event.type === 'call_args_rewritten') this.#calls.args(event.call_id, event.args);
     if (event.type === 'approval_decided' && event.args) this.#calls.edited(event.call_id, event.args);
@@ -169,7 +169,7 @@ export class Storyteller {
             turn: event.turn,
           });
         return;
-      // Told above, from the record itself.
+      // Handled by `record`, from the record itself.
       case 'hook_reminded':
       case 'injection_received':
       case 'state_changed':
@@ -225,7 +225,7 @@ export class Storyteller {
   }
 }
 
-/** The story up to a record. */
+/** The view up to a record. */
 export function storyUpTo(records: readonly JournalRecord[], n: number): Story {
   const teller = new Storyteller();
   for (const record of records) {
