@@ -1,4 +1,4 @@
-/** What a request does to its session: answers to interrupts, then what its newest message says. */
+/** The commands of an AG-UI request: answers to interrupts, and the newest message. */
 import type { BodyInput, BusSession } from '@coxswain/client';
 import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -12,21 +12,21 @@ import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
 import type { ResumeEntry, RunRequest } from './run-input.ts';
 import { commandOfAnswer, commandOfMessage } from './thread-ids.ts';
 
-/** A command that the session has taken, or has refused because somebody else was quicker. */
+/** A command that the session accepted, or rejected with a tolerated code. */
 export interface Sent {
   readonly verb: Verb;
   readonly command_id: string;
   readonly stage: 'accepted' | 'rejected';
-  /** The record that holds it. */
+  /** Number of the record with the command; null if the command was rejected, or its receipt has no record. */
   readonly n: number | null;
   readonly duplicate: boolean;
-  /** It waits for the next run: this one has ended. */
+  /** The command stays queued for the next run, because this one has ended. */
   readonly pending_for_next_run?: true;
   readonly code?: string;
   readonly message?: string;
 }
 
-/** With what commands are sent. */
+/** Dependencies of sending commands. */
 export interface Sending {
   readonly context: GatewayContext;
   readonly session: BusSession;
@@ -34,7 +34,7 @@ export interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** Another decision was first, or a guard has denied the edited arguments; the run goes on all the same. */
+/** Rejections after which the run continues: another decision came first, or a guard denied the edited arguments. */
 const NOT_DECIDING: ReadonlySet<string> = new Set([
   'edited_call_denied',
   'edit_pending',
@@ -45,7 +45,7 @@ const NOT_DECIDING: ReadonlySet<string> = new Set([
   'call_unknown',
 ]);
 
-/** The bound of a call id in a command. */
+/** The maximum length of a call id in a command. */
 const CALL_ID_MAX_CHARS = 256;
 
 const Answer = z.strictObject({
@@ -55,7 +55,11 @@ const Answer = z.strictObject({
   remember: RememberScope.optional(),
 });
 
-/** The commands that answer interrupts. @throws Problem for what is no answer, or may not be given. */
+/**
+ * Reads the answers to interrupts.
+ * @throws Problem `invalid_field` or another validation code for an invalid answer; `scope_missing` for a missing
+ *   permission.
+ */
 export function readAnswers(principal: Principal, { resume }: RunRequest): readonly Answered[] {
   const twice = resume.findIndex(
     ({ interruptId }, at) => resume.findIndex((one) => one.interruptId === interruptId) < at,
@@ -69,7 +73,10 @@ export function readAnswers(principal: Principal, { resume }: RunRequest): reado
   return answers;
 }
 
-/** Answers interrupts. @throws what sending throws. */
+/**
+ * Sends the answers to interrupts, in order. Rejections in `NOT_DECIDING` are returned, not thrown.
+ * @throws Problem, and the errors of sending a command.
+ */
 export async function sendAnswers(
   sending: Sending,
   runId: string,
@@ -85,10 +92,10 @@ export async function sendAnswers(
   return sent;
 }
 
-/** The answer to one interrupt. */
+/** The answer to an interrupt. */
 export interface Answered {
   readonly interruptId: string;
-  /** What the answer sends; null for a cancelled `suspended`, which leaves the session suspended. */
+  /** The command of the answer. Null for a cancelled `suspended`, which leaves the session suspended. */
   readonly command:
     | { readonly verb: 'approve'; readonly body: BodyInput<'approve'> }
     | { readonly verb: 'resume'; readonly body: BodyInput<'resume'> }
@@ -130,9 +137,9 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
 }
 
 /**
- * Brings the newest message to the session: starts it, begins its next run, or says it while it works.
- * @param persona who works in a new session, by the address.
- * @throws Problem, and what sending throws.
+ * Delivers the newest message to the session. It starts the session, starts its next run, or joins the run in progress.
+ * @param persona persona of a new session from the request's path; null if the path names none.
+ * @throws Problem, and the errors of sending a command.
  */
 export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
   const { session } = sending;
@@ -140,7 +147,7 @@ export async function bringMessage(sending: Sending, request: RunRequest, person
   if (message === null) throw new Error('a request without a message has none');
   const id = commandOfMessage(session.id, message.id);
   const newest = await session.newest();
-  // Two requests at once: the second finds the first one's run.
+  // Of two concurrent requests, the second gets one of these codes. Its message then joins the run of the first.
   const quicker = new Set(['session_busy', 'session_exists']);
   if (newest === null) {
     const body = startBody(request, message.text, persona);
@@ -153,12 +160,12 @@ export async function bringMessage(sending: Sending, request: RunRequest, person
     const sent = await send(sending, 'prompt', { body: message.text }, id, quicker);
     return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
   }
-  // One that was refused as a start, and is sent again, is known under its id as what was refused.
+  // If a start or prompt with this id was rejected before, a repeated request gets the same rejection.
   const sent = await say(sending, request, message.text, id, quicker);
   return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
 }
 
-/** To a session that works. Where its run ends just before, what is said is taken back, and begins the next one. */
+/** Sends a message to a running session. If the run has just ended, the message is revoked and starts the next run. */
 async function say(
   sending: Sending,
   { mode, preempt }: RunRequest,
@@ -170,13 +177,16 @@ async function say(
     mode === 'follow_up'
       ? await send(sending, 'followup', { body }, id, tolerated)
       : await send(sending, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
-  // What only the journal is told waits for no answer.
+  // An audit-only message needs no answer, so it starts no run.
   return sent.pending_for_next_run && mode !== 'audit_only' ? promptInstead(sending, sent, body) : sent;
 }
 
-/** It is taken back, and begins the next run; where another has begun meanwhile, that one has it. */
+/**
+ * Revokes a queued message and starts the next run with it. If another run has started meanwhile, the message joins
+ * that run.
+ */
 async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
-  // Who may steer and begin no run leaves it to the next one.
+  // A client with permission to steer but not to prompt leaves the message queued for the next run.
   if (!isAllowed(sending.principal, VERB_SCOPES.prompt)) return kept;
   const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
   const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
@@ -185,7 +195,10 @@ async function promptInstead(sending: Sending, kept: Sent, body: string): Promis
   return sent.stage === 'accepted' ? sent : send(sending, 'followup', { body }, `${kept.command_id}-q`);
 }
 
-/** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */
+/**
+ * Members of a start's body that `forwardedProps.start` must not contain. `persona` is allowed if the request's path
+ * names none.
+ */
 const ELSEWHERE = ['prompt', 'messages', 'message_id', 'fork', 'command_id', 'persona'] as const;
 
 function startBody({ start }: RunRequest, prompt: string, persona: string | null): Record<string, unknown> {
@@ -200,7 +213,7 @@ function startBody({ start }: RunRequest, prompt: string, persona: string | null
 
 const AT_START = 'forwardedProps.start.';
 
-/** A start is sent, whose fields stand elsewhere in the request. */
+/** Maps the field in an error of a start to the field of the AG-UI request that contains its value. */
 function asAsked({ message, start }: RunRequest): (error: unknown) => never {
   return (error) => {
     throw withFieldNamed(error, (field) => {
@@ -211,7 +224,10 @@ function asAsked({ message, start }: RunRequest): (error: unknown) => never {
   };
 }
 
-/** @throws Problem `scope_missing`. */
+/**
+ * Checks the scope that a verb needs.
+ * @throws Problem `scope_missing`.
+ */
 function mayWith(principal: Principal, verb: Verb): void {
   const scope = VERB_SCOPES[verb];
   if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);

@@ -11,7 +11,7 @@ import { withoutContext } from './run-input.ts';
 import { resultText } from './session-messages.ts';
 import { answerId, resultId } from './thread-ids.ts';
 
-/** Told by other events, or with the state. */
+/** Types without a custom event: other AG-UI events or the shared state carry their content. */
 const NOT_CUSTOM: ReadonlySet<UiEvent['type']> = new Set([
   'state_changed',
   'run_started',
@@ -21,25 +21,26 @@ const NOT_CUSTOM: ReadonlySet<UiEvent['type']> = new Set([
 ]);
 
 /**
- * Translates the events of a session into the events of one AG-UI run. Text comes from the event translator of the client,
- * calls and their results from the journal.
+ * Translates the events of a session into the events of one AG-UI run. Texts come from the event translator of the
+ * client; calls and their results come from the journal.
+ *
  * E1 Every open message, reasoning and step is closed before the run's end.
  * E2 A text has the message id of its effect, so that a later snapshot has it under the same id.
  */
 export class RunEvents {
   readonly #sessionId: string;
   readonly #messageOf: (commandId: string) => string;
-  /** Messages that the client has itself. */
+  /** Ids of messages that the client already has. */
   readonly #known: ReadonlySet<string>;
   #translator: EventTranslator = createEventTranslator();
-  /** The answer that streams. */
+  /** The effect of the streaming answer. */
   #streaming: string | null = null;
   #text: string | null = null;
   #reasoning: string | null = null;
   #step: string | null = null;
-  /** Sessions below, of which this run has told that they work. */
+  /** Child sessions for which this run has sent `SUBAGENT_STARTED` and no end yet. */
   readonly #children = new Set<string>();
-  /** Texts of one effect that began again. */
+  /** Number of restarts of an answer, by effect. */
   readonly #restarts = new Map<string, number>();
 
   constructor(sessionId: string, messageOf: (commandId: string) => string, known: ReadonlySet<string>) {
@@ -48,22 +49,23 @@ export class RunEvents {
     this.#known = known;
   }
 
-  /** The client has a snapshot of everything up to this record. */
+  /** Skips records up to this one: the client has a snapshot of them. */
   startAfter(n: number): void {
     this.#translator = createEventTranslator({ after: n });
   }
 
-  /** What the client is sent for a delta. */
+  /** The AG-UI events for a delta. */
   ofDelta(delta: Delta): Event[] {
     if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
     return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
   }
 
-  /** What the client is sent for a record. */
+  /** The AG-UI events for a record. */
   ofRecord(record: JournalRecord): Event[] {
     const effect = 'effect_id' in record.input ? record.input.effect_id : `n${record.n}`;
     const shown = this.#translator.record(record);
-    // What has streamed ahead of the record that asked for it comes behind that: it is the next answer's.
+    // Pieces of the next answer may arrive before the record that requested it. The translator returns them after
+    // `state_changed`.
     const at = shown.findIndex(({ type }) => type === 'state_changed');
     return [
       ...this.#shown(shown.slice(0, at), effect, record),
@@ -72,7 +74,7 @@ export class RunEvents {
     ];
   }
 
-  /** Closes what is open. Sessions below that work on are paused as far as this run tells. */
+  /** Closes open texts and the open step. Child sessions that still run are reported as suspended. */
   close(): Event[] {
     const paused = [...this.#children].map(
       (subagentRunId): Event => ({ type: EventType.SUBAGENT_FINISHED, subagentRunId, outcome: { type: 'suspended' } }),
@@ -81,7 +83,7 @@ export class RunEvents {
     return [...this.#endTexts(), ...paused, ...this.#endStep()];
   }
 
-  /** A session below is a subagent, whose run is its id. */
+  /** Reports a child session as a subagent, with the session id as run id. */
   #startChild({
     session,
     persona,
@@ -95,7 +97,8 @@ export class RunEvents {
   #endChild(event: UiEventOf<'child_ended'>): Event[] {
     const { session, callId, stopReason, turns } = event;
     const { usage } = uiEventToWire(event);
-    // One that an earlier run of this thread has told of begins here anew: what its persona was, that run has said.
+    // A child that an earlier AG-UI run reported is started again in this run, with its session id as name: its persona
+    // is not known here.
     const begun = this.#startChild({ session, persona: session, callId });
     this.#children.delete(session);
     const told = { subagentRunId: session, metadata: { turns, usage } };
@@ -163,7 +166,7 @@ export class RunEvents {
     }
   }
 
-  /** What the model has asked for, and what came of it. */
+  /** The calls of a completed message, and the results of ended calls. */
   #callsIn({ events }: JournalRecord, effect: string): Event[] {
     return events.flatMap((event): Event[] => {
       if (event.type === 'message_complete') {
@@ -190,7 +193,7 @@ export class RunEvents {
     });
   }
 
-  /** What somebody else has said; what the client has said itself it has. */
+  /** A message of another client. A message that the client already has is not sent again. */
   #said(commandId: string, text: string): Event[] {
     const messageId = this.#messageOf(commandId);
     if (this.#known.has(messageId)) return [];
@@ -229,7 +232,7 @@ function textStart(messageId: string, role: 'user' | 'assistant'): Event {
   return { type: EventType.TEXT_MESSAGE_START, messageId, role };
 }
 
-/** What is ours alone: under its name, as the console is told it. */
+/** An event without an AG-UI equivalent: a custom event `coxswain.<type>` with its wire fields. */
 function custom(event: UiEvent): Event {
   const { type, ...value } = uiEventToWire(event);
   return { type: EventType.CUSTOM, name: `coxswain.${type}`, value };

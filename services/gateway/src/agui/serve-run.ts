@@ -1,4 +1,7 @@
-/** One AG-UI run: what the request does to its session, and the session's events until it waits for somebody. */
+/**
+ * Serves an AG-UI run: sends the request's commands to the session, and streams its events until the session ends its
+ * run or waits.
+ */
 import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/core';
 import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswain/client';
 import { hasEnded, type JournalRecord } from '@coxswain/protocol';
@@ -19,14 +22,19 @@ import { messageIds, SessionMessages } from './session-messages.ts';
 import { changesBetween, type SharedState, sharedState } from './shared-state.ts';
 import { commandsOfMessage, sessionOfThread } from './thread-ids.ts';
 
-/** So many records that the client has not been told of are told one by one; more are told as a snapshot. */
+/** The maximum number of missed records that are sent as events. For more records, the client gets a snapshot. */
 const RETOLD_MAX = 500;
 
-/** Events of a session after which more of the shared state may differ than where it stands. */
+/** Types of events after which members of the shared state other than `n` may differ. */
 const CHANGES_STATE =
   /^(approval_|steering_|reminder_|followup_|message_|injection_|agent_|suspended|resumed|turn_|persona_)/;
 
-/** Serves it until the run ends, or whoever asked has gone: the session goes on. @throws Problem where it cannot begin. */
+/**
+ * Streams a run as server-sent events until it ends or the client disconnects. The session continues after a
+ * disconnect.
+ * @param persona persona of a new session from the request's path; null if the path names none.
+ * @throws Problem, or an error of sending a command, before the stream starts.
+ */
 export async function serveRun(
   context: GatewayContext,
   request: FastifyRequest,
@@ -37,22 +45,24 @@ export async function serveRun(
   const principal = principalOf(request);
   const session = clientFor(context, principal).session(sessionOfThread(run.threadId)) as BusSession;
   const sending = { context, session, principal, signal: whileListened(context, reply) };
-  // What can be wrong is told by a status, before there is a stream.
+  // Errors before the stream starts are reported as an HTTP status.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
   const answers = readAnswers(principal, run);
   const unknown = await unknownInterrupt(context, session, answers);
-  // Before anything is sent: what streams at once is told, too, and who finds no place has changed nothing.
+  // Join the feed before any command is sent: the client gets the first pieces of an answer, and a client without a
+  // free slot changes nothing.
   const seat = context.feeds.join(session, principal, 'sse');
   const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
   let sent: readonly Sent[];
   let last: number;
   try {
-    // AG-UI reports an unknown interrupt on the stream. The session is sent nothing: not its message, nor other answers.
+    // AG-UI reports an unknown interrupt on the stream. The gateway then sends neither the message nor other answers to
+    // the session.
     if (unknown) {
       await openEventStream(context, session, request, reply, asError, refuse(run, unknown), seat);
       return;
     }
-    // Before the answers, with which the session may come to its end.
+    // The message goes before the answers, because an answer may end the session's run.
     const brought = run.message === null ? [] : [await bringMessage(sending, run, persona)];
     sent = [...brought, ...(await sendAnswers(sending, run.runId, answers))];
     last = await session.lastNumber();
@@ -70,7 +80,7 @@ export async function serveRun(
   await openEventStream(context, session, request, reply, asError, tell, seat);
 }
 
-/** Writes a run that fails at once. */
+/** Writes a run that fails immediately. */
 function refuse({ threadId, runId }: RunRequest, problem: Problem) {
   return async ({ sink }: EventStream): Promise<void> => {
     await sink.text(frame({ type: EventType.RUN_STARTED, threadId, runId, protocolVersion: PROTOCOL_VERSION }));
@@ -78,9 +88,9 @@ function refuse({ threadId, runId }: RunRequest, problem: Problem) {
   };
 }
 
-/** The first record that the client has yet to be told of; null where it is given all that there is as a snapshot. */
+/** The first record to send as events; null if the client gets a snapshot of everything. */
 function fromRecord({ seen, message, resume }: RunRequest, sent: readonly Sent[], last: number): number | null {
-  // Who only comes back may have been told half of an answer.
+  // A client that reconnects may have received a part of an answer.
   if (sent.some(({ duplicate }) => duplicate) || (message === null && resume.length === 0)) return null;
   const taken = Math.min(...sent.flatMap(({ n }) => (n === null ? [] : [n])), last);
   const next = seen === null ? taken : Math.min(seen + 1, taken);
@@ -91,7 +101,7 @@ function frame(event: Event): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Tells one client of one run. */
+/** Sends one run to one client. */
 class RunTeller {
   readonly #context: GatewayContext;
   readonly #session: BusSession;
@@ -101,7 +111,7 @@ class RunTeller {
   readonly #events: RunEvents;
   readonly #results = new ResultCollector();
   #state: SharedState | null = null;
-  /** The session has to come past this record before the run can end: its command is there. */
+  /** The run does not end before this record, which contains its newest command. */
   #notBefore = 0;
   isOver = false;
 
@@ -120,7 +130,7 @@ class RunTeller {
     this.#events = new RunEvents(session.id, this.#messageOf, known);
   }
 
-  /** The run's first events: that it runs, and what became of what it asked for. */
+  /** Sends the first events of the run: its start, and the receipts of its commands. */
   async begin(sent: readonly Sent[]): Promise<void> {
     await this.#tell({ type: EventType.RUN_STARTED, ...this.#ids, protocolVersion: PROTOCOL_VERSION });
     for (const one of sent) {
@@ -130,9 +140,10 @@ class RunTeller {
   }
 
   /**
-   * Tells the state, and where the client has not been told all along, the messages that there are.
-   * @param from the first record that it is told of; null for a snapshot.
-   * @returns the record from which on it is told what happens.
+   * Sends the state. Without a start record, also sends a snapshot of the messages.
+   * @param from the first record to send as events; null for a snapshot.
+   * @returns the number of the first record to send as events.
+   * @throws SessionNotFoundError; Problem `gateway_busy`.
    */
   async catchUp(from: number | null): Promise<number> {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
@@ -155,12 +166,15 @@ class RunTeller {
       messages.add(record);
       newest = record;
     }
-    // It was there a moment ago.
+    // The session existed a moment ago; it was deleted since.
     if (newest === null) throw new SessionNotFoundError(this.#session.id);
     return { newest, messages: messages.all };
   }
 
-  /** Takes what comes. @returns whether more may come. */
+  /**
+   * Sends the events of a record or a delta.
+   * @returns whether more may follow.
+   */
   async write({ json, delta }: FeedItem): Promise<boolean> {
     this.#context.metrics.sent.inc({ what: delta === null ? 'record' : 'delta' });
     if (delta !== null) return this.#tellAll(this.#events.ofDelta(delta));
@@ -188,7 +202,7 @@ class RunTeller {
 
   async #endAfter({ n, state }: JournalRecord): Promise<void> {
     if (n < this.#notBefore || !waitsForSomebody(state) || !this.#state) return;
-    // What was waited for may have been settled while it was told.
+    // An approval may have been decided before the state was read.
     if (!hasEnded(state) && !waitsForSomebody(this.#state.state)) return;
     this.isOver = true;
     for (const event of this.#events.close()) await this.#tell(event);
