@@ -1,16 +1,18 @@
 /**
- * Where a request has its token: in the header `authorization`. Never in its address, which ends in logs, histories and the
- * headers of other requests. A page that opens a WebSocket can send no header of its own, and offers it as a protocol. A program
- * that can be given nothing but a WebSocket’s address has it there as a password, and sends that as a header, too.
+ * Extracts the bearer token of a request from its headers. A token in the URL is not accepted, because URLs end up in
+ * logs, histories and the headers of other requests.
+ *
+ * A web page cannot set headers of a WebSocket, so it offers the token as a subprotocol `bearer.TOKEN`. A program that
+ * has only a WebSocket's URL puts the token there as a password; its client sends that as HTTP basic authentication.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The protocol of our WebSockets. */
+/** The subprotocol of Coxswain's WebSockets. */
 export const SOCKET_PROTOCOL = 'coxswain.v1';
 const OFFERED = 'bearer.';
 const TOKEN_MAX_CHARS = 8_192;
 
-/** The token, or null where there is none. */
+/** The token of a request; null if there is none, or it is longer than 8,192 characters. */
 export function bearerOf(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers;
   const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1] ?? offered(headers) ?? password(headers);
@@ -29,8 +31,9 @@ function offered(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Of a WebSocket alone: browsers name the page that opens one always, so that credentials that a browser might send by itself are of no
- * use to a page of another site. Whose the name is, is for the token to say.
+ * The password of basic authentication, only for WebSockets. Browsers always send the origin of a page that opens a
+ * WebSocket. So a page of another site cannot use credentials that the browser adds. The user name is ignored: the
+ * token identifies the principal.
  */
 function password(headers: IncomingHttpHeaders): string | undefined {
   const encoded = opensSocket(headers)
