@@ -1,4 +1,4 @@
-/** Server-sent events: one watcher of a session over HTTP. */
+/** Server-sent events of a session for one client. */
 import type { BusSession, JournalStart } from '@coxswain/client';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayContext } from '../gateway-context.ts';
@@ -7,10 +7,13 @@ import { openEventStream } from './event-stream.ts';
 import { catchUpPages } from './journal-pages.ts';
 import { watchFeed } from './watch-feed.ts';
 
-/** How soon a client that has lost the connection comes back, milliseconds: it is told so. */
+/** Reconnection delay that the client is asked to use, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Serves them until whoever asked has gone, does not read, may not any more, or the gateway ends. */
+/**
+ * Serves events until the client disconnects, stops reading or loses its access, or the gateway stops.
+ * @throws Problem `too_many_watchers` (429), before the stream starts.
+ */
 export function serveEvents(
   context: GatewayContext,
   session: BusSession,
