@@ -1,4 +1,4 @@
-/** What waits for a person, in all sessions. */
+/** The list of pending approvals of all sessions. */
 import { type ApprovalPlace, cursorOf, longestFirst, partsOfCursor } from '@coxswain/client';
 import { SessionStatus } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -23,7 +23,7 @@ const ApprovalsPage = z.strictObject({
   next_cursor: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last page.' }),
 });
 
-/** Adds it. */
+/** Adds the route. */
 export function approvalRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/v1/approvals',

@@ -1,4 +1,4 @@
-/** A session's records: as pages, and as server-sent events that go on where a connection was lost. */
+/** Routes of a session's records: pages, and server-sent events that continue after a lost connection. */
 import { Delta, JournalRecord } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
@@ -42,7 +42,7 @@ const Headers = z.looseObject({
     .meta({ description: '`text/event-stream` for server-sent events. Otherwise the response is a page.' }),
 });
 
-/** Adds them. */
+/** Adds the route. */
 export function eventRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/v1/sessions/:session_id/events',
@@ -104,10 +104,10 @@ function misplaced(field: string, words: string): Problem {
   return new Problem('invalid_field', `${field}: ${words}`, { field });
 }
 
-/** A browser that comes back says what it has seen; its address is the one that it began with. */
+/** The first record after a reconnection. A browser sends the id of the last event; its URL is still the first one. */
 function firstWanted({ headers }: FastifyRequest): number | null {
   const seen = headers['last-event-id'];
-  // Browsers send an empty one where the last event had none.
+  // Browsers send an empty value if the last event had no id.
   if (seen === undefined || seen === '') return null;
   if (typeof seen === 'string' && /^(0|[1-9]\d{0,14})$/.test(seen)) return Number(seen) + 1;
   throw misplaced('last-event-id', 'must be the number of a record');

@@ -1,4 +1,4 @@
-/** Reads of whole sessions: the tree below one, its statechart, its export. */
+/** Reads of whole sessions: the tree of child sessions, the statechart, the export. */
 import { Readable } from 'node:stream';
 import { readTree } from '@coxswain/client';
 import { StateValue } from '@coxswain/protocol';
@@ -44,7 +44,7 @@ const ExportQuery = z.strictObject({
     .meta({ description: 'Omits large fields, which are stored separately.' }),
 });
 
-/** Adds them. */
+/** Adds the routes. */
 export function readRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/v1/sessions/:session_id/tree',
@@ -114,7 +114,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const { records_only } = request.query as z.infer<typeof ExportQuery>;
       await context.known.expect(session);
       const release = await context.expensiveReads.acquire(whileAwaited(reply));
-      // Lines are read as they are taken: who reads slowly is waited for, within the bound of a stalled connection.
+      // Lines are read at the client's speed. The stall timeout below ends a connection that stops reading.
       const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
         objectMode: false,
         highWaterMark: 64 * 1024,

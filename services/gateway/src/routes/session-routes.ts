@@ -1,4 +1,4 @@
-/** Sessions: start, fork, list, look at one, what waits in it. */
+/** Routes of sessions: start, fork, list, state, queued messages. */
 import {
   type BodyInput,
   type BusSession,
@@ -58,7 +58,7 @@ const Forked = z.strictObject({
   n: z.number().int().meta({ description: 'Fork point.' }),
 });
 
-/** Adds them. */
+/** Adds the routes. */
 export function sessionRoutes(app: App, context: GatewayContext): void {
   app.post(
     '/v1/sessions',
@@ -156,7 +156,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       const client = clientFor(context, principal);
       const id = command_id ?? ids?.startId;
       if (ids && session_id === undefined) await refuseOtherStart(client.session(ids.sessionId), id);
-      // Set here: sent again, the fork begins at the same record.
+      // Fix the record here: a repeated command then forks at the same record.
       const n = at ?? (await origin.lastNumber());
       if (n === 0) throw new SessionNotFoundError(origin.id);
       const session = client.session(session_id ?? ids?.sessionId ?? newSessionId());
@@ -170,26 +170,29 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
   );
 }
 
-/** A fork is sent as a start: its fields stand in the request without their prefix. */
+/** Maps a field of the start command to its name in a fork request, which has no prefix. */
 function asInFork(field: string): string {
   if (field === 'fork.n') return 'at';
   return field.startsWith('fork.') ? field.slice('fork.'.length) : field;
 }
 
-/** The session that an address names. */
+/**
+ * The session of a request's path.
+ * @throws Problem `not_permitted` (403).
+ */
 export function sessionOf(context: GatewayContext, request: FastifyRequest): BusSession {
   const { session_id } = request.params as { readonly session_id: string };
   return clientFor(context, principalOf(request)).session(session_id);
 }
 
-/** Asked of a host. Where none answers, whether there is such a session is told all the same. */
+/** Gets the status from a host. If no host responds, an unknown session is still reported as not found. */
 async function statusOf(context: GatewayContext, session: Session): Promise<SessionStatus> {
   try {
     return await session.wire.state();
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {
-      // Of a bus that is away nobody hears of hosts.
+      // If NATS does not respond, report that instead of missing hosts.
       await expectBus(context);
       await context.known.expect(session);
     }
@@ -216,13 +219,14 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
     });
   const ids = keyedIds(request, principal, { session_id, ...body });
   const { message_id } = body;
-  // What is no message id is rejected when it is sent.
+  // Sending the command rejects an invalid message id.
   const ofMessage =
     named === undefined && typeof message_id === 'string' && message_id
       ? await sessionIdOfMessage(message_id)
       : undefined;
   const sessionId = named?.data ?? ofMessage ?? ids?.sessionId ?? newSessionId();
-  // One that the request names may be anybody's: the session itself says so, as of one that follows from a message id.
+  // A session id that the request names, or that is derived from a message id, may belong to another start. The session
+  // then rejects this one itself.
   const id = (body as { readonly command_id?: string }).command_id ?? ids?.startId;
   if (ids && sessionId === ids.sessionId) await refuseOtherStart(client.session(sessionId), id);
   const session = client.session(sessionId);
@@ -242,9 +246,9 @@ interface ReadyStart {
 }
 
 /**
- * Sends a start and answers 202. Without `?wait=` it waits for the session to accept it, so that a start that cannot work is
- * rejected in the answer. Where no host has answered within the bound, the start counts as stored: it needs no running host.
- * @throws Problem; what sending throws.
+ * Sends a start and sets the status 202. Without `?wait=` it waits for the session to accept it, so that an invalid
+ * start is rejected in the response. If no host responds in time, the start counts as stored: a host accepts it later.
+ * @throws Problem; errors of sending the command.
  */
 async function sendStart(
   context: GatewayContext,
@@ -258,7 +262,7 @@ async function sendStart(
     principal: principalOf(request),
     id,
     waiting: isBounded ? { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.startAcceptedWithinMs } : asked,
-    // The bounded wait ends before a stopping gateway gives requests up.
+    // The bounded wait ends before a stopping gateway ends its requests.
     signal: isBounded ? whileAwaited(reply) : whileListened(context, reply),
     traceparent: traceparentOf(request),
   });

@@ -1,11 +1,11 @@
-/** What can be started here: the personas of the gateway's folder, and the demo. */
+/** Start options: the personas of the gateway's folder, and the demo. */
 import { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { App } from '../create-app.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { Problem, whileAwaited } from '../problem.ts';
 import { NoQuery, PROBLEMS } from './route-schemas.ts';
 
-/** A gateway without a folder of its own: it may be on another machine than the session hosts. */
+/** For a gateway without a folder of its own: it may run on another machine than the session hosts. */
 const NOTHING: StartOptions = { folder: null, personas: [], has_demo: false };
 
 /** Adds the routes. */
