@@ -2,20 +2,27 @@ import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { Problem } from '../problem.ts';
 
-/** The bound of concurrent inspectors: each of them folds the machine of a session for itself. */
+/** Limits concurrent inspectors, because each of them folds the machine of a session. */
 export class InspectorSeats {
   readonly #all: number;
   readonly #each: number;
   readonly #byPrincipal = new Map<string, number>();
   #taken = 0;
 
-  /** @param all of this process. @param each of one token. */
+  /**
+   * @param all maximum of this process.
+   * @param each maximum per principal.
+   */
   constructor(all: number = GATEWAY_BOUNDS.inspectorsMax, each: number = GATEWAY_BOUNDS.inspectorsPerPrincipalMax) {
     this.#all = all;
     this.#each = each;
   }
 
-  /** Takes a place. @returns what gives it back, to be called once. @throws Problem `too_many_watchers`. */
+  /**
+   * Acquires a slot.
+   * @returns a function that releases the slot; call it once.
+   * @throws Problem `too_many_watchers` (429).
+   */
   take({ tenant, name }: Pick<Principal, 'tenant' | 'name'>): () => void {
     const who = `${tenant}/${name}`;
     const own = this.#byPrincipal.get(who) ?? 0;

@@ -1,4 +1,4 @@
-/** One WebSocket on a session. */
+/** Serves a session over one WebSocket. */
 import type { BusSession } from '@coxswain/client';
 import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
@@ -12,7 +12,7 @@ import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
 import { HeldSocket } from './held-socket.ts';
 import { SocketCommands } from './socket-commands.ts';
 
-/** From where the session is followed. */
+/** The query of a WebSocket. */
 export const SocketQuery = z.strictObject({
   from: FirstRecord.meta({ ...FIRST_RECORD_SCHEMA, description: 'Number of the first record, or `newest`.' }),
   deltas: z
@@ -22,7 +22,7 @@ export const SocketQuery = z.strictObject({
 });
 export type SocketQuery = z.infer<typeof SocketQuery>;
 
-/** Serves it until either side ends it. Never rejects. */
+/** Serves a WebSocket until either side closes it. Never rejects. */
 export async function serveSocket(
   context: GatewayContext,
   session: BusSession,

@@ -22,7 +22,7 @@ import { Waiting } from '../routes/route-schemas.ts';
 import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
 import { tracedCommand } from './trace-command.ts';
 
-/** A start makes a session, and this socket is one's that is there. */
+/** A start creates a session, but this WebSocket belongs to an existing one. */
 const TAKEN: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
 const Ref = z.union([z.string().max(256), z.number()]);
 const Command = z.strictObject({
@@ -31,17 +31,17 @@ const Command = z.strictObject({
   verb: z.string().max(64),
   body: z.looseObject({}).optional(),
   wait: Waiting.shape.wait,
-  // Pages can give a WebSocket no headers, and one lives for many commands.
+  // Browsers cannot set headers of a WebSocket, and one WebSocket sends many commands.
   traceparent: z
     .string()
     .max(256)
     .refine((text) => parseTraceparent(text) !== null, 'must be a traceparent of W3C Trace Context')
     .optional(),
-  // In JSON a number is one already.
+  // In a query, this field is a text; here it is a number.
   timeout_ms: z.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs),
 });
 
-/** Commands over a WebSocket: each is answered under its `ref`. */
+/** Handles commands over a WebSocket. Each response has the `ref` of its command. */
 export class SocketCommands {
   readonly #context: GatewayContext;
   readonly #session: Session;
@@ -64,15 +64,16 @@ export class SocketCommands {
     this.#leaving = leaving;
   }
 
-  /** Takes a message. What is wrong with it is answered. */
+  /** Handles a message. Errors are sent as a response. */
   take(data: RawData, isBinary: boolean): void {
     let ref: z.infer<typeof Ref> | undefined;
     this.#underWay++;
     void (async () => {
       try {
-        // Whatever comes counts, as requests do: to read what is none costs as much.
+        // Each message counts against the rate limit: parsing an invalid one costs as much.
         const late = turnIn(this.#context, principalOf(this.#request));
-        // What is refused is told by its name, too. How long a message may be has a bound of its own.
+        // Parsed before any rejection, so that the response has its `ref`. The size of a message is limited by the
+        // server.
         const value = parsed(data, isBinary);
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
@@ -124,7 +125,7 @@ export class SocketCommands {
   }
 
   #answer(message: object): void {
-    // Whoever sends and does not read is cut off by what they do not read.
+    // A client that does not read the responses is disconnected.
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
     if (this.#socket.bufferedAmount > GATEWAY_BOUNDS.socketWaitingMaxBytes) this.#socket.terminate();
   }
