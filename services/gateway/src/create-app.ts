@@ -1,4 +1,4 @@
-/** The HTTP face: who is let in, how what comes in is read, how trouble is told. Routes are in `routes/`. */
+/** The HTTP application: authentication, body parsing, error responses and metrics. The routes are in `routes/`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { cutText, nearestWord } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
@@ -30,19 +30,19 @@ import { strictValidation } from './strict-validation.ts';
 import { traceRequests } from './trace-requests.ts';
 import { answerUnreadable, NO_UPGRADE, refuseExpectation } from './unreadable-requests.ts';
 
-/** How the app is made. */
+/** Options of the application. */
 export interface AppOptions {
   readonly context: GatewayContext;
   readonly guard: RequestGuard;
-  /** The console's; none where it is not served. */
+  /** Files of the console; empty if it is not served. */
   readonly consoleFiles?: readonly ConsoleFile[] | undefined;
 }
 
-/** The app before its routes. */
+/** The application without routes. */
 function bareApp(metrics: GatewayMetrics) {
   return Fastify({
     bodyLimit: GATEWAY_BOUNDS.bodyMaxBytes,
-    // Longer than any id: what is too long is told by its schema.
+    // Longer than any id: the schema of a route reports ids that are too long.
     routerOptions: { maxParamLength: 1_024 },
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
@@ -52,16 +52,16 @@ function bareApp(metrics: GatewayMetrics) {
     http: {
       maxHeaderSize: GATEWAY_BOUNDS.headersMaxBytes,
       headersTimeout: GATEWAY_BOUNDS.headersTimeoutMs,
-      // Told by the guard, in words.
+      // The request guard reports a missing Host header with a message.
       requireHostHeader: false,
     },
-    // What a proxy says of who is behind it anybody could say.
+    // Clients could forge the forwarding headers of a proxy.
     trustProxy: false,
-    // What never becomes a request of a route is answered as everything else is.
+    // Requests that never reach a route get a problem document, too.
     frameworkErrors: (error, { raw }, reply) => {
       const problem = problemFrom(error);
       metrics.refused.inc({ code: problem.code });
-      // No hook is run for these, and of a connection that was to be a WebSocket the server has let go.
+      // No hook runs for these errors. If the request was an upgrade, the server no longer manages its socket.
       if (raw.headers.upgrade !== undefined) reply.raw.once('finish', () => raw.socket.destroySoon());
       void sendProblem(reply.headers(ALWAYS), problem);
     },
@@ -72,10 +72,10 @@ function bareApp(metrics: GatewayMetrics) {
   }).withTypeProvider<ZodTypeProvider>();
 }
 
-/** The app, as routes take it. */
+/** The application, as the routes use it. */
 export type App = ReturnType<typeof bareApp>;
 
-/** Makes the app. It is ready once `ready()` has resolved, and listens when it is told where. */
+/** Creates the application. The caller awaits `ready()` and then calls `listen()`. */
 export async function createApp({ context, guard, consoleFiles = [] }: AppOptions): Promise<App> {
   const app = bareApp(context.metrics);
   app.server.maxConnections = GATEWAY_BOUNDS.connectionsMax;
@@ -88,7 +88,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   app.decorateRequest('bearer', null);
   readBodies(app);
   const methods = new MethodTable(app);
-  // Before anybody is refused: it has to know of the connection that is to be closed then.
+  // Before any other hook rejects a request: the WebSocket plugin must know the connection in order to close it.
   await prepareSockets(app, (socket) => void answerUnreadable({ code: NO_UPGRADE }, socket, ALWAYS));
   letIn(app, context, guard, methods);
   tellTrouble(app, context, methods);
@@ -116,7 +116,7 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
 
   const bearerLetIn = async (request: FastifyRequest): Promise<void> => {
     const { scope } = request.routeOptions.config;
-    // What is not there, and what is open to all.
+    // Unknown routes and public routes.
     if (scope === undefined || scope === null) return;
     const token = bearerOf(request.headers);
     const principal = token === null ? null : await context.authenticator.authenticate(token);
@@ -140,10 +140,11 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(ALWAYS);
     refuseRepeatedHeaders(request.raw.rawHeaders);
-    // Probes ask by the address of the machine; they are told nothing but that it is there.
+    // Probes use the machine's IP address, which the Host check may reject. Their responses contain only the status
+    // and versions.
     if (!PROBES.has(request.routeOptions.url ?? '')) {
       guard.checkHost(request.headers);
-      // Whoever follows a link to the page gets the page, which has nothing of anybody's in it.
+      // Following a link to the page is allowed: the page contains no data.
       const visits = request.routeOptions.config.page === true && isVisit(request.headers);
       const site = visits ? null : guard.checkOrigin(request.headers);
       if (site !== null) reply.headers(forSite(site));
@@ -154,7 +155,7 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
       throw new Problem('gateway_stopping', 'this gateway is shutting down', {
         headers: { 'retry-after': '1', connection: 'close' },
       });
-    // Told before anything is asked of a body that nobody takes.
+    // Before the body is read: the route does not exist.
     if (request.is404) throw notThere(request, methods);
     await bearerLetIn(request);
     if (request.ws && !isSocketRoute(request))
@@ -165,14 +166,16 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
   });
 }
 
-/** What is not there is told as to everybody else. */
+/**
+ * Whether the request is for a WebSocket route. An unknown route counts as one, because it is reported as not found.
+ */
 function isSocketRoute({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === undefined || SOCKET_ROUTES.has(url);
 }
 
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
-/** Nothing that is answered is for other pages, for caches or for guesses. */
+/** Headers of all responses: no use by other sites, no caching, no content sniffing. */
 const ALWAYS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -206,7 +209,7 @@ function named(scopes: ReadonlySet<string>): string {
 
 function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: MethodTable): void {
   app.setErrorHandler((error, request, reply) => {
-    // Of a body that is cut off by its sender's end the stream itself tells.
+    // If the client closes the connection within a body, the stream fails with this error.
     const problem = request.raw.errored === error ? requestClosed() : problemFrom(error);
     request.problem = problem;
     metrics.refused.inc({ code: problem.code });
@@ -215,7 +218,7 @@ function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: Method
         { method: request.method, url: request.routeOptions.url },
         'the client closed the request before the response',
       );
-    // What is ours to mend; what is wrong with a request is told to whoever has sent it.
+    // Only errors of the gateway are logged. Errors of the request are reported to the client.
     if (problem.status === 500)
       log.error({ error, method: request.method, url: request.routeOptions.url }, 'a request failed');
     return sendProblem(reply, problem);
@@ -225,7 +228,7 @@ function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: Method
   });
 }
 
-/** What is wrong with an address, or with its method. */
+/** The problem of an unknown path (404), or of a method that the path does not support (405). */
 function notThere({ url, method }: FastifyRequest, methods: MethodTable): Problem {
   const path = url.split('?', 1)[0] ?? '';
   const allowed = methods.of(path);
@@ -238,7 +241,7 @@ function notThere({ url, method }: FastifyRequest, methods: MethodTable): Proble
   );
 }
 
-/** What stands at the end of a session's address is a verb, as it is at the end of a subject. */
+/** A problem for a misspelt verb at the end of a session's path, with the nearest verb. */
 function unknownVerb(path: string): Problem | null {
   const named = /^\/v1\/sessions\/[^/]+\/([a-z_-]{1,64})$/i.exec(path)?.[1];
   const meant = named === undefined ? null : nearestWord(named, AT_THE_END);

@@ -1,4 +1,4 @@
-/** Commands from requests: whose they are, under which id, and what is waited for. */
+/** Sends commands for requests: actor, command id and waiting. */
 import {
   type BodyInput,
   CommandRejectedError,
@@ -28,10 +28,14 @@ import { membersOf, type StoredCommand, type Waiting } from './routes/route-sche
 import { traceparentOf } from './trace-requests.ts';
 import { whenStopping } from './when-stopping.ts';
 
-/** What is delivered to the model later than it is accepted. */
+/** Verbs whose message is delivered to the model after its acceptance. */
 const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(INJECTION_VERBS);
 
-/** A request's body as an object. @throws Problem. */
+/**
+ * The request body as an object.
+ * @param verb determines whether plain text is accepted; null for JSON only.
+ * @throws Problem `unsupported_media_type` (415), `invalid_field` (400) or `unknown_field` (400).
+ */
 export function objectBody(request: FastifyRequest, verb: Verb | null): Record<string, unknown> {
   const { body } = request;
   if (body instanceof TextBody && (verb === null || !takesText(verb)))
@@ -45,10 +49,10 @@ export function objectBody(request: FastifyRequest, verb: Verb | null): Record<s
 }
 
 /**
- * Rejects unknown fields of a verb's body over HTTP. `actor` is not offered: the token names the actor.
- * @param without the fields that the address sets.
- * @param more the fields that the body has in addition to the verb's.
- * @throws Problem `unknown_field`.
+ * Rejects unknown fields of a verb's body over HTTP. `actor` is not a field: the token determines the actor.
+ * @param without fields that the path sets.
+ * @param more fields of the body in addition to those of the verb.
+ * @throws Problem `unknown_field` (400).
  */
 export function refuseUnknown(
   body: object,
@@ -59,7 +63,10 @@ export function refuseUnknown(
   refuseOthers(body, verb, [...membersOf(verb).filter((name) => !without.includes(name)), ...more]);
 }
 
-/** Rejects fields other than `members`. @throws Problem `unknown_field`, with the members or the one that was probably meant. */
+/**
+ * Rejects fields other than `members`.
+ * @throws Problem `unknown_field` (400), with the nearest field and a list of all fields.
+ */
 export function refuseOthers(body: object, what: string, members: readonly string[]): void {
   const unknown = Object.keys(body).find((name) => !members.includes(name));
   if (unknown === undefined) return;
@@ -74,14 +81,20 @@ function nearestHint(unknown: string, members: readonly string[]): string {
   return meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
 }
 
-/** `id` is a command's own id on NATS. Where a session's id is taken, too, the sender may mean either. */
+/**
+ * The hint for an unknown field `id`. On NATS it is the command's own id. If the body also has a session id, the sender
+ * may mean either.
+ */
 function idHint(members: readonly string[]): string {
   if (!members.includes('command_id')) return '';
   const session = members.includes('session_id') ? ', and the session’s id is "session_id"' : '';
   return `: over HTTP the command’s own id is "command_id"${session}`;
 }
 
-/** The ids that a request's key stands for; null where it has none. */
+/**
+ * The ids of the request's idempotency key; null without a key.
+ * @throws Problem `invalid_field` (400).
+ */
 export function keyedIds(request: FastifyRequest, principal: Principal, body: unknown): KeyedIds | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
@@ -90,12 +103,12 @@ export function keyedIds(request: FastifyRequest, principal: Principal, body: un
 }
 
 /**
- * Aborts when whoever has sent the request does not listen any more; and when the gateway is about to end and what is waited for
- * does not come soon, so that they are told: the command is stored, and another gateway can be asked.
+ * A signal that aborts when the client disconnects before the response is complete. It also aborts some time after the
+ * gateway starts to stop: the command is stored then, and the client can query another gateway.
  */
 export function whileListened(context: GatewayContext, { raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  // What has been answered whole closes, too.
+  // The response also closes after it is complete.
   const leave = () => {
     if (!raw.writableFinished) gone.abort(requestClosed());
   };
@@ -132,7 +145,10 @@ export interface SendAs {
   readonly traceparent?: string | undefined;
 }
 
-/** For the client. @throws Problem where the verb has no such stage. */
+/**
+ * The options of a command for the client.
+ * @throws Problem `invalid_field` (400) if the verb does not have the stage to wait for.
+ */
 export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendAs) {
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
@@ -148,14 +164,15 @@ export function sendOptions(verb: Verb, { principal, id, waiting, signal, tracep
     timeoutMs: timeout_ms,
     signal,
     traceparent,
-    // Only a token that may do everything may configure the host.
+    // Only a token with the scope `admin` may configure the host.
     restricted: !isAllowed(principal, 'admin'),
   };
 }
 
 /**
- * Sends the command of a request and answers 202.
- * @param ofAddress the fields that the address sets, by their names over HTTP.
+ * Sends the command of a request and sets the status 202.
+ * @param ofAddress fields that the path sets, with their names over HTTP.
+ * @throws Problem, and the errors of sending the command.
  */
 export async function handleCommand<V extends Verb>(
   context: GatewayContext,
@@ -181,7 +198,7 @@ export async function handleCommand<V extends Verb>(
     traceparent: traceparentOf(request),
   });
   const sent = await told(context, verb, () => sentToOneThere(context, session, verb, body as BodyInput<V>, options));
-  // Whether it is there the next command asks anew.
+  // The next command checks again whether the session exists.
   if (verb === 'delete') context.known.forget(session);
   if (sent.duplicate && id !== undefined) {
     const refuse = id === keyed ? refuseOtherCommand : refuseReusedId;
@@ -191,7 +208,10 @@ export async function handleCommand<V extends Verb>(
   return storedCommand(session, sent);
 }
 
-/** Of what is only stored nobody reports: whether the session is still there is looked for. */
+/**
+ * Sends a command to an existing session. Without a receipt, no host has checked the session, so this function checks
+ * it afterwards.
+ */
 async function sentToOneThere<V extends Verb>(
   { known }: GatewayContext,
   session: Session,
@@ -201,7 +221,7 @@ async function sentToOneThere<V extends Verb>(
 ): Promise<WireSentCommand> {
   try {
     const sent = await session.wire.send(verb, body, options);
-    // What deletes it has just done so.
+    // A delete has just deleted the session.
     if (options.wait === 'stored' && verb !== 'delete') await known.expectStillThere(session);
     return sent;
   } catch (error) {
@@ -210,7 +230,7 @@ async function sentToOneThere<V extends Verb>(
   }
 }
 
-/** What the address says, the body does not say again. */
+/** Rejects a body that repeats a field of the path. */
 function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): Record<string, unknown> {
   const twice = Object.keys(ofAddress).find((name) => name in body);
   if (twice === undefined) return body;
@@ -218,8 +238,8 @@ function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): R
 }
 
 /**
- * Sends a command and counts its outcome.
- * @throws what sending throws, with its field named as over HTTP.
+ * Sends a command and counts its outcome in the metrics.
+ * @throws the error of sending, with its field named as over HTTP.
  */
 export async function told(
   context: GatewayContext,
@@ -231,7 +251,7 @@ export async function told(
     context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
     return sent;
   } catch (failure) {
-    // The signals of this gateway abort with what the request is answered.
+    // The reason of an aborted signal is the problem to respond with.
     const error = failure instanceof CoxswainError && failure.code === 'aborted' ? failure.cause : failure;
     context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
     throw withFieldNamed(error, httpFieldOf);
@@ -240,11 +260,11 @@ export async function told(
 
 function outcomeOf(error: unknown): string {
   if (error instanceof CommandRejectedError || error instanceof SessionDeletedError) return 'rejected';
-  // What ends the waiting comes after the command is stored.
+  // The gateway's signals end a wait only after the command is stored.
   return error instanceof Problem ? 'stored' : 'failed';
 }
 
-/** The response to the request. */
+/** The response body for a sent command. */
 export function storedCommand(
   session: Session,
   { commandId, seq, duplicate, receipt, cancellation }: WireSentCommand,

@@ -1,10 +1,10 @@
-/** Reads what comes in: by the same words and codes as commands on the bus, an unknown key by its name. */
+/** Validates requests with the same codes and messages as commands on the bus. */
 import { type ErrorCode, problemOf, readStrictly } from '@coxswain/protocol';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
 import { Problem } from './problem.ts';
 
-/** For Fastify: a part of a request that does not fit is a problem document. */
+/** The validator compiler for Fastify. An invalid part of a request becomes a Problem (400) that names the field. */
 export const strictValidation: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (data) => {
