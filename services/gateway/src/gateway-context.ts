@@ -10,8 +10,8 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
+import type { FoldCache } from './socket/fold-cache.ts';
 import type { InspectorSeats } from './socket/inspector-seats.ts';
-import type { KeptFolds } from './socket/kept-folds.ts';
 
 /** The part of the client that the gateway uses. */
 export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {
@@ -34,7 +34,7 @@ export interface GatewayContext {
   readonly ping: () => Promise<void>;
   readonly feeds: SessionFeeds;
   readonly inspectors: InspectorSeats;
-  readonly folds: KeptFolds;
+  readonly folds: FoldCache;
   readonly known: KnownSessions;
   /** Slots for lists, trees, exports and whole journals. */
   readonly expensiveReads: LimitedReads;
@@ -126,21 +126,21 @@ export async function expectBus({ ping }: Pick<GatewayContext, 'ping'>): Promise
  * Counts one request against the principal's rate limit.
  * @throws Problem `rate_limited` (429).
  */
-export function takeTurn(context: GatewayContext, principal: Principal): void {
-  const seconds = turnIn(context, principal);
-  if (seconds > 0) throw rateLimited(seconds);
+export function countRequest(context: GatewayContext, principal: Principal): void {
+  const seconds = takeRequest(context, principal);
+  if (seconds > 0) throw rateLimitedProblem(seconds);
 }
 
 /**
  * Counts one request against the principal's rate limit, without an exception.
  * @returns 0 if it is within the limit; otherwise the whole seconds until the next one is.
  */
-export function turnIn({ rates }: GatewayContext, { tenant, name }: Principal): number {
+export function takeRequest({ rates }: GatewayContext, { tenant, name }: Principal): number {
   return rates.take(`${tenant}/${name}`);
 }
 
 /** The problem of a request beyond the rate limit (429). */
-export function rateLimited(seconds: number): Problem {
+export function rateLimitedProblem(seconds: number): Problem {
   return new Problem('rate_limited', `rate limit exceeded; retry in ${seconds} s`, {
     headers: { 'retry-after': String(seconds) },
   });

@@ -31,7 +31,7 @@ export interface KeyedRequest {
  * Derives the ids of a key.
  * @throws Problem `invalid_field` (400) for an invalid key, or a body that has no canonical form.
  */
-export function idsOfKey(key: string, { tenant, name }: Principal, { address, body }: KeyedRequest): KeyedIds {
+export function deriveIds(key: string, { tenant, name }: Principal, { address, body }: KeyedRequest): KeyedIds {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw new Problem('invalid_field', 'idempotency-key: must be 1 to 255 visible ASCII characters', {
       field: 'idempotency-key',
@@ -40,11 +40,11 @@ export function idsOfKey(key: string, { tenant, name }: Principal, { address, bo
   return {
     commandId: digest('command', [...whose, address]),
     sessionId: digest('session', whose),
-    startId: digest('start', [...whose, address, written(body)]),
+    startId: digest('start', [...whose, address, canonicalBody(body)]),
   };
 }
 
-function written(body: unknown): string {
+function canonicalBody(body: unknown): string {
   try {
     return canonicalJson(body);
   } catch {
@@ -66,11 +66,11 @@ function digest(what: string, parts: readonly string[]): string {
  * @param startId id of the start command, which the request may name.
  * @throws Problem `idempotency_key_reused` (422).
  */
-export async function refuseOtherStart(session: Session, startId: string | undefined): Promise<void> {
+export async function rejectOtherStart(session: Session, startId: string | undefined): Promise<void> {
   for await (const { record } of storedRecords(session.journal())) {
     const { input } = record;
     if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
-    throw reused(session);
+    throw reusedKeyProblem(session);
   }
 }
 
@@ -95,13 +95,13 @@ type Comparison = 'same' | 'other' | null;
  * @throws Problem `idempotency_key_reused` (422) if the session has recorded another command;
  *   `idempotency_key_undecided` (409) if the command was not found in time; `gateway_busy` (503).
  */
-export async function refuseOtherCommand(
+export async function rejectOtherCommand(
   reads: LimitedReads,
   session: Pick<Session, 'id' | 'journal' | 'records'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
-  const compare = comparisonWith(repeated);
-  let { found, n } = await inJournal(reads, session, compare);
+  const compare = createComparison(repeated);
+  let { found, n } = await compareWithJournal(reads, session, compare);
   if (found === null && n !== null) {
     const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
     for await (const record of session.records({ from: n + 1, signal })) {
@@ -109,8 +109,8 @@ export async function refuseOtherCommand(
       if (found) break;
     }
   }
-  if (found === null) throw undecided(session);
-  if (found === 'other') throw reused(session);
+  if (found === null) throw undecidedProblem(session);
+  if (found === 'other') throw reusedKeyProblem(session);
 }
 
 /**
@@ -119,12 +119,12 @@ export async function refuseOtherCommand(
  * @param reads slots for reading whole journals.
  * @throws Problem `command_id_reused` (422).
  */
-export async function refuseReusedId(
+export async function rejectReusedId(
   reads: LimitedReads,
   session: Pick<Session, 'id' | 'journal'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
-  const compared = inJournal(reads, session, comparisonWith(repeated)).catch((error: unknown) => {
+  const compared = compareWithJournal(reads, session, createComparison(repeated)).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'gateway_busy') return null;
     throw error;
   });
@@ -133,17 +133,17 @@ export async function refuseReusedId(
   throw new Problem('command_id_reused', message, { field: 'command_id', sessionId: session.id });
 }
 
-function comparisonWith({ commandId, verb, body }: RepeatedCommand): (record: JournalRecord) => Comparison {
+function createComparison({ commandId, verb, body }: RepeatedCommand): (record: JournalRecord) => Comparison {
   const read = parseBody(verb, body);
-  const asked = read.ok ? comparable(read.body) : null;
+  const expected = read.ok ? comparableBody(read.body) : null;
   return ({ input }) => {
     if (input.type !== 'command' || input.command_id !== commandId) return null;
-    return input.verb === verb && (asked === null || asked === comparable(input.body)) ? 'same' : 'other';
+    return input.verb === verb && (expected === null || expected === comparableBody(input.body)) ? 'same' : 'other';
   };
 }
 
 /** Omits the trace of the request and the restriction of its sender, which a record of a start also contains. */
-function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
+function comparableBody({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }
 
@@ -151,7 +151,7 @@ function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
  * @returns the comparison with the stored records, and the number of the newest one; null for the number if reading
  *   took too long.
  */
-async function inJournal(
+async function compareWithJournal(
   reads: LimitedReads,
   session: Pick<Session, 'journal'>,
   compare: (record: JournalRecord) => Comparison,
@@ -169,7 +169,7 @@ async function inJournal(
   });
 }
 
-function undecided({ id }: Pick<Session, 'id'>): Problem {
+function undecidedProblem({ id }: Pick<Session, 'id'>): Problem {
   const message = 'the first command with this idempotency key is not recorded yet; send the request again';
   return new Problem('idempotency_key_undecided', message, {
     field: 'idempotency-key',
@@ -178,7 +178,7 @@ function undecided({ id }: Pick<Session, 'id'>): Problem {
   });
 }
 
-function reused({ id }: Pick<Session, 'id'>): Problem {
+function reusedKeyProblem({ id }: Pick<Session, 'id'>): Problem {
   return new Problem('idempotency_key_reused', 'the idempotency key belongs to another request', {
     field: 'idempotency-key',
     sessionId: id,

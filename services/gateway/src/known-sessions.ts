@@ -15,14 +15,14 @@ export class KnownSessions {
   /**
    * Checks that the session exists.
    * @throws Problem `session_not_found` (404); SessionDeletedError. A session that another gateway deleted within the
-   *   last minute passes: see {@link expectStillThere}.
+   *   last minute passes: see {@link expectNotDeleted}.
    */
   async expect(session: Session): Promise<void> {
     const key = sessionKey(session.ref);
     const seen = this.#seen.get(key);
     if (seen !== undefined && this.#now() - seen < GATEWAY_BOUNDS.knownSessionMs) return;
-    if ((await session.lastNumber()) === 0) throw noSuchSession(session.id);
-    this.note(session);
+    if ((await session.lastNumber()) === 0) throw sessionNotFoundProblem(session.id);
+    this.remember(session);
   }
 
   /**
@@ -30,7 +30,7 @@ export class KnownSessions {
    * deleted meanwhile. Other errors are ignored: the command stays stored.
    * @throws SessionDeletedError.
    */
-  async expectStillThere(session: Session): Promise<void> {
+  async expectNotDeleted(session: Session): Promise<void> {
     try {
       await session.lastNumber();
     } catch (error) {
@@ -51,7 +51,7 @@ export class KnownSessions {
   }
 
   /** Remembers that the session exists, or that its start was stored. */
-  note({ ref }: Pick<Session, 'ref'>): void {
+  remember({ ref }: Pick<Session, 'ref'>): void {
     const key = sessionKey(ref);
     this.#seen.delete(key);
     this.#seen.set(key, this.#now());
@@ -63,6 +63,6 @@ export class KnownSessions {
 }
 
 /** The problem of an unknown session (404). It is the same for a session of another tenant. */
-export function noSuchSession(sessionId: string): Problem {
+export function sessionNotFoundProblem(sessionId: string): Problem {
   return new Problem('session_not_found', `there is no session ${sessionId}`, { sessionId });
 }

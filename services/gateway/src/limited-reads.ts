@@ -37,7 +37,7 @@ export class LimitedReads {
     else {
       if (this.#waiting.size >= this.#waitingMax)
         throw new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
-      await this.#turn(signal);
+      await this.#waitForSlot(signal);
     }
     let held = true;
     return () => {
@@ -50,23 +50,23 @@ export class LimitedReads {
   }
 
   /** Resolves when another read releases its slot to this one. */
-  #turn(signal: AbortSignal | undefined): Promise<void> {
+  #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const take = () => {
-        leave();
+        removeWaiter();
         resolve();
       };
-      const give = () => {
-        leave();
+      const abort = () => {
+        removeWaiter();
         reject(signal?.reason as Error);
       };
-      const leave = () => {
+      const removeWaiter = () => {
         this.#waiting.delete(take);
-        signal?.removeEventListener('abort', give);
+        signal?.removeEventListener('abort', abort);
       };
       // First in, first out.
       this.#waiting.add(take);
-      signal?.addEventListener('abort', give);
+      signal?.addEventListener('abort', abort);
     });
   }
 }

@@ -23,11 +23,11 @@ export async function listenOn(app: Pick<App, 'listen'>, host: string, port: num
   try {
     await app.listen({ host, port });
   } catch (error) {
-    throw troubleOf(error, host, port);
+    throw toListenError(error, host, port);
   }
 }
 
-function troubleOf(error: unknown, host: string, port: number): unknown {
+function toListenError(error: unknown, host: string, port: number): unknown {
   const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   switch ((error as { readonly code?: unknown }).code) {
     case 'EADDRINUSE':

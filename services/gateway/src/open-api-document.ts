@@ -10,8 +10,8 @@ import { createMetrics } from './gateway-metrics.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
 import { createGuard } from './request-guard.ts';
+import { FoldCache } from './socket/fold-cache.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
-import { KeptFolds } from './socket/kept-folds.ts';
 
 /** An operation, with the members that this repository reads. */
 export interface OpenApiOperation {
@@ -52,16 +52,16 @@ export interface OpenApiDocument {
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const now = () => 0;
   const metrics = createMetrics();
-  const unasked = () => {
+  const failWithoutBus = () => {
     throw new Error('the document is made without a bus');
   };
   const context: GatewayContext = {
     authenticator: { authenticate: async () => null },
-    clientOf: unasked,
-    ping: unasked,
+    clientOf: failWithoutBus,
+    ping: failWithoutBus,
     feeds: new SessionFeeds(metrics),
     inspectors: new InspectorSeats(),
-    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
+    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(1, 1),
     pages: new JournalPages(new LimitedReads(1, 1)),

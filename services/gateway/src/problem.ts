@@ -74,17 +74,17 @@ export class Problem extends Error {
 }
 
 /** The problem of a client that disconnected (499, for logs and metrics). It ends the work for the request. */
-export function requestClosed(): Problem {
+export function requestClosedProblem(): Problem {
   return new Problem('request_closed', 'the client closed the request before the response');
 }
 
-/** A signal that aborts with {@link requestClosed} when the client disconnects. */
-export function whileAwaited({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
-  const gone = new AbortController();
-  const leave = () => gone.abort(requestClosed());
-  if (raw.destroyed) leave();
-  else raw.once('close', leave);
-  return gone.signal;
+/** A signal that aborts with {@link requestClosedProblem} when the client disconnects. */
+export function abortOnDisconnect({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
+  const controller = new AbortController();
+  const abort = () => controller.abort(requestClosedProblem());
+  if (raw.destroyed) abort();
+  else raw.once('close', abort);
+  return controller.signal;
 }
 
 /**
@@ -113,7 +113,7 @@ export function problemFrom(error: unknown): Problem {
     if (/^[a-z][a-z0-9_]*$/.test(code) && code !== 'internal')
       return new Problem(code, message ?? code, { field, commandId, sessionId, detail, headers: retryAfter(code) });
   }
-  if (isUnanswered(error))
+  if (isNatsUnavailable(error))
     return new Problem('nats_unreachable', 'NATS does not respond', { headers: { 'retry-after': '2' } });
   return new Problem('internal', 'internal error without a code; the log of the gateway has the details');
 }
@@ -131,13 +131,13 @@ function retryAfter(code: string): Readonly<Record<string, string>> | undefined 
 /**
  * Whether the NATS library reports, here or in a cause, that NATS does not respond. Its errors are recognized by name.
  */
-function isUnanswered(error: unknown): boolean {
+function isNatsUnavailable(error: unknown): boolean {
   const { name, cause } = (error ?? {}) as { readonly name?: unknown; readonly cause?: unknown };
-  if (typeof name === 'string' && UNANSWERED.has(name)) return true;
-  return cause !== undefined && cause !== error && isUnanswered(cause);
+  if (typeof name === 'string' && NATS_UNAVAILABLE_ERRORS.has(name)) return true;
+  return cause !== undefined && cause !== error && isNatsUnavailable(cause);
 }
 
-const UNANSWERED: ReadonlySet<string> = new Set([
+const NATS_UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set([
   'TimeoutError',
   'RequestError',
   'NoRespondersError',
@@ -169,7 +169,7 @@ const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly m
  * @param nameOf maps the field of the error to its name in the request.
  * @returns the same error if it has no field or the name is equal; otherwise a {@link Problem}.
  */
-export function withFieldNamed(error: unknown, nameOf: (field: string) => string): unknown {
+export function withRenamedField(error: unknown, nameOf: (field: string) => string): unknown {
   const problem = problemFrom(error);
   const { field } = problem.more;
   if (field === undefined) return error;

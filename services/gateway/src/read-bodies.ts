@@ -14,7 +14,7 @@ export class TextBody {
 }
 
 /** Adds the body parsers. Other content types are rejected, including HTML forms. */
-export function readBodies(app: App): void {
+export function addBodyParsers(app: App): void {
   app.removeAllContentTypeParsers();
   app.addHook('preParsing', async ({ headers }) => {
     const encoding = headers['content-encoding'];
@@ -32,14 +32,14 @@ export function readBodies(app: App): void {
     'application/json',
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, bytes: Buffer) => {
-      const text = utf8(bytes);
-      return text.trim() === '' ? {} : parsed(text);
+      const text = decodeUtf8(bytes);
+      return text.trim() === '' ? {} : parseJson(text);
     },
   );
   app.addContentTypeParser(
     'text/plain',
     { parseAs: 'buffer' },
-    async (_request: FastifyRequest, bytes: Buffer) => new TextBody(utf8(bytes)),
+    async (_request: FastifyRequest, bytes: Buffer) => new TextBody(decodeUtf8(bytes)),
   );
 }
 
@@ -53,11 +53,11 @@ function charsetOf(contentType: string | undefined): string | null {
  * The command body of a text: the JSON object if the text starts with `{`, otherwise the text as the member `body`.
  * @throws Problem `invalid_json` (400), also for an incomplete object; other validation codes.
  */
-export function saidInText({ text }: TextBody): unknown {
-  return text.trimStart().startsWith('{') ? parsed(text) : { body: text };
+export function parseTextBody({ text }: TextBody): unknown {
+  return text.trimStart().startsWith('{') ? parseJson(text) : { body: text };
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   const json = parseStrictJson(text);
   if (!json.ok) throw new Problem('invalid_json', `the body is not valid JSON: ${json.why}`, { field: 'body' });
   const unwritable = unwritableProblem(json.value);
@@ -65,7 +65,7 @@ function parsed(text: string): unknown {
   return json.value;
 }
 
-function utf8(bytes: Buffer): string {
+function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {

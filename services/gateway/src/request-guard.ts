@@ -33,8 +33,8 @@ export function createGuard(options: () => GuardOptions): RequestGuard {
     checkHost({ host }) {
       const hosts = options().ownOrigins.map((origin) => new URL(origin).host);
       if (host !== undefined && hosts.includes(withoutDefaultPort(host.toLowerCase(), hosts))) return;
-      const told = host === undefined ? 'no host' : `the host ${JSON.stringify(cutText(host, 128))}`;
-      throw new Problem('host_not_allowed', `the request names ${told}; this gateway accepts ${hosts.join(', ')}`);
+      const namedHost = host === undefined ? 'no host' : `the host ${JSON.stringify(cutText(host, 128))}`;
+      throw new Problem('host_not_allowed', `the request names ${namedHost}; this gateway accepts ${hosts.join(', ')}`);
     },
     checkOrigin({ origin, 'sec-fetch-site': site }) {
       const { ownOrigins, allowedOrigins } = options();
@@ -60,7 +60,7 @@ const SINGLE_HEADERS: ReadonlySet<string> = new Set(['host', 'authorization', 'c
  * @param rawHeaders alternating names and values, as in Node.
  * @throws Problem `request_unreadable` (400), which names the header.
  */
-export function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
+export function rejectRepeatedHeaders(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] as string).toLowerCase();
@@ -74,7 +74,7 @@ export function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
 }
 
 /** Whether the request is a navigation of the browser to this URL, not a request by a page. */
-export function isVisit({ origin, 'sec-fetch-mode': mode, 'sec-fetch-dest': what }: IncomingHttpHeaders): boolean {
+export function isNavigation({ origin, 'sec-fetch-mode': mode, 'sec-fetch-dest': what }: IncomingHttpHeaders): boolean {
   return origin === undefined && mode === 'navigate' && what === 'document';
 }
 

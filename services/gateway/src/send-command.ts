@@ -21,12 +21,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isAllowed, type Principal } from './auth/principal.ts';
 import { expectMaySteer } from './auth/verb-scopes.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
-import { idsOfKey, type KeyedIds, refuseOtherCommand, refuseReusedId } from './idempotency.ts';
-import { Problem, requestClosed, withFieldNamed } from './problem.ts';
-import { saidInText, TextBody } from './read-bodies.ts';
+import { deriveIds, type KeyedIds, rejectOtherCommand, rejectReusedId } from './idempotency.ts';
+import { Problem, requestClosedProblem, withRenamedField } from './problem.ts';
+import { parseTextBody, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
-import { whenStopping } from './when-stopping.ts';
+import { onStopping } from './when-stopping.ts';
 
 /** Verbs whose message is delivered to the model after its acceptance. */
 const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(INJECTION_VERBS);
@@ -40,7 +40,7 @@ export function objectBody(request: FastifyRequest, verb: Verb | null): Record<s
   const { body } = request;
   if (body instanceof TextBody && (verb === null || !takesText(verb)))
     throw new Problem('unsupported_media_type', 'the body must be a JSON object, not plain text');
-  const value = body instanceof TextBody ? saidInText(body) : (body ?? {});
+  const value = body instanceof TextBody ? parseTextBody(body) : (body ?? {});
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Problem('invalid_field', 'body: must be an object', { field: 'body' });
   if ('actor' in value)
@@ -54,20 +54,20 @@ export function objectBody(request: FastifyRequest, verb: Verb | null): Record<s
  * @param more fields of the body in addition to those of the verb.
  * @throws Problem `unknown_field` (400).
  */
-export function refuseUnknown(
+export function rejectUnknownFields(
   body: object,
   verb: Verb,
   without: readonly string[] = [],
   more: readonly string[] = [],
 ): void {
-  refuseOthers(body, verb, [...membersOf(verb).filter((name) => !without.includes(name)), ...more]);
+  rejectOtherFields(body, verb, [...membersOf(verb).filter((name) => !without.includes(name)), ...more]);
 }
 
 /**
  * Rejects fields other than `members`.
  * @throws Problem `unknown_field` (400), with the nearest field and a list of all fields.
  */
-export function refuseOthers(body: object, what: string, members: readonly string[]): void {
+export function rejectOtherFields(body: object, what: string, members: readonly string[]): void {
   const unknown = Object.keys(body).find((name) => !members.includes(name));
   if (unknown === undefined) return;
   const field = cutText(unknown, 128);
@@ -77,8 +77,8 @@ export function refuseOthers(body: object, what: string, members: readonly strin
 }
 
 function nearestHint(unknown: string, members: readonly string[]): string {
-  const meant = nearestWord(unknown, members);
-  return meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  const nearest = nearestWord(unknown, members);
+  return nearest === null ? '' : `; did you mean ${JSON.stringify(nearest)}?`;
 }
 
 /**
@@ -95,40 +95,40 @@ function idHint(members: readonly string[]): string {
  * The ids of the request's idempotency key; null without a key.
  * @throws Problem `invalid_field` (400).
  */
-export function keyedIds(request: FastifyRequest, principal: Principal, body: unknown): KeyedIds | null {
+export function idempotentIds(request: FastifyRequest, principal: Principal, body: unknown): KeyedIds | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   const address = `${request.method} ${request.url.split('?', 1)[0]}`;
-  return idsOfKey(String(key), principal, { address, body });
+  return deriveIds(String(key), principal, { address, body });
 }
 
 /**
  * A signal that aborts when the client disconnects before the response is complete. It also aborts some time after the
  * gateway starts to stop: the command is stored then, and the client can query another gateway.
  */
-export function whileListened(context: GatewayContext, { raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
+export function abortOnDisconnectOrStop(context: GatewayContext, { raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
   // The response also closes after it is complete.
-  const leave = () => {
-    if (!raw.writableFinished) gone.abort(requestClosed());
+  const abortForDisconnect = () => {
+    if (!raw.writableFinished) controller.abort(requestClosedProblem());
   };
-  const tell = () => gone.abort(stoppedWaiting());
-  let telling: NodeJS.Timeout | undefined;
-  if (raw.destroyed) leave();
+  const abortForStop = () => controller.abort(stoppingProblem());
+  let stopTimer: NodeJS.Timeout | undefined;
+  if (raw.destroyed) abortForDisconnect();
   else {
-    const callOff = whenStopping(context, () => {
-      telling = setTimeout(tell, context.times.waitsEndMs);
+    const removeStopListener = onStopping(context, () => {
+      stopTimer = setTimeout(abortForStop, context.times.waitsEndMs);
     });
     raw.once('close', () => {
-      clearTimeout(telling);
-      callOff();
-      leave();
+      clearTimeout(stopTimer);
+      removeStopListener();
+      abortForDisconnect();
     });
   }
-  return gone.signal;
+  return controller.signal;
 }
 
-function stoppedWaiting(): Problem {
+function stoppingProblem(): Problem {
   return new Problem(
     'gateway_stopping',
     'this gateway is shutting down; the command is stored and may still take effect: query its receipt at another gateway with its id',
@@ -137,7 +137,7 @@ function stoppedWaiting(): Problem {
 }
 
 /** How a command is sent for a request. */
-export interface SendAs {
+export interface SendContext {
   readonly principal: Principal;
   readonly id: string | undefined;
   readonly waiting: Waiting;
@@ -149,7 +149,7 @@ export interface SendAs {
  * The options of a command for the client.
  * @throws Problem `invalid_field` (400) if the verb does not have the stage to wait for.
  */
-export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendAs) {
+export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendContext) {
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
     throw new Problem('invalid_field', `wait: ${verb} has no stage delivered; use accepted`, { field: 'wait' });
@@ -171,7 +171,7 @@ export function sendOptions(verb: Verb, { principal, id, waiting, signal, tracep
 
 /**
  * Sends the command of a request and sets the status 202.
- * @param ofAddress fields that the path sets, with their names over HTTP.
+ * @param pathFields fields that the path sets, with their names over HTTP.
  * @throws Problem, and the errors of sending the command.
  */
 export async function handleCommand<V extends Verb>(
@@ -179,40 +179,42 @@ export async function handleCommand<V extends Verb>(
   request: FastifyRequest & { readonly query: Waiting; readonly params: { readonly session_id: string } },
   reply: FastifyReply,
   verb: V,
-  ofAddress: JsonObject = {},
+  pathFields: JsonObject = {},
 ): Promise<StoredCommand> {
   const principal = principalOf(request);
   const session = clientFor(context, principal).session(request.params.session_id);
-  const written = withoutAddress(objectBody(request, verb), ofAddress);
-  refuseUnknown(written, verb, Object.keys(ofAddress));
-  expectMaySteer(principal, verb, written);
-  const body = natsBodyOf({ ...written, ...ofAddress });
-  const keyed = keyedIds(request, principal, body)?.commandId;
+  const given = rejectPathFields(objectBody(request, verb), pathFields);
+  rejectUnknownFields(given, verb, Object.keys(pathFields));
+  expectMaySteer(principal, verb, given);
+  const body = natsBodyOf({ ...given, ...pathFields });
+  const keyed = idempotentIds(request, principal, body)?.commandId;
   const id = (body as { readonly id?: string }).id ?? keyed;
   await context.known.expect(session);
   const options = sendOptions(verb, {
     principal,
     id,
     waiting: request.query,
-    signal: whileListened(context, reply),
+    signal: abortOnDisconnectOrStop(context, reply),
     traceparent: traceparentOf(request),
   });
-  const sent = await told(context, verb, () => sentToOneThere(context, session, verb, body as BodyInput<V>, options));
+  const sent = await sendCounted(context, verb, () =>
+    sendToExisting(context, session, verb, body as BodyInput<V>, options),
+  );
   // The next command checks again whether the session exists.
   if (verb === 'delete') context.known.forget(session);
   if (sent.duplicate && id !== undefined) {
-    const refuse = id === keyed ? refuseOtherCommand : refuseReusedId;
-    await refuse(context.expensiveReads, session, { commandId: id, verb, body });
+    const reject = id === keyed ? rejectOtherCommand : rejectReusedId;
+    await reject(context.expensiveReads, session, { commandId: id, verb, body });
   }
   reply.code(202);
-  return storedCommand(session, sent);
+  return toStoredCommand(session, sent);
 }
 
 /**
  * Sends a command to an existing session. Without a receipt, no host has checked the session, so this function checks
  * it afterwards.
  */
-async function sentToOneThere<V extends Verb>(
+async function sendToExisting<V extends Verb>(
   { known }: GatewayContext,
   session: Session,
   verb: V,
@@ -222,7 +224,7 @@ async function sentToOneThere<V extends Verb>(
   try {
     const sent = await session.wire.send(verb, body, options);
     // A delete has just deleted the session.
-    if (options.wait === 'stored' && verb !== 'delete') await known.expectStillThere(session);
+    if (options.wait === 'stored' && verb !== 'delete') await known.expectNotDeleted(session);
     return sent;
   } catch (error) {
     if ((error as { readonly code?: unknown } | null)?.code === 'session_deleted') known.forget(session);
@@ -231,17 +233,17 @@ async function sentToOneThere<V extends Verb>(
 }
 
 /** Rejects a body that repeats a field of the path. */
-function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): Record<string, unknown> {
-  const twice = Object.keys(ofAddress).find((name) => name in body);
-  if (twice === undefined) return body;
-  throw new Problem('unknown_field', `unknown field "${twice}": the URL contains it`, { field: twice });
+function rejectPathFields(body: Record<string, unknown>, pathFields: JsonObject): Record<string, unknown> {
+  const repeated = Object.keys(pathFields).find((name) => name in body);
+  if (repeated === undefined) return body;
+  throw new Problem('unknown_field', `unknown field "${repeated}": the URL contains it`, { field: repeated });
 }
 
 /**
  * Sends a command and counts its outcome in the metrics.
  * @throws the error of sending, with its field named as over HTTP.
  */
-export async function told(
+export async function sendCounted(
   context: GatewayContext,
   verb: Verb,
   send: () => Promise<WireSentCommand>,
@@ -254,7 +256,7 @@ export async function told(
     // The reason of an aborted signal is the problem to respond with.
     const error = failure instanceof CoxswainError && failure.code === 'aborted' ? failure.cause : failure;
     context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
-    throw withFieldNamed(error, httpFieldOf);
+    throw withRenamedField(error, httpFieldOf);
   }
 }
 
@@ -265,7 +267,7 @@ function outcomeOf(error: unknown): string {
 }
 
 /** The response body for a sent command. */
-export function storedCommand(
+export function toStoredCommand(
   session: Session,
   { commandId, seq, duplicate, receipt, cancellation }: WireSentCommand,
 ): StoredCommand {

@@ -7,7 +7,7 @@ import { type BusClient, connect } from '@coxswain/client';
 import { BOUNDS, cutText, DEFAULT_TENANT, EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
-import { type Authenticator, anyOf, type Scope } from './auth/principal.ts';
+import { type Authenticator, firstAuthenticator, type Scope } from './auth/principal.ts';
 import { newToken, openTokenFile, TokenTable } from './auth/token-file.ts';
 import { readConsole } from './console/console-files.ts';
 import { createApp } from './create-app.ts';
@@ -20,8 +20,8 @@ import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
 import { GatewayOptionError, listenOn } from './listen-on.ts';
 import { createGuard, isLoopback, loopbackOrigins } from './request-guard.ts';
+import { FoldCache } from './socket/fold-cache.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
-import { KeptFolds } from './socket/kept-folds.ts';
 import { UnusedConnections } from './unused-connections.ts';
 
 /** Options of the gateway. */
@@ -104,7 +104,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     throw new GatewayOptionError(`tokens are generated on loopback only, not on ${host}`);
   const buses = Array.isArray(options.nats) ? (options.nats as readonly NamedBus[]) : [options.nats as NamedBus];
   const addresses = buses.map(connectionTo);
-  const start = startTokensOf(options);
+  const start = createStartTokens(options);
   const env = options.env ?? process.env;
   const secrets = [
     start?.full.token,
@@ -128,8 +128,8 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   const metrics = createMetrics();
   const masked = secretMask(env, secrets);
   // The gateway serves its metrics at its own route.
-  const mine = { registry: metrics.registry, metrics: null } as const;
-  const telemetry = await startTelemetry({ service: 'gateway', of: 'gateway', env, log, masked, ...mine });
+  const ownRegistry = { registry: metrics.registry, metrics: null } as const;
+  const telemetry = await startTelemetry({ service: 'gateway', of: 'gateway', env, log, masked, ...ownRegistry });
   const clients = await connectAll(buses).catch(async (error: Error) => {
     await telemetry.close();
     throw error;
@@ -140,12 +140,12 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   const feeds = new SessionFeeds(metrics, { ...FEED_BOUNDS, ...options.feedBounds });
   const { requestsBurst, requestsPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
   const context: GatewayContext = {
-    authenticator: anyOf(authenticators),
+    authenticator: firstAuthenticator(authenticators),
     clientOf: clients.of,
     ping: clients.ping,
     feeds,
     inspectors: new InspectorSeats(),
-    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
+    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
@@ -179,11 +179,11 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
       log.info({ url }, 'gateway stops');
       stopping.abort();
       // A kept-alive connection waits for a next request, which the stopping gateway would not serve.
-      const left = setInterval(() => unused.close(), 50);
+      const idleTimer = setInterval(() => unused.close(), 50);
       const tooLong = setTimeout(() => app.server.closeAllConnections(), GATEWAY_BOUNDS.stopWithinMs);
       await app.close();
       clearTimeout(tooLong);
-      clearInterval(left);
+      clearInterval(idleTimer);
       await feeds.stop();
       await clients.close();
       await telemetry.close();
@@ -214,20 +214,24 @@ function originOf(url: string): string {
   throw new GatewayOptionError(`${cutText(url, 200)} is not an address of a gateway; use https://NAME without a path`);
 }
 
-function startTokensOf({ startToken }: GatewayServiceOptions) {
+function createStartTokens({ startToken }: GatewayServiceOptions) {
   if (!startToken) return null;
   const { name, tenant = DEFAULT_TENANT, scopes = ['admin'], kept } = startToken;
   const created_at = new Date().toISOString();
-  const made = (holder: string, allowed: readonly Scope[], token: string | undefined) =>
+  const createToken = (holder: string, allowed: readonly Scope[], token: string | undefined) =>
     newToken({ name: holder, tenant, scopes: [...allowed], created_at }, token);
   // The read token has its own name, so that its requests and watchers do not use up the limits of the main token.
   return {
-    full: made(name, scopes, kept?.token),
-    reader: made(`${cutText(name, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read'], kept?.readToken),
+    full: createToken(name, scopes, kept?.token),
+    reader: createToken(
+      `${cutText(name, BOUNDS.actorMaxChars - READER_SUFFIX.length)}${READER_SUFFIX}`,
+      ['read'],
+      kept?.readToken,
+    ),
   };
 }
 
-const READS = ' (reads)';
+const READER_SUFFIX = ' (reads)';
 
 interface Clients {
   of(tenant: string): BusClient | null;

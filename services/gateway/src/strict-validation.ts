@@ -11,11 +11,11 @@ export const strictValidation: FastifySchemaCompiler<z.ZodType> =
     const read = readStrictly(schema, data ?? {});
     if (read.ok) return { value: read.data };
     const codeOf = (): ErrorCode => (httpPart === 'params' ? 'invalid_id' : 'invalid_field');
-    const { code, message, field } = problemOf(read.problems, codeOf, `; ${takes(schema)}`);
+    const { code, message, field } = problemOf(read.problems, codeOf, `; ${describeFields(schema)}`);
     return { error: new Problem(code, message, { field }) };
   };
 
-function takes(schema: z.ZodType): string {
+function describeFields(schema: z.ZodType): string {
   const names = Object.keys((schema as { readonly shape?: object }).shape ?? {});
   return names.length === 0 ? 'there are none here' : `there are ${names.join(', ')}`;
 }

@@ -34,9 +34,9 @@ export function traceRequests(app: App, spans: SpanSink | null, now: () => numbe
   app.decorateRequest('problem', null);
   app.addHook('onRequest', async (request) => {
     const { url } = request.routeOptions;
-    const parent = parseTraceparent(single(request.headers.traceparent));
+    const parent = parseTraceparent(singleHeader(request.headers.traceparent));
     if (url === undefined || UNTRACED.has(url) || !url.startsWith('/v1/')) return;
-    request.trace = placeBelow(parent, spans, now());
+    request.trace = createChildPlace(parent, spans, now());
   });
   app.addHook('onResponse', async (request, reply) => {
     if (spans && request.trace) spans.take(spanOf(request, reply, request.trace, now()));
@@ -47,7 +47,11 @@ export function traceRequests(app: App, spans: SpanSink | null, now: () => numbe
  * The span of work that `parent` requested. Without a span sink, the parent's context is passed through; null if there
  * is no parent.
  */
-export function placeBelow(parent: TraceContext | null, spans: SpanSink | null, startMs: number): TracePlace | null {
+export function createChildPlace(
+  parent: TraceContext | null,
+  spans: SpanSink | null,
+  startMs: number,
+): TracePlace | null {
   if (!spans) return parent && { context: parent, parent, startMs };
   const traceId = parent?.traceId ?? newTraceId();
   return { context: { traceId, spanId: newSpanId(), sampled: spans.keeps(traceId, parent) }, parent, startMs };
@@ -67,7 +71,7 @@ function spanOf(
   const route = request.routeOptions.url ?? 'none';
   const { problem } = request;
   const [host, port] = hostAndPort(request.host);
-  const userAgent = single(request.headers['user-agent']);
+  const userAgent = singleHeader(request.headers['user-agent']);
   const { session_id } = (request.params ?? {}) as { readonly session_id?: unknown };
   return {
     context,
@@ -113,6 +117,6 @@ function hostAndPort(host: string): [host: string, port: number | undefined] {
   return [name, port === undefined ? undefined : Number(port)];
 }
 
-function single(header: string | string[] | undefined): string | undefined {
+function singleHeader(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : undefined;
 }

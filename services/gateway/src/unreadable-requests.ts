@@ -11,7 +11,7 @@ export const NO_UPGRADE = 'NO_UPGRADE';
  * @param headers headers of every response.
  * @returns the code of the problem; null if the client has disconnected.
  */
-export function answerUnreadable(
+export function respondToUnreadable(
   error: { readonly code?: string },
   socket: Duplex,
   headers: Readonly<Record<string, string>>,
@@ -40,13 +40,13 @@ export function answerUnreadable(
  * @param headers headers of every response.
  * @returns the code of the problem.
  */
-export function refuseExpectation(
+export function rejectExpectation(
   { headers: { expect = '' } }: IncomingMessage,
   reply: ServerResponse,
   headers: Readonly<Record<string, string>>,
 ): string {
-  const told = JSON.stringify(expect.slice(0, 128));
-  const message = `expect: ${told} is not supported; only 100-continue is`;
+  const expectation = JSON.stringify(expect.slice(0, 128));
+  const message = `expect: ${expectation} is not supported; only 100-continue is`;
   const problem = new Problem('expectation_failed', message, { field: 'expect' });
   const body = JSON.stringify(problem.document);
   // Close the connection, because the body of the request is not read.

@@ -6,8 +6,8 @@ import type { GatewayContext } from './gateway-context.ts';
  * the stop may arrive here late.
  * @returns a function that removes the listener.
  */
-export function whenStopping({ stopping }: Pick<GatewayContext, 'stopping'>, tell: () => void): () => void {
-  if (stopping.aborted) tell();
-  else stopping.addEventListener('abort', tell, { once: true });
-  return () => stopping.removeEventListener('abort', tell);
+export function onStopping({ stopping }: Pick<GatewayContext, 'stopping'>, listener: () => void): () => void {
+  if (stopping.aborted) listener();
+  else stopping.addEventListener('abort', listener, { once: true });
+  return () => stopping.removeEventListener('abort', listener);
 }

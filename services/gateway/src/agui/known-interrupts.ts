@@ -2,7 +2,7 @@
 import type { BusSession } from '@coxswain/client';
 import type { GatewayContext } from '../gateway-context.ts';
 import { Problem } from '../problem.ts';
-import type { Answered } from './run-commands.ts';
+import type { InterruptAnswer } from './run-commands.ts';
 import { SUSPENDED_ID } from './run-end.ts';
 
 /**
@@ -12,10 +12,10 @@ import { SUSPENDED_ID } from './run-end.ts';
  *   if all are known.
  * @throws errors of reading the session; Problem `gateway_busy`.
  */
-export async function unknownInterrupt(
+export async function findUnknownInterrupt(
   { expensiveReads }: Pick<GatewayContext, 'expensiveReads'>,
   session: Pick<BusSession, 'state' | 'journal'>,
-  answers: readonly Answered[],
+  answers: readonly InterruptAnswer[],
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
   const { approvals, suspended } = await session.state();
@@ -39,6 +39,6 @@ export async function unknownInterrupt(
 }
 
 /** The id of the call that an answer decides; null for the interrupt of a suspended session. */
-function callOf({ command }: Answered): string | null {
+function callOf({ command }: InterruptAnswer): string | null {
   return command?.verb === 'approve' ? command.body.call_id : null;
 }

@@ -6,14 +6,14 @@ import { isAllowed, type Principal } from '../auth/principal.ts';
 import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, withFieldNamed } from '../problem.ts';
-import { refuseUnknown, sendOptions, told } from '../send-command.ts';
+import { Problem, withRenamedField } from '../problem.ts';
+import { rejectUnknownFields, sendCounted, sendOptions } from '../send-command.ts';
 import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
 import type { ResumeEntry, RunRequest } from './run-input.ts';
 import { commandOfAnswer, commandOfMessage } from './thread-ids.ts';
 
 /** A command that the session accepted, or rejected with a tolerated code. */
-export interface Sent {
+export interface CommandResult {
   readonly verb: Verb;
   readonly command_id: string;
   readonly stage: 'accepted' | 'rejected';
@@ -26,8 +26,8 @@ export interface Sent {
   readonly message?: string;
 }
 
-/** Dependencies of sending commands. */
-export interface Sending {
+/** The dependencies of sending commands. */
+export interface CommandSender {
   readonly context: GatewayContext;
   readonly session: BusSession;
   readonly principal: Principal;
@@ -35,7 +35,7 @@ export interface Sending {
 }
 
 /** Rejections after which the run continues: another decision came first, or a guard denied the edited arguments. */
-const NOT_DECIDING: ReadonlySet<string> = new Set([
+const TOLERATED_CODES: ReadonlySet<string> = new Set([
   'edited_call_denied',
   'edit_pending',
   'already_decided',
@@ -60,40 +60,40 @@ const Answer = z.strictObject({
  * @throws Problem `invalid_field` or another validation code for an invalid answer; `scope_missing` for a missing
  *   permission.
  */
-export function readAnswers(principal: Principal, { resume }: RunRequest): readonly Answered[] {
-  const twice = resume.findIndex(
+export function readAnswers(principal: Principal, { resume }: RunRequest): readonly InterruptAnswer[] {
+  const repeated = resume.findIndex(
     ({ interruptId }, at) => resume.findIndex((one) => one.interruptId === interruptId) < at,
   );
-  if (twice >= 0) {
-    const field = `resume[${twice}].interruptId`;
+  if (repeated >= 0) {
+    const field = `resume[${repeated}].interruptId`;
     throw new Problem('invalid_field', `${field}: has two answers in this request`, { field });
   }
   const answers = resume.map(answerOf);
-  for (const { command } of answers) if (command) mayWith(principal, command.verb);
+  for (const { command } of answers) if (command) expectScope(principal, command.verb);
   return answers;
 }
 
 /**
- * Sends the answers to interrupts, in order. Rejections in `NOT_DECIDING` are returned, not thrown.
+ * Sends the answers to interrupts, in order. Rejections in `TOLERATED_CODES` are returned, not thrown.
  * @throws Problem, and the errors of sending a command.
  */
 export async function sendAnswers(
-  sending: Sending,
+  sender: CommandSender,
   runId: string,
-  answers: readonly Answered[],
-): Promise<readonly Sent[]> {
-  const sent: Sent[] = [];
+  answers: readonly InterruptAnswer[],
+): Promise<readonly CommandResult[]> {
+  const sent: CommandResult[] = [];
   for (const { command, interruptId } of answers) {
     if (!command) continue;
     const { verb, body } = command;
-    const id = commandOfAnswer(sending.session.id, runId, interruptId, body);
-    sent.push(await send(sending, verb, body, id, NOT_DECIDING));
+    const id = commandOfAnswer(sender.session.id, runId, interruptId, body);
+    sent.push(await send(sender, verb, body, id, TOLERATED_CODES));
   }
   return sent;
 }
 
 /** The answer to an interrupt. */
-export interface Answered {
+export interface InterruptAnswer {
   readonly interruptId: string;
   /** The command of the answer. Null for a cancelled `suspended`, which leaves the session suspended. */
   readonly command:
@@ -102,7 +102,7 @@ export interface Answered {
     | null;
 }
 
-function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): Answered {
+function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): InterruptAnswer {
   const at = `resume[${index}]`;
   if (interruptId === SUSPENDED_ID)
     return { interruptId, command: status === 'resolved' ? { verb: 'resume', body: {} } : null };
@@ -141,85 +141,92 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
  * @param persona persona of a new session from the request's path; null if the path names none.
  * @throws Problem, and the errors of sending a command.
  */
-export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
-  const { session } = sending;
+export async function deliverMessage(
+  sender: CommandSender,
+  request: RunRequest,
+  persona: string | null,
+): Promise<CommandResult> {
+  const { session } = sender;
   const { message } = request;
   if (message === null) throw new Error('a request without a message has none');
   const id = commandOfMessage(session.id, message.id);
   const newest = await session.newest();
   // Of two concurrent requests, the second gets one of these codes. Its message then joins the run of the first.
-  const quicker = new Set(['session_busy', 'session_exists']);
+  const lostRaceCodes = new Set(['session_busy', 'session_exists']);
   if (newest === null) {
     const body = startBody(request, message.text, persona);
-    expectMayAllow(sending.principal, body, (field) => `forwardedProps.start.${field}`);
-    const sent = await send(sending, 'start', body as BodyInput<'start'>, id, quicker).catch(asAsked(request));
-    sending.context.known.note(session);
-    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
+    expectMayAllow(sender.principal, body, (field) => `forwardedProps.start.${field}`);
+    const sent = await send(sender, 'start', body as BodyInput<'start'>, id, lostRaceCodes).catch(
+      rethrowWithRequestField(request),
+    );
+    sender.context.known.remember(session);
+    return sent.stage === 'accepted' ? sent : sendToRun(sender, request, message.text, `${id}-f`);
   }
   if (hasEnded(newest.state)) {
-    const sent = await send(sending, 'prompt', { body: message.text }, id, quicker);
-    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
+    const sent = await send(sender, 'prompt', { body: message.text }, id, lostRaceCodes);
+    return sent.stage === 'accepted' ? sent : sendToRun(sender, request, message.text, `${id}-f`);
   }
   // If a start or prompt with this id was rejected before, a repeated request gets the same rejection.
-  const sent = await say(sending, request, message.text, id, quicker);
-  return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
+  const sent = await sendToRun(sender, request, message.text, id, lostRaceCodes);
+  return sent.stage === 'accepted' ? sent : sendToRun(sender, request, message.text, `${id}-f`);
 }
 
 /** Sends a message to a running session. If the run has just ended, the message is revoked and starts the next run. */
-async function say(
-  sending: Sending,
+async function sendToRun(
+  sender: CommandSender,
   { mode, preempt }: RunRequest,
   body: string,
   id: string,
   tolerated?: ReadonlySet<string>,
-): Promise<Sent> {
+): Promise<CommandResult> {
   const sent =
     mode === 'follow_up'
-      ? await send(sending, 'followup', { body }, id, tolerated)
-      : await send(sending, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
+      ? await send(sender, 'followup', { body }, id, tolerated)
+      : await send(sender, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
   // An audit-only message needs no answer, so it starts no run.
-  return sent.pending_for_next_run && mode !== 'audit_only' ? promptInstead(sending, sent, body) : sent;
+  return sent.pending_for_next_run && mode !== 'audit_only' ? revokeAndPrompt(sender, sent, body) : sent;
 }
 
 /**
  * Revokes a queued message and starts the next run with it. If another run has started meanwhile, the message joins
  * that run.
  */
-async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
+async function revokeAndPrompt(sender: CommandSender, kept: CommandResult, body: string): Promise<CommandResult> {
   // A client with permission to steer but not to prompt leaves the message queued for the next run.
-  if (!isAllowed(sending.principal, VERB_SCOPES.prompt)) return kept;
+  if (!isAllowed(sender.principal, VERB_SCOPES.prompt)) return kept;
   const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
-  const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
+  const revoked = await send(sender, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
   if (revoked.stage === 'rejected') return kept;
-  const sent = await send(sending, 'prompt', { body }, `${kept.command_id}-p`, tolerated);
-  return sent.stage === 'accepted' ? sent : send(sending, 'followup', { body }, `${kept.command_id}-q`);
+  const sent = await send(sender, 'prompt', { body }, `${kept.command_id}-p`, tolerated);
+  return sent.stage === 'accepted' ? sent : send(sender, 'followup', { body }, `${kept.command_id}-q`);
 }
 
 /**
  * Members of a start's body that `forwardedProps.start` must not contain. `persona` is allowed if the request's path
  * names none.
  */
-const ELSEWHERE = ['prompt', 'messages', 'message_id', 'fork', 'command_id', 'persona'] as const;
+const EXCLUDED_START_FIELDS = ['prompt', 'messages', 'message_id', 'fork', 'command_id', 'persona'] as const;
 
 function startBody({ start }: RunRequest, prompt: string, persona: string | null): Record<string, unknown> {
-  const without = persona === null ? ELSEWHERE.filter((name) => name !== 'persona') : [...ELSEWHERE];
+  const excluded =
+    persona === null ? EXCLUDED_START_FIELDS.filter((name) => name !== 'persona') : [...EXCLUDED_START_FIELDS];
   try {
-    refuseUnknown(start, 'start', without);
+    rejectUnknownFields(start, 'start', excluded);
   } catch (error) {
-    throw withFieldNamed(error, (field) => `${AT_START}${field}`);
+    throw withRenamedField(error, (field) => `${START_PREFIX}${field}`);
   }
   return { ...start, prompt, ...(persona === null ? {} : { persona }) };
 }
 
-const AT_START = 'forwardedProps.start.';
+const START_PREFIX = 'forwardedProps.start.';
 
 /** Maps the field in an error of a start to the field of the AG-UI request that contains its value. */
-function asAsked({ message, start }: RunRequest): (error: unknown) => never {
+function rethrowWithRequestField({ message, start }: RunRequest): (error: unknown) => never {
   return (error) => {
-    throw withFieldNamed(error, (field) => {
+    throw withRenamedField(error, (field) => {
       if (field === 'prompt' && message !== null) return message.field;
       const [member = ''] = field.split('.', 1);
-      return member in start ? `${AT_START}${field}` : field;
+      return member in start ? `${START_PREFIX}${field}` : field;
     });
   };
 }
@@ -228,23 +235,23 @@ function asAsked({ message, start }: RunRequest): (error: unknown) => never {
  * Checks the scope that a verb needs.
  * @throws Problem `scope_missing`.
  */
-function mayWith(principal: Principal, verb: Verb): void {
+function expectScope(principal: Principal, verb: Verb): void {
   const scope = VERB_SCOPES[verb];
   if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
 }
 
 async function send<V extends Verb>(
-  { context, session, principal, signal }: Sending,
+  { context, session, principal, signal }: CommandSender,
   verb: V,
   body: BodyInput<V>,
   id: string,
   tolerated: ReadonlySet<string> = new Set(),
-): Promise<Sent> {
-  mayWith(principal, verb);
+): Promise<CommandResult> {
+  expectScope(principal, verb);
   const waiting = { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.waitDefaultMs } as const;
   const options = sendOptions(verb, { principal, id, waiting, signal });
   try {
-    const sent = await told(context, verb, () => session.wire.send(verb, body, options));
+    const sent = await sendCounted(context, verb, () => session.wire.send(verb, body, options));
     const { commandId, receipt, duplicate } = sent;
     const kept = receipt?.pending_for_next_run ? { pending_for_next_run: true as const } : {};
     return { verb, command_id: commandId, stage: 'accepted', n: receipt?.n ?? null, duplicate, ...kept };

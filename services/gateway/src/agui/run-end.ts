@@ -10,11 +10,11 @@ export const APPROVAL_PREFIX = 'approval:';
 export const SUSPENDED_ID = 'suspended';
 
 /** Whether an AG-UI run ends in this state: the session continues only after an input or a timer. */
-export function waitsForSomebody(state: StateValue): boolean {
-  return hasEnded(state) || WAITING.has(topState(state));
+export function endsAguiRun(state: StateValue): boolean {
+  return hasEnded(state) || WAITING_STATES.has(topState(state));
 }
 
-const WAITING: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
+const WAITING_STATES: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
 
 /** The ids of an AG-UI run. */
 export interface RunIds {
@@ -26,7 +26,7 @@ export interface RunIds {
  * The last event of a run.
  * @param result result of the session's newest run; null if that run has not ended.
  */
-export function runEnd(ids: RunIds, shared: SharedState, result: RunResult | null): Event {
+export function buildRunEnd(ids: RunIds, shared: SharedState, result: RunResult | null): Event {
   const finished = { type: EventType.RUN_FINISHED as const, ...ids };
   if (result === null) {
     const interrupts = interruptsOf(shared);
@@ -51,13 +51,13 @@ export function runEnd(ids: RunIds, shared: SharedState, result: RunResult | nul
     const { code = 'internal', message = 'the run has failed' } = error ?? {};
     return { type: EventType.RUN_ERROR, code, message, ...spent };
   }
-  const said = { stop_reason: stopReason, text, turns, cost_usd: costUsd ?? null, pending };
+  const summary = { stop_reason: stopReason, text, turns, cost_usd: costUsd ?? null, pending };
   const outcome = stopReason === 'cancelled' ? ({ type: 'cancelled' } as const) : ({ type: 'success' } as const);
-  return { ...finished, outcome, result: said, ...spent };
+  return { ...finished, outcome, result: summary, ...spent };
 }
 
 function interruptsOf({ state, approvals, suspended }: SharedState): Interrupt[] {
-  if (state === 'function_awaiting_approval') return approvals.map(asInterrupt);
+  if (state === 'function_awaiting_approval') return approvals.map(toInterrupt);
   if (suspended === null) return [];
   const { reason, until, signal } = suspended;
   const message =
@@ -65,7 +65,7 @@ function interruptsOf({ state, approvals, suspended }: SharedState): Interrupt[]
   return [{ id: SUSPENDED_ID, reason: 'suspended', message, responseSchema: { type: 'object', properties: {} } }];
 }
 
-function asInterrupt({ call_id, tool, args, question, expires_at }: SessionStatus['approvals'][number]): Interrupt {
+function toInterrupt({ call_id, tool, args, question, expires_at }: SessionStatus['approvals'][number]): Interrupt {
   return {
     id: `${APPROVAL_PREFIX}${call_id}`,
     reason: 'tool_approval',

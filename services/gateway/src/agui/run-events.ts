@@ -7,7 +7,7 @@ import {
   uiEventToWire,
 } from '@coxswain/client';
 import { callsOf, type Delta, type JournalRecord } from '@coxswain/protocol';
-import { withoutContext } from './run-input.ts';
+import { removeContext } from './run-input.ts';
 import { resultText } from './session-messages.ts';
 import { answerId, resultId } from './thread-ids.ts';
 
@@ -55,22 +55,22 @@ export class RunEvents {
   }
 
   /** The AG-UI events for a delta. */
-  ofDelta(delta: Delta): Event[] {
+  translateDelta(delta: Delta): Event[] {
     if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
-    return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
+    return this.#translateEvents(this.#translator.delta(delta), delta.effect_id, null);
   }
 
   /** The AG-UI events for a record. */
-  ofRecord(record: JournalRecord): Event[] {
+  translateRecord(record: JournalRecord): Event[] {
     const effect = 'effect_id' in record.input ? record.input.effect_id : `n${record.n}`;
     const shown = this.#translator.record(record);
     // Pieces of the next answer may arrive before the record that requested it. The translator returns them after
     // `state_changed`.
     const at = shown.findIndex(({ type }) => type === 'state_changed');
     return [
-      ...this.#shown(shown.slice(0, at), effect, record),
+      ...this.#translateEvents(shown.slice(0, at), effect, record),
       ...this.#callsIn(record, effect),
-      ...this.#shown(shown.slice(at), this.#streaming ?? effect, record),
+      ...this.#translateEvents(shown.slice(at), this.#streaming ?? effect, record),
     ];
   }
 
@@ -99,36 +99,36 @@ export class RunEvents {
     const { usage } = uiEventToWire(event);
     // A child that an earlier AG-UI run reported is started again in this run, with its session id as name: its persona
     // is not known here.
-    const begun = this.#startChild({ session, persona: session, callId });
+    const started = this.#startChild({ session, persona: session, callId });
     this.#children.delete(session);
-    const told = { subagentRunId: session, metadata: { turns, usage } };
+    const common = { subagentRunId: session, metadata: { turns, usage } };
     const ended: Event =
       stopReason === 'error'
-        ? { type: EventType.SUBAGENT_ERROR, ...told, message: `the session ${session} has failed`, code: stopReason }
+        ? { type: EventType.SUBAGENT_ERROR, ...common, message: `the session ${session} has failed`, code: stopReason }
         : {
             type: EventType.SUBAGENT_FINISHED,
-            ...told,
+            ...common,
             result: { stop_reason: stopReason },
             outcome: { type: 'success' },
           };
-    return [...begun, ended];
+    return [...started, ended];
   }
 
-  #shown(events: readonly UiEvent[], effect: string, record: JournalRecord | null): Event[] {
-    return events.flatMap((event) => this.#one(event, effect, record));
+  #translateEvents(events: readonly UiEvent[], effect: string, record: JournalRecord | null): Event[] {
+    return events.flatMap((event) => this.#translateEvent(event, effect, record));
   }
 
-  #one(event: UiEvent, effect: string, record: JournalRecord | null): Event[] {
+  #translateEvent(event: UiEvent, effect: string, record: JournalRecord | null): Event[] {
     switch (event.type) {
       case 'text_appended': {
-        const messageId = this.#idOf(effect);
-        const begun = this.#text === messageId ? [] : [...this.#endTexts(), textStart(messageId, 'assistant')];
+        const messageId = this.#answerIdOf(effect);
+        const started = this.#text === messageId ? [] : [...this.#endTexts(), textStart(messageId, 'assistant')];
         this.#text = messageId;
-        return [...begun, { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: event.text }];
+        return [...started, { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: event.text }];
       }
       case 'reasoning_appended': {
-        const messageId = `${this.#idOf(effect)}:reasoning`;
-        const begun: Event[] =
+        const messageId = `${this.#answerIdOf(effect)}:reasoning`;
+        const started: Event[] =
           this.#reasoning === messageId
             ? []
             : [
@@ -137,12 +137,12 @@ export class RunEvents {
                 { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
               ];
         this.#reasoning = messageId;
-        return [...begun, { type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: event.text }];
+        return [...started, { type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: event.text }];
       }
       case 'answer_restarted': {
         const ended = this.#endTexts();
         this.#restarts.set(effect, (this.#restarts.get(effect) ?? 0) + 1);
-        return [...ended, custom(event)];
+        return [...ended, toCustomEvent(event)];
       }
       case 'turn_started': {
         const ended = [...this.#endTexts(), ...this.#endStep()];
@@ -151,18 +151,21 @@ export class RunEvents {
       }
       case 'prompt_shown': {
         const command = record?.input.type === 'command' ? record.input.command_id : null;
-        return command === null ? [] : this.#said(command, event.text);
+        return command === null ? [] : this.#userMessage(command, event.text);
       }
       case 'seam_delivered': {
-        const said = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
-        return [...said.flatMap(({ commandId, text }) => this.#said(commandId, text)), custom(event)];
+        const userMessages = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
+        return [
+          ...userMessages.flatMap(({ commandId, text }) => this.#userMessage(commandId, text)),
+          toCustomEvent(event),
+        ];
       }
       case 'child_started':
-        return [...this.#startChild(event), custom(event)];
+        return [...this.#startChild(event), toCustomEvent(event)];
       case 'child_ended':
-        return [...this.#endChild(event), custom(event)];
+        return [...this.#endChild(event), toCustomEvent(event)];
       default:
-        return NOT_CUSTOM.has(event.type) ? [] : [custom(event)];
+        return NOT_CUSTOM.has(event.type) ? [] : [toCustomEvent(event)];
     }
   }
 
@@ -170,7 +173,7 @@ export class RunEvents {
   #callsIn({ events }: JournalRecord, effect: string): Event[] {
     return events.flatMap((event): Event[] => {
       if (event.type === 'message_complete') {
-        const parentMessageId = this.#idOf(effect);
+        const parentMessageId = this.#answerIdOf(effect);
         const calls = callsOf(event.message).flatMap(({ call_id: toolCallId, tool, args }): Event[] => [
           { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: tool, parentMessageId },
           { type: EventType.TOOL_CALL_ARGS, toolCallId, delta: JSON.stringify(args) },
@@ -194,20 +197,20 @@ export class RunEvents {
   }
 
   /** A message of another client. A message that the client already has is not sent again. */
-  #said(commandId: string, text: string): Event[] {
+  #userMessage(commandId: string, text: string): Event[] {
     const messageId = this.#messageOf(commandId);
     if (this.#known.has(messageId)) return [];
     return [
       ...this.#endTexts(),
       textStart(messageId, 'user'),
-      { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: withoutContext(text) },
+      { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: removeContext(text) },
       { type: EventType.TEXT_MESSAGE_END, messageId },
     ];
   }
 
-  #idOf(effect: string): string {
-    const again = this.#restarts.get(effect);
-    return `${answerId(this.#sessionId, effect)}${again === undefined ? '' : `:again-${again}`}`;
+  #answerIdOf(effect: string): string {
+    const restarts = this.#restarts.get(effect);
+    return `${answerId(this.#sessionId, effect)}${restarts === undefined ? '' : `:again-${restarts}`}`;
   }
 
   #endTexts(): Event[] {
@@ -233,7 +236,7 @@ function textStart(messageId: string, role: 'user' | 'assistant'): Event {
 }
 
 /** An event without an AG-UI equivalent: a custom event `coxswain.<type>` with its wire fields. */
-function custom(event: UiEvent): Event {
+function toCustomEvent(event: UiEvent): Event {
   const { type, ...value } = uiEventToWire(event);
   return { type: EventType.CUSTOM, name: `coxswain.${type}`, value };
 }

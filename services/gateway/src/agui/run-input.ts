@@ -21,7 +21,7 @@ const Resume = z.strictObject({
 export const BUSY_MODES = ['follow_up', 'finish_step', 'interrupt_immediate', 'audit_only'] as const;
 
 /** Coxswain's members of `forwardedProps`. Other members are ignored. */
-const OurProps = z.looseObject({
+const CoxswainProps = z.looseObject({
   mode: z.enum(BUSY_MODES).default('follow_up').meta({
     description:
       'How to handle a message to a running session: as a follow-up after the current work, or as a steering message of this mode.',
@@ -86,23 +86,23 @@ export function readRunInput(body: unknown): RunRequest {
   const input = read(RunInput, body, '');
   const { forwardedProps } = input;
   const isObject = typeof forwardedProps === 'object' && forwardedProps !== null && !Array.isArray(forwardedProps);
-  const ours = read(OurProps, isObject ? forwardedProps : {}, 'forwardedProps.');
-  if (input.tools.length > 0 && ours.page_tools === 'refuse') throw pageTools(input.tools[0]?.name ?? '');
-  if (ours.preempt && ours.mode !== 'interrupt_immediate')
-    throw invalid('forwardedProps.preempt', 'requires the mode interrupt_immediate');
+  const props = read(CoxswainProps, isObject ? forwardedProps : {}, 'forwardedProps.');
+  if (input.tools.length > 0 && props.page_tools === 'refuse') throw frontendToolProblem(input.tools[0]?.name ?? '');
+  if (props.preempt && props.mode !== 'interrupt_immediate')
+    throw invalidFieldProblem('forwardedProps.preempt', 'requires the mode interrupt_immediate');
   const newest = input.messages.at(-1);
   const field = `messages[${input.messages.length - 1}].content`;
-  const said = newest?.role === 'user' ? textOf(newest.content, field) : null;
+  const text = newest?.role === 'user' ? textOf(newest.content, field) : null;
   return {
     threadId: input.threadId,
     runId: input.runId,
-    message: newest && said !== null ? { id: newest.id, text: withContext(said, input.context), field } : null,
+    message: newest && text !== null ? { id: newest.id, text: appendContext(text, input.context), field } : null,
     known: new Set(input.messages.map(({ id }) => id)),
     resume: input.resume ?? [],
-    seen: seenIn(input.state),
-    mode: ours.mode,
-    preempt: ours.preempt,
-    start: ours.start,
+    seen: lastSeenIn(input.state),
+    mode: props.mode,
+    preempt: props.preempt,
+    start: props.start,
   };
 }
 
@@ -115,10 +115,13 @@ function read<S extends z.ZodType>(schema: S, value: unknown, at: string): z.out
 
 function textOf(content: unknown, place: string): string {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  if (!Array.isArray(parts)) throw invalid(place, 'must be a text or a list of parts');
+  if (!Array.isArray(parts)) throw invalidFieldProblem(place, 'must be a text or a list of parts');
   const texts = parts.map((part: { readonly type?: unknown; readonly text?: unknown } | null, at) => {
     if (part?.type === 'text' && typeof part.text === 'string') return part.text;
-    throw invalid(`${place}[${at}]`, 'only text is supported; put files where the tools of the session can read them');
+    throw invalidFieldProblem(
+      `${place}[${at}]`,
+      'only text is supported; put files where the tools of the session can read them',
+    );
   });
   const text = texts.join('\n');
   if (!hasVisibleText(text)) throw new Problem('empty_body', `${place}: must not be empty`, { field: place });
@@ -129,7 +132,7 @@ const CONTEXT_HEAD = '\n\n<context>\n';
 const CONTEXT_TAIL = '\n</context>';
 
 /** Appends the context to the message that it belongs to. */
-function withContext(
+function appendContext(
   text: string,
   context: readonly { readonly description: string; readonly value: string }[],
 ): string {
@@ -138,25 +141,25 @@ function withContext(
 }
 
 /** A message without its appended context. */
-export function withoutContext(text: string): string {
+export function removeContext(text: string): string {
   const at = text.endsWith(CONTEXT_TAIL) ? text.lastIndexOf(CONTEXT_HEAD) : -1;
   return at < 0 ? text : text.slice(0, at);
 }
 
-function seenIn(state: unknown): number | null {
+function lastSeenIn(state: unknown): number | null {
   const n = (state as { readonly n?: unknown } | null | undefined)?.n;
   return typeof n === 'number' && Number.isSafeInteger(n) && n >= 0 ? n : null;
 }
 
-function pageTools(name: string): Problem {
+function frontendToolProblem(name: string): Problem {
   const called = `${JSON.stringify(cutText(name, 128))} is a frontend tool`;
-  return invalid(
+  return invalidFieldProblem(
     'tools',
     `${called}, and sessions call only tools on the bus; serve it there (docs/guides/bus-tools.md), or send forwardedProps.page_tools: "ignore"`,
   );
 }
 
-function invalid(field: string, words: string): Problem {
+function invalidFieldProblem(field: string, words: string): Problem {
   return new Problem('invalid_field', `${field}: ${words}`, { field });
 }
 

@@ -4,8 +4,8 @@
  */
 import type { Message, ToolCall } from '@ag-ui/core';
 import { type CallPart, callsOf, cutText, type JournalRecord, type ToolResult, textOf } from '@coxswain/protocol';
-import { withoutContext } from './run-input.ts';
-import { answerId, resultId, saidId } from './thread-ids.ts';
+import { removeContext } from './run-input.ts';
+import { answerId, resultId, userMessageId } from './thread-ids.ts';
 
 /** The minimum number of newest messages that are kept. The list is cut to this length at twice the length. */
 const MESSAGES_MAX = 500;
@@ -30,12 +30,13 @@ export class SessionMessages {
 
   add({ events, input }: JournalRecord): void {
     for (const event of events) {
-      if (event.type === 'prompt_received') this.#said(event.command_id, event.messages.map(textOf).join('\n'));
+      if (event.type === 'prompt_received')
+        this.#addUserMessage(event.command_id, event.messages.map(textOf).join('\n'));
       else if (event.type === 'message_injected' && event.message.role === 'user' && !event.audit_only)
-        this.#said(event.command_id, textOf(event.message));
+        this.#addUserMessage(event.command_id, textOf(event.message));
       else if (event.type === 'message_complete') {
         const effect = 'effect_id' in input ? input.effect_id : `turn-${event.turn}`;
-        const calls = callsOf(event.message).map(asToolCall);
+        const calls = callsOf(event.message).map(toToolCall);
         this.#push({
           id: answerId(this.#sessionId, effect),
           role: 'assistant',
@@ -52,8 +53,8 @@ export class SessionMessages {
     }
   }
 
-  #said(commandId: string, text: string): void {
-    this.#push({ id: this.#messageOf(commandId), role: 'user', content: cut(withoutContext(text)) });
+  #addUserMessage(commandId: string, text: string): void {
+    this.#push({ id: this.#messageOf(commandId), role: 'user', content: cut(removeContext(text)) });
   }
 
   #push(message: Message): void {
@@ -63,12 +64,12 @@ export class SessionMessages {
 }
 
 /** Maps a command id to the client's own message id, or to an id derived from the command. */
-export function messageIds(sessionId: string, own: ReadonlyMap<string, string>): (commandId: string) => string {
-  return (commandId) => own.get(commandId) ?? saidId(sessionId, commandId);
+export function createMessageIds(sessionId: string, own: ReadonlyMap<string, string>): (commandId: string) => string {
+  return (commandId) => own.get(commandId) ?? userMessageId(sessionId, commandId);
 }
 
 /** A call in the form of AG-UI, where arguments are a JSON text. */
-function asToolCall({ call_id, tool, args }: CallPart): ToolCall {
+function toToolCall({ call_id, tool, args }: CallPart): ToolCall {
   return { id: call_id, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
 }
 

@@ -38,7 +38,7 @@ export function resultId(sessionId: string, callId: string): string {
 }
 
 /** The message id of another client's command. */
-export function saidId(sessionId: string, commandId: string): string {
+export function userMessageId(sessionId: string, commandId: string): string {
   return `${sessionId}:said:${commandId}`;
 }
 

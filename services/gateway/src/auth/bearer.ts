@@ -15,17 +15,18 @@ const TOKEN_MAX_CHARS = 8_192;
 /** The token of a request; null if there is none, or it is longer than 8,192 characters. */
 export function bearerOf(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers;
-  const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1] ?? offered(headers) ?? password(headers);
+  const token =
+    /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1] ?? offeredToken(headers) ?? passwordToken(headers);
   return token === undefined || token.length > TOKEN_MAX_CHARS ? null : token;
 }
 
-function opensSocket({ upgrade }: IncomingHttpHeaders): boolean {
+function isSocketUpgrade({ upgrade }: IncomingHttpHeaders): boolean {
   return upgrade?.toLowerCase() === 'websocket';
 }
 
-function offered(headers: IncomingHttpHeaders): string | undefined {
+function offeredToken(headers: IncomingHttpHeaders): string | undefined {
   const { authorization, 'sec-websocket-protocol': protocols } = headers;
-  if (!opensSocket(headers) || authorization !== undefined) return undefined;
+  if (!isSocketUpgrade(headers) || authorization !== undefined) return undefined;
   const names = (protocols ?? '').split(',').map((name) => name.trim());
   return names.find((name) => name.startsWith(OFFERED))?.slice(OFFERED.length);
 }
@@ -35,8 +36,8 @@ function offered(headers: IncomingHttpHeaders): string | undefined {
  * WebSocket. So a page of another site cannot use credentials that the browser adds. The user name is ignored: the
  * token identifies the principal.
  */
-function password(headers: IncomingHttpHeaders): string | undefined {
-  const encoded = opensSocket(headers)
+function passwordToken(headers: IncomingHttpHeaders): string | undefined {
+  const encoded = isSocketUpgrade(headers)
     ? /^Basic +([A-Za-z0-9+/=]+) *$/i.exec(headers.authorization ?? '')?.[1]
     : undefined;
   if (encoded === undefined || encoded.length > 2 * TOKEN_MAX_CHARS) return undefined;

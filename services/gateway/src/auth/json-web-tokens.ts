@@ -44,18 +44,18 @@ const CLOCK_TOLERANCE_SECONDS = 30;
  * @throws TokensUnreadableError for a file that is not a JWK Set; GatewayOptionError for an unsafe URL.
  */
 export async function openJsonWebTokens(options: JwtOptions): Promise<Authenticator> {
-  const keys = await keysOf(options.jwks);
+  const keys = await openKeys(options.jwks);
   const { issuer, audience, tenantClaim = 'tenant', now } = options;
   return {
     async authenticate(token) {
       if (token.split('.').length !== 3) return null;
-      const payload = await verified(token);
+      const payload = await verifyToken(token);
       return payload && principalOf(payload, tenantClaim);
     },
   };
 
   // Separate from reading the claims: an error in those must not look like an unavailable key set.
-  async function verified(token: string): Promise<JWTPayload | null> {
+  async function verifyToken(token: string): Promise<JWTPayload | null> {
     try {
       const { payload } = await jwtVerify(token, keys, {
         issuer,
@@ -77,7 +77,7 @@ export async function openJsonWebTokens(options: JwtOptions): Promise<Authentica
   }
 }
 
-async function keysOf(jwks: string): Promise<JWTVerifyGetKey> {
+async function openKeys(jwks: string): Promise<JWTVerifyGetKey> {
   const address = keyAddressOf(jwks);
   if (address) return createRemoteJWKSet(address, { timeoutDuration: 5_000 });
   let bytes: Buffer;
@@ -109,8 +109,8 @@ export function keyAddressOf(jwks: string): URL | null {
   if (url?.username || url?.password)
     throw new GatewayOptionError('--jwks: the address must not contain a user name or a password');
   // `URL` normalizes IPv4 addresses: 0x7f.1 becomes 127.0.0.1.
-  const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
-  if (url && (url.protocol === 'https:' || isHere)) return url;
+  const isLoopbackUrl = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  if (url && (url.protocol === 'https:' || isLoopbackUrl)) return url;
   throw new GatewayOptionError(
     '--jwks: give an https:// address or a file; http:// is allowed only for 127.0.0.1, [::1] and localhost',
   );

@@ -42,7 +42,7 @@ export interface Authenticator {
 }
 
 /** Tries authenticators in order and returns the first principal. */
-export function anyOf(authenticators: readonly Authenticator[]): Authenticator {
+export function firstAuthenticator(authenticators: readonly Authenticator[]): Authenticator {
   return {
     async authenticate(token) {
       for (const one of authenticators) {

@@ -75,12 +75,12 @@ export class TokenTable implements Authenticator {
   readonly #now: () => number;
 
   constructor(tokens: readonly StoredToken[], now: () => number) {
-    this.#byHash = byHash(tokens);
+    this.#byHash = indexByHash(tokens);
     this.#now = now;
   }
 
   replace(tokens: readonly StoredToken[]): void {
-    this.#byHash = byHash(tokens);
+    this.#byHash = indexByHash(tokens);
   }
 
   async authenticate(token: string): Promise<Principal | null> {
@@ -93,7 +93,7 @@ export class TokenTable implements Authenticator {
   }
 }
 
-function byHash(tokens: readonly StoredToken[]): ReadonlyMap<string, StoredToken> {
+function indexByHash(tokens: readonly StoredToken[]): ReadonlyMap<string, StoredToken> {
   return new Map(tokens.map((token) => [token.sha256, token]));
 }
 
@@ -106,9 +106,9 @@ export async function openTokenFile(path: string, log: Log, now: () => number): 
   // Get the change mark before reading: a change in between causes another read.
   let seen = await changeMark(path);
   const table = new TokenTable(await readTokens(path), now);
-  let lookedAt = now();
-  let looking: Promise<void> | null = null;
-  const look = async () => {
+  let checkedAt = now();
+  let reloading: Promise<void> | null = null;
+  const reload = async () => {
     const mark = await changeMark(path);
     if (mark === seen) return;
     seen = mark;
@@ -122,14 +122,14 @@ export async function openTokenFile(path: string, log: Log, now: () => number): 
   };
   return {
     async authenticate(token) {
-      if (now() - lookedAt >= GATEWAY_BOUNDS.tokensReadEveryMs) {
-        lookedAt = now();
-        looking ??= look().finally(() => {
-          looking = null;
+      if (now() - checkedAt >= GATEWAY_BOUNDS.tokensReadEveryMs) {
+        checkedAt = now();
+        reloading ??= reload().finally(() => {
+          reloading = null;
         });
       }
       // A request during a reload waits for the new tokens.
-      if (looking) await looking;
+      if (reloading) await reloading;
       return table.authenticate(token);
     },
   };

@@ -24,16 +24,16 @@ export const VERB_SCOPES: Readonly<Record<Verb, Scope>> = {
 /**
  * Rejects a start that would run calls without approval, if the token may not approve calls. An invalid body passes:
  * sending it reports the error.
- * @param written maps a field of the body to its name in the request, if they differ.
+ * @param toRequestField maps a field of the body to its name in the request, if they differ.
  * @throws Problem `scope_missing` (403).
  */
-export function expectMayAllow(principal: Principal, body: unknown, written = (field: string) => field): void {
+export function expectMayAllow(principal: Principal, body: unknown, toRequestField = (field: string) => field): void {
   if (isAllowed(principal, VERB_SCOPES.approve)) return;
   const read = parseBody('start', body);
   if (!read.ok || read.verb !== 'start') return;
   const found = allowanceOf(read.body);
   if (found === null) return;
-  const field = written(found);
+  const field = toRequestField(found);
   const what = field.endsWith('.command')
     ? 'starts a program on the host'
     : /\.headers\.[^.]+$/.test(field)

@@ -30,7 +30,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
  * @throws Error if the folder has more than 200 files or 32 MiB; errors of reading it.
  */
 export async function readConsole(folder: string): Promise<readonly ConsoleFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(emptyWhereMissing);
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(emptyIfMissing);
   const names = entries
     .filter((entry) => entry.isFile() && extname(entry.name) in TYPES)
     .map((entry) => join(entry.parentPath, entry.name));
@@ -57,7 +57,7 @@ export async function readConsole(folder: string): Promise<readonly ConsoleFile[
   return files;
 }
 
-function emptyWhereMissing(error: unknown): never[] {
+function emptyIfMissing(error: unknown): never[] {
   if ((error as { readonly code?: unknown }).code === 'ENOENT') return [];
   throw error;
 }

@@ -23,17 +23,17 @@ export class EventSink {
   /**
    * Writes a heartbeat comment if no data is buffered. Buffered data detects a lost connection by the stall timeout.
    */
-  beat(): void {
+  heartbeat(): void {
     if (!this.#out.destroyed && this.#out.writableLength === 0) this.#out.write(': still here\n\n');
   }
 
   #drained(): Promise<boolean> {
     return new Promise((resolve) => {
-      const settle = (goesOn: boolean) => {
+      const settle = (isDrained: boolean) => {
         clearTimeout(stalled);
         this.#out.off('drain', drained);
         this.#leaving.signal.removeEventListener('abort', gone);
-        resolve(goesOn);
+        resolve(isDrained);
       };
       const drained = () => settle(true);
       const gone = () => settle(false);

@@ -41,11 +41,11 @@ export class JournalPages {
    * Reads a page.
    * @throws the errors of reading the journal; Problem `gateway_busy` (503).
    */
-  read(asked: PageRequest): Promise<JournalPage> {
+  read(request: PageRequest): Promise<JournalPage> {
     return this.#reads.run(async () => {
-      const after = this.#before(asked);
-      const page = after === undefined ? null : await this.#pageBehind(asked, after);
-      return page ?? (await this.#page(asked, undefined));
+      const after = this.#placeBefore(request);
+      const page = after === undefined ? null : await this.#pageAfter(request, after);
+      return page ?? (await this.#page(request, undefined));
     });
   }
 
@@ -53,10 +53,10 @@ export class JournalPages {
    * Reads a page from a remembered position. Returns null if the position is invalid: the stream was recreated, and its
    * journal was restored or started again.
    */
-  async #pageBehind(asked: PageRequest, after: JournalPlace): Promise<JournalPage | null> {
-    const { session, from } = asked;
+  async #pageAfter(request: PageRequest, after: JournalPlace): Promise<JournalPage | null> {
+    const { session, from } = request;
     try {
-      const page = await this.#page(asked, after);
+      const page = await this.#page(request, after);
       if (page.records.length > 0 || (await session.lastNumber()) < from) return page;
     } catch (error) {
       if (!(error instanceof JournalGapError)) throw error;
@@ -87,7 +87,7 @@ export class JournalPages {
     return { records, more };
   }
 
-  #before({ session, from }: PageRequest): JournalPlace | undefined {
+  #placeBefore({ session, from }: PageRequest): JournalPlace | undefined {
     const seq = this.#seqs.get(key(session, from - 1));
     return seq === undefined ? undefined : { n: from - 1, seq };
   }
@@ -108,7 +108,7 @@ function key({ ref }: BusSession, n: number): string {
 }
 
 /** A function that reads the pages a watcher has missed. */
-export function catchUpPages(pages: JournalPages, session: BusSession): (from: number) => Promise<JournalPage> {
+export function createPageReader(pages: JournalPages, session: BusSession): (from: number) => Promise<JournalPage> {
   const { catchUpRecordsMax: recordsMax, catchUpMaxBytes: maxBytes } = GATEWAY_BOUNDS;
   return (from) => pages.read({ session, from, recordsMax, maxBytes });
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayContext } from '../gateway-context.ts';
 import type { Problem } from '../problem.ts';
 import { openEventStream } from './event-stream.ts';
-import { catchUpPages } from './journal-pages.ts';
+import { createPageReader } from './journal-pages.ts';
 import { watchFeed } from './watch-feed.ts';
 
 /** Reconnection delay that the client is asked to use, in milliseconds. */
@@ -21,16 +21,16 @@ export function serveEvents(
   reply: FastifyReply,
   { from, deltas }: { readonly from: JournalStart; readonly deltas: boolean },
 ): Promise<void> {
-  return openEventStream(context, session, request, reply, asProblem, async ({ feed, sink, signal }) => {
+  return openEventStream(context, session, request, reply, formatProblem, async ({ feed, sink, signal }) => {
     await sink.text(`retry: ${RETRY_MS}\n\n`);
     const write = ({ n, frame }: { readonly n: number | null; readonly frame: Buffer }) => {
       context.metrics.sent.inc({ what: n === null ? 'delta' : 'record' });
       return sink.text(frame);
     };
-    await watchFeed(feed, { write }, { from, deltas, signal, readPage: catchUpPages(context.pages, session) });
+    await watchFeed(feed, { write }, { from, deltas, signal, readPage: createPageReader(context.pages, session) });
   });
 }
 
-function asProblem({ document }: Problem): string {
+function formatProblem({ document }: Problem): string {
   return `event: problem\ndata: ${JSON.stringify(document)}\n\n`;
 }

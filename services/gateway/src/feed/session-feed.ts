@@ -99,7 +99,7 @@ export class SessionFeed {
   }
 
   /** Resolves when an item at this position exists, the feed has ended, or the signal aborts. */
-  async changed(place: number, signal: AbortSignal): Promise<void> {
+  async waitForItem(place: number, signal: AbortSignal): Promise<void> {
     if (this.#ended || this.end > place || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const wake = () => {

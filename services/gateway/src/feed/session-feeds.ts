@@ -4,10 +4,10 @@ import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayMetrics } from '../gateway-metrics.ts';
 import { Problem } from '../problem.ts';
-import type { SocketKind } from '../socket/held-socket.ts';
+import type { SocketKind } from '../socket/monitored-socket.ts';
 import { SessionFeed } from './session-feed.ts';
 
-interface Followed {
+interface FollowedSession {
   feed: SessionFeed;
   watchers: number;
   leaving: NodeJS.Timeout | undefined;
@@ -46,7 +46,7 @@ const ALL_FEEDS_MAX_BYTES = 256 * 1024 * 1024;
 export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
-  readonly #followed = new Map<string, Followed>();
+  readonly #followed = new Map<string, FollowedSession>();
   readonly #byPrincipal = new Map<string, number>();
   #watchers = 0;
 
@@ -63,14 +63,16 @@ export class SessionFeeds {
     const key = sessionKey(session.ref);
     const who = `${principal.tenant}/${principal.name}`;
     const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
-    const full = (whose: string, most: number) => {
+    const tooManyProblem = (whose: string, most: number) => {
       const message = `${most} connections already follow ${whose}, the maximum of this gateway`;
       return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
     };
-    if (this.#watchers >= this.#bounds.all) throw full('sessions', this.#bounds.all);
-    if (ofPrincipal >= this.#bounds.perPrincipal) throw full('sessions with this token', this.#bounds.perPrincipal);
+    if (this.#watchers >= this.#bounds.all) throw tooManyProblem('sessions', this.#bounds.all);
+    if (ofPrincipal >= this.#bounds.perPrincipal)
+      throw tooManyProblem('sessions with this token', this.#bounds.perPrincipal);
     let followed = this.#followed.get(key);
-    if (followed && followed.watchers >= this.#bounds.perSession) throw full('this session', this.#bounds.perSession);
+    if (followed && followed.watchers >= this.#bounds.perSession)
+      throw tooManyProblem('this session', this.#bounds.perSession);
     if (!followed || followed.feed.ended) {
       const feed = new SessionFeed(session, () => this.#bytesEach);
       // The watchers of an ended feed keep that feed until they leave.
@@ -96,7 +98,7 @@ export class SessionFeeds {
         const left = (this.#byPrincipal.get(who) ?? 1) - 1;
         if (left > 0) this.#byPrincipal.set(who, left);
         else this.#byPrincipal.delete(who);
-        if (joined.watchers === 0) this.#abandon(key, joined);
+        if (joined.watchers === 0) this.#release(key, joined);
       },
     };
   }
@@ -115,7 +117,7 @@ export class SessionFeeds {
   /**
    * Keeps the feed for some seconds: a client that lost its connection reconnects and finds the items that it missed.
    */
-  #abandon(key: string, followed: Followed): void {
+  #release(key: string, followed: FollowedSession): void {
     const drop = () => {
       followed.feed.stop();
       if (this.#followed.get(key) === followed) this.#followed.delete(key);

@@ -35,14 +35,14 @@ export async function watchFeed(
 ): Promise<void> {
   let place: number | null = null;
   // Wait until the feed has read its first record.
-  if (feed.newest === 0) await feed.changed(0, signal);
+  if (feed.newest === 0) await feed.waitForItem(0, signal);
   // If the feed has failed in the meantime, the number does not matter.
   let next = from === 'newest' ? Math.max(1, feed.newest) : from;
   const answer = new AnswerCursor();
   while (!signal.aborted) {
     place ??= feed.placeOf(next);
     if (place === null) {
-      if (feed.ended) return ended(feed);
+      if (feed.ended) return throwFailure(feed);
       const caughtUp = await catchUp();
       if (caughtUp === null) return;
       next = caughtUp;
@@ -50,9 +50,9 @@ export async function watchFeed(
     }
     const item = feed.at(place);
     if (item === undefined) {
-      if (feed.ended) return ended(feed);
+      if (feed.ended) return throwFailure(feed);
       if (deltas && !(await writeAnswer())) return;
-      await feed.changed(place, signal);
+      await feed.waitForItem(place, signal);
     } else if (item === null) {
       // The watcher was too slow for the kept items. It continues from the journal.
       place = null;
@@ -106,6 +106,6 @@ export async function watchFeed(
   }
 }
 
-function ended({ failure }: SessionFeed): void {
+function throwFailure({ failure }: SessionFeed): void {
   if (failure !== null) throw failure;
 }

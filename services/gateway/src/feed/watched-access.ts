@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts';
 /**
  * The reason why a watcher has lost its access; null if it has access, or the token cannot be checked at the moment.
  */
-export async function endedAccess(context: GatewayContext, request: FastifyRequest): Promise<Problem | null> {
+export async function findAccessProblem(context: GatewayContext, request: FastifyRequest): Promise<Problem | null> {
   const { tenant } = principalOf(request);
   try {
     const principal = request.bearer === null ? null : await context.authenticator.authenticate(request.bearer);

@@ -31,7 +31,7 @@ const VERB_ROUTES = {
 } as const satisfies Partial<Record<Verb, string>>;
 
 /** The last segments of the paths that accept POST below a session, for hints about misspelt verbs. */
-export const AT_THE_END: readonly string[] = [...Object.keys(VERB_ROUTES), 'fork'];
+export const POST_SEGMENTS: readonly string[] = [...Object.keys(VERB_ROUTES), 'fork'];
 
 const TAKES_TEXT = {
   description: 'Also accepts `text/plain`: the text is the member `body`, or JSON if it starts with `{`.',

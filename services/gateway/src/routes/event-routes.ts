@@ -78,7 +78,8 @@ export function eventRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { from, limit, deltas } = request.query;
       if (!accepts(request, 'text/event-stream')) {
-        if (deltas !== undefined) throw misplaced('deltas', 'requires server-sent events: accept text/event-stream');
+        if (deltas !== undefined)
+          throw invalidFieldProblem('deltas', 'requires server-sent events: accept text/event-stream');
         await context.known.expect(session);
         if (from === 'newest') return newestPage(await session.newest());
         const { records, more } = await context.pages.read({
@@ -89,10 +90,10 @@ export function eventRoutes(app: App, context: GatewayContext): void {
         });
         return { records: [...records], next_from: (records.at(-1)?.n ?? from - 1) + 1, more };
       }
-      if (limit !== undefined) throw misplaced('limit', 'requires a page: accept application/json');
+      if (limit !== undefined) throw invalidFieldProblem('limit', 'requires a page: accept application/json');
       await context.known.expect(session);
       await serveEvents(context, session, request, reply, {
-        from: firstWanted(request) ?? from,
+        from: firstAfterLastEvent(request) ?? from,
         deltas: deltas !== 'false',
       });
       return reply;
@@ -100,17 +101,17 @@ export function eventRoutes(app: App, context: GatewayContext): void {
   );
 }
 
-function misplaced(field: string, words: string): Problem {
+function invalidFieldProblem(field: string, words: string): Problem {
   return new Problem('invalid_field', `${field}: ${words}`, { field });
 }
 
 /** The first record after a reconnection. A browser sends the id of the last event; its URL is still the first one. */
-function firstWanted({ headers }: FastifyRequest): number | null {
+function firstAfterLastEvent({ headers }: FastifyRequest): number | null {
   const seen = headers['last-event-id'];
   // Browsers send an empty value if the last event had no id.
   if (seen === undefined || seen === '') return null;
   if (typeof seen === 'string' && /^(0|[1-9]\d{0,14})$/.test(seen)) return Number(seen) + 1;
-  throw misplaced('last-event-id', 'must be the number of a record');
+  throw invalidFieldProblem('last-event-id', 'must be the number of a record');
 }
 
 function accepts({ headers }: FastifyRequest, type: string): boolean {

@@ -7,8 +7,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { noSuchSession } from '../known-sessions.ts';
-import { whileAwaited } from '../problem.ts';
+import { sessionNotFoundProblem } from '../known-sessions.ts';
+import { abortOnDisconnect } from '../problem.ts';
 import { NoQuery, OfSession, PROBLEMS } from './route-schemas.ts';
 import { sessionOf } from './session-routes.ts';
 
@@ -64,7 +64,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
       const read = () => readTree((id) => client.session(id).journal(), session.id);
-      const tree = await context.expensiveReads.run(read, whileAwaited(reply));
+      const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       return reply.send(tree);
     },
   );
@@ -85,7 +85,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
     async (request: FastifyRequest, reply: FastifyReply) => {
       const session = sessionOf(context, request);
       const newest = await session.newest();
-      if (newest === null) throw noSuchSession(session.id);
+      if (newest === null) throw sessionNotFoundProblem(session.id);
       return reply.send({ machine: turnChart(), active: newest.state, n: newest.n });
     },
   );
@@ -113,7 +113,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { records_only } = request.query as z.infer<typeof ExportQuery>;
       await context.known.expect(session);
-      const release = await context.expensiveReads.acquire(whileAwaited(reply));
+      const release = await context.expensiveReads.acquire(abortOnDisconnect(reply));
       // Lines are read at the client's speed. The stall timeout below ends a connection that stops reading.
       const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
         objectMode: false,

@@ -20,9 +20,9 @@ export const SOCKET_ROUTES: ReadonlySet<string> = new Set([SOCKET, INSPECT]);
 
 /**
  * Registers the WebSocket server. It must be called before routes are added.
- * @param refuseUpgrade closes the socket of an upgrade to another protocol.
+ * @param rejectUpgrade closes the socket of an upgrade to another protocol.
  */
-export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) => void): Promise<void> {
+export async function prepareSockets(app: App, rejectUpgrade: (socket: Duplex) => void): Promise<void> {
   await app.register(websocket, {
     options: {
       maxPayload: GATEWAY_BOUNDS.bodyMaxBytes,
@@ -39,7 +39,7 @@ export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) =
   app.server.removeAllListeners('upgrade');
   app.server.on('upgrade', (request, socket, head) => {
     if (request.headers.upgrade?.toLowerCase() === 'websocket') takeSocket.call(app.server, request, socket, head);
-    else refuseUpgrade(socket);
+    else rejectUpgrade(socket);
   });
 }
 
@@ -61,8 +61,8 @@ export function socketRoutes(app: App, context: GatewayContext): void {
       querystring: SocketQuery,
       response: PROBLEMS,
     },
-    preHandler: expectSession(context),
-    handler: onlyUpgraded,
+    preHandler: createSessionCheck(context),
+    handler: rejectWithoutUpgrade,
     wsHandler: (socket, request) => {
       void serveSocket(context, sessionOf(context, request), request, socket, request.query as SocketQuery);
     },
@@ -84,8 +84,8 @@ export function socketRoutes(app: App, context: GatewayContext): void {
       querystring: InspectQuery,
       response: PROBLEMS,
     },
-    preHandler: expectSession(context),
-    handler: onlyUpgraded,
+    preHandler: createSessionCheck(context),
+    handler: rejectWithoutUpgrade,
     wsHandler: (socket, request) => {
       void serveInspector(context, sessionOf(context, request), request, socket, request.query as InspectQuery);
     },
@@ -93,13 +93,13 @@ export function socketRoutes(app: App, context: GatewayContext): void {
 }
 
 /** Checks the session before the upgrade, so that an error is an HTTP response. */
-function expectSession(context: GatewayContext) {
+function createSessionCheck(context: GatewayContext) {
   return async (request: FastifyRequest): Promise<void> => {
     if (request.ws) await context.known.expect(sessionOf(context, request));
   };
 }
 
-async function onlyUpgraded(): Promise<never> {
+async function rejectWithoutUpgrade(): Promise<never> {
   throw new Problem('upgrade_required', 'this route is a WebSocket endpoint', {
     headers: { upgrade: 'websocket', connection: 'upgrade' },
   });

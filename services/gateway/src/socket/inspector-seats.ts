@@ -23,11 +23,11 @@ export class InspectorSeats {
    * @returns a function that releases the slot; call it once.
    * @throws Problem `too_many_watchers` (429).
    */
-  take({ tenant, name }: Pick<Principal, 'tenant' | 'name'>): () => void {
+  acquire({ tenant, name }: Pick<Principal, 'tenant' | 'name'>): () => void {
     const who = `${tenant}/${name}`;
     const own = this.#byPrincipal.get(who) ?? 0;
-    if (this.#taken >= this.#all) throw full('sessions', this.#all);
-    if (own >= this.#each) throw full('sessions with this token', this.#each);
+    if (this.#taken >= this.#all) throw tooManyProblem('sessions', this.#all);
+    if (own >= this.#each) throw tooManyProblem('sessions with this token', this.#each);
     this.#taken++;
     this.#byPrincipal.set(who, own + 1);
     return () => {
@@ -39,7 +39,7 @@ export class InspectorSeats {
   }
 }
 
-function full(whose: string, most: number): Problem {
+function tooManyProblem(whose: string, most: number): Problem {
   const message = `${most} connections already inspect ${whose}, the maximum of this gateway`;
   return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
 }

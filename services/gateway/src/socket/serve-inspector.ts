@@ -9,13 +9,13 @@ import { SessionInspector } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import * as z from 'zod';
-import { catchUpPages } from '../feed/journal-pages.ts';
+import { createPageReader } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { Problem, problemFrom } from '../problem.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
-import { HeldSocket } from './held-socket.ts';
+import { MonitoredSocket } from './monitored-socket.ts';
 
 /** The query of an inspector. */
 export const InspectQuery = z.strictObject({
@@ -32,10 +32,10 @@ export const InspectQuery = z.strictObject({
 export type InspectQuery = z.infer<typeof InspectQuery>;
 
 /** The journal differs from the kept fold, or is damaged. */
-const OTHERWISE: ReadonlySet<string> = new Set(['replay_diverged', 'chain_broken', 'machine_version_unknown']);
+const MISMATCH_CODES: ReadonlySet<string> = new Set(['replay_diverged', 'chain_broken', 'machine_version_unknown']);
 
 /** Number of records that are folded without output before the event loop gets a turn. */
-const FOLDED_AT_ONCE = 64;
+const SILENT_RECORDS_MAX = 64;
 
 /**
  * Serves an inspector until either side closes the connection. Never rejects. The close reason is the code of the error
@@ -48,11 +48,11 @@ export async function serveInspector(
   socket: WebSocket,
   query: InspectQuery,
 ): Promise<void> {
-  const held = new HeldSocket(context, request, socket, 'inspector');
-  let leave: (() => void) | undefined;
+  const connection = new MonitoredSocket(context, request, socket, 'inspector');
+  let releaseInspector: (() => void) | undefined;
   let seat: ReturnType<GatewayContext['feeds']['join']> | undefined;
   try {
-    leave = context.inspectors.take(principalOf(request));
+    releaseInspector = context.inspectors.acquire(principalOf(request));
     seat = context.feeds.join(session, principalOf(request), 'inspector');
     // The feed counts, too: the replica that answered may lag behind it.
     const newest = Math.max(await session.lastNumber(), seat.feed.newest);
@@ -65,15 +65,15 @@ export async function serveInspector(
     // The record before the first one is folded, too: it determines the first snapshot.
     const after = context.folds.before(session.ref, from - 1) ?? undefined;
     const inspector = new SessionInspector(session.id, { from, context: query.context === 'true', after });
-    const pageFrom = catchUpPages(context.pages, session);
+    const pageFrom = createPageReader(context.pages, session);
     await watchFeed(
       seat.feed,
-      { write: (item) => write(context, held, inspector, item) },
+      { write: (item) => write(context, connection, inspector, item) },
       {
         // The machine must be folded from its current position, even if the first record to send is a later one.
         from: inspector.n + 1,
         deltas: false,
-        signal: held.signal,
+        signal: connection.signal,
         readPage: (next) => {
           // Page boundaries are remembered, so the next page needs no counting.
           if (inspector.n === next - 1 && inspector.n > 0) context.folds.keep(session.ref, inspector.fold);
@@ -81,34 +81,34 @@ export async function serveInspector(
         },
       },
     );
-    held.end(held.signal.reason, false);
+    connection.end(connection.signal.reason, false);
   } catch (error) {
     const problem = problemFrom(error);
-    if (OTHERWISE.has(problem.code)) context.folds.forget(session.ref);
+    if (MISMATCH_CODES.has(problem.code)) context.folds.forget(session.ref);
     if (problem.status === 500) context.log.error({ error, session: session.id }, 'a session could not be inspected');
-    held.end(problem, false);
+    connection.end(problem, false);
   } finally {
-    held.release();
+    connection.release();
     seat?.leave();
-    leave?.();
+    releaseInspector?.();
   }
 }
 
 /** Folds a record and writes its messages, each after the previous one is written. */
 async function write(
   { metrics }: GatewayContext,
-  held: HeldSocket,
+  connection: MonitoredSocket,
   inspector: SessionInspector,
   { json }: FeedItem,
 ): Promise<boolean> {
   // The text was made from a parsed record.
   const record = JSON.parse(json) as JournalRecord;
-  let told = false;
+  let hasOutput = false;
   for (const message of inspector.take(record)) {
-    told = true;
+    hasOutput = true;
     metrics.sent.inc({ what: 'inspection' });
-    if (!(await held.write(JSON.stringify(message)))) return false;
+    if (!(await connection.write(JSON.stringify(message)))) return false;
   }
-  if (!told && record.n % FOLDED_AT_ONCE === 0) await turn();
+  if (!hasOutput && record.n % SILENT_RECORDS_MAX === 0) await turn();
   return true;
 }

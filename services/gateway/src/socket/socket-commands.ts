@@ -15,15 +15,15 @@ import * as z from 'zod';
 import { isAllowed } from '../auth/principal.ts';
 import { expectMaySteer, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { type GatewayContext, principalOf, rateLimited, turnIn } from '../gateway-context.ts';
-import { refuseReusedId } from '../idempotency.ts';
+import { type GatewayContext, principalOf, rateLimitedProblem, takeRequest } from '../gateway-context.ts';
+import { rejectReusedId } from '../idempotency.ts';
 import { Problem, problemFrom } from '../problem.ts';
 import { Waiting } from '../routes/route-schemas.ts';
-import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
+import { rejectUnknownFields, sendCounted, sendOptions, toStoredCommand } from '../send-command.ts';
 import { tracedCommand } from './trace-command.ts';
 
 /** A start creates a session, but this WebSocket belongs to an existing one. */
-const TAKEN: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
+const SOCKET_VERBS: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
 const Ref = z.union([z.string().max(256), z.number()]);
 const Command = z.strictObject({
   type: z.literal('command'),
@@ -48,7 +48,7 @@ export class SocketCommands {
   readonly #request: FastifyRequest;
   readonly #socket: WebSocket;
   readonly #leaving: AbortSignal;
-  #underWay = 0;
+  #inFlight = 0;
 
   constructor(
     context: GatewayContext,
@@ -65,31 +65,31 @@ export class SocketCommands {
   }
 
   /** Handles a message. Errors are sent as a response. */
-  take(data: RawData, isBinary: boolean): void {
+  handle(data: RawData, isBinary: boolean): void {
     let ref: z.infer<typeof Ref> | undefined;
-    this.#underWay++;
+    this.#inFlight++;
     void (async () => {
       try {
         // Each message counts against the rate limit: parsing an invalid one costs as much.
-        const late = turnIn(this.#context, principalOf(this.#request));
+        const waitSeconds = takeRequest(this.#context, principalOf(this.#request));
         // Parsed before any rejection, so that the response has its `ref`. The size of a message is limited by the
         // server.
-        const value = parsed(data, isBinary);
+        const value = parseMessage(data, isBinary);
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
-        if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
+        if (this.#inFlight > GATEWAY_BOUNDS.socketCommandsMax)
           throw new Problem(
             'rate_limited',
             `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket are already queued`,
           );
-        if (late > 0) throw rateLimited(late);
+        if (waitSeconds > 0) throw rateLimitedProblem(waitSeconds);
         this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
       } catch (error) {
         const problem = problemFrom(error);
         if (problem.status === 500) this.#context.log.error({ error }, 'a command over a WebSocket failed');
         this.#answer({ type: 'problem', ...(ref === undefined ? {} : { ref }), problem: problem.document });
       } finally {
-        this.#underWay--;
+        this.#inFlight--;
       }
     })();
   }
@@ -101,27 +101,27 @@ export class SocketCommands {
       const { code, message, field } = problemOf(read.problems, undefined, members);
       throw new Problem(code, message, { field });
     }
-    const { verb: named, body = {}, wait, timeout_ms, traceparent: said } = read.data;
+    const { verb: named, body = {}, wait, timeout_ms, traceparent } = read.data;
     const verb = verbOf(named);
     const principal = principalOf(this.#request);
     const scope = VERB_SCOPES[verb];
     if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
     if ('actor' in body)
       throw new Problem('unknown_field', 'unknown field "actor": the token determines the actor', { field: 'actor' });
-    refuseUnknown(body, verb);
+    rejectUnknownFields(body, verb);
     expectMaySteer(principal, verb, body);
     const onNats = natsBodyOf(body) as BodyInput<Verb>;
     const { id } = onNats;
-    const above = parseTraceparent(said) ?? this.#request.trace?.parent ?? null;
-    const of = { sessionId: this.#session.id, verb };
-    const sent = await tracedCommand(this.#context, of, above, (traceparent) => {
+    const parent = parseTraceparent(traceparent) ?? this.#request.trace?.parent ?? null;
+    const target = { sessionId: this.#session.id, verb };
+    const sent = await tracedCommand(this.#context, target, parent, (traceparent) => {
       const waiting = { wait, timeout_ms };
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
-      return told(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
+      return sendCounted(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
     });
     if (sent.duplicate && id !== undefined)
-      await refuseReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
-    return storedCommand(this.#session, sent);
+      await rejectReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
+    return toStoredCommand(this.#session, sent);
   }
 
   #answer(message: object): void {
@@ -132,14 +132,14 @@ export class SocketCommands {
 }
 
 function verbOf(named: string): Verb {
-  const verb = TAKEN.find((one) => one === named);
+  const verb = SOCKET_VERBS.find((one) => one === named);
   if (verb) return verb;
-  const meant = nearestWord(named, TAKEN);
-  const hint = meant === null ? `there are ${TAKEN.join(', ')}` : `the nearest is "${meant}"`;
+  const nearest = nearestWord(named, SOCKET_VERBS);
+  const hint = nearest === null ? `there are ${SOCKET_VERBS.join(', ')}` : `the nearest is "${nearest}"`;
   throw new Problem('unknown_command', `there is no command ${JSON.stringify(named)} here; ${hint}`, { field: 'verb' });
 }
 
-function parsed(data: RawData, isBinary: boolean): unknown {
+function parseMessage(data: RawData, isBinary: boolean): unknown {
   if (isBinary) throw new Problem('invalid_json', 'messages must be JSON text');
   const text = Array.isArray(data)
     ? Buffer.concat(data).toString('utf8')

@@ -2,7 +2,7 @@
 import { formatTraceparent, type TraceContext, type Verb } from '@coxswain/protocol';
 import type { GatewayContext } from '../gateway-context.ts';
 import { problemFrom } from '../problem.ts';
-import { placeBelow } from '../trace-requests.ts';
+import { createChildPlace } from '../trace-requests.ts';
 
 /**
  * Sends a command within its own span. Rethrows the errors of `send`.
@@ -14,7 +14,7 @@ export async function tracedCommand<T>(
   parent: TraceContext | null,
   send: (traceparent: string | undefined) => Promise<T>,
 ): Promise<T> {
-  const place = placeBelow(parent, spans, now());
+  const place = createChildPlace(parent, spans, now());
   if (!place) return send(undefined);
   const end = (code: string, fault: string | null) =>
     spans?.take({

@@ -5,14 +5,14 @@ import type { InspectedFold } from '@coxswain/session';
  * Caches machines of sessions at positions within their journals, so that an inspector of a long session need not start
  * at the first record. A missing entry costs only time.
  */
-export class KeptFolds {
-  readonly #most: number;
+export class FoldCache {
+  readonly #max: number;
   /** In order of last use, the oldest first. */
   readonly #folds = new Map<string, InspectedFold>();
 
-  /** @param most maximum number of sessions with a kept fold. */
-  constructor(most: number) {
-    this.#most = most;
+  /** @param max maximum number of sessions with a kept fold. */
+  constructor(max: number) {
+    this.#max = max;
   }
 
   /** A fold before record `from`; null if none is kept. */
@@ -37,7 +37,7 @@ export class KeptFolds {
   #put(ref: SessionRef, fold: InspectedFold): void {
     this.#folds.delete(sessionKey(ref));
     this.#folds.set(sessionKey(ref), fold);
-    if (this.#folds.size <= this.#most) return;
+    if (this.#folds.size <= this.#max) return;
     const [oldest] = this.#folds.keys();
     if (oldest !== undefined) this.#folds.delete(oldest);
   }
