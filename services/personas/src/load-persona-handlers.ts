@@ -1,4 +1,4 @@
-/** Loads the code of a persona's hooks. Only a process that serves or runs the persona loads it. */
+/** Loads the code of a persona's hooks from the modules that its file references. */
 
 import type { PersonaHandlers } from '@coxswain/client';
 import { type LoadedModule, loadHandler } from '@coxswain/handlers/load';

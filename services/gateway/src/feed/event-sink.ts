@@ -20,9 +20,7 @@ export class EventSink {
     return this.#out.write(text) ? true : this.#drained();
   }
 
-  /**
-   * Writes a heartbeat comment if no data is buffered. Buffered data detects a lost connection by the stall timeout.
-   */
+  /** Writes a heartbeat comment if no data is buffered. Sending buffered data also reveals a lost connection. */
   heartbeat(): void {
     if (!this.#out.destroyed && this.#out.writableLength === 0) this.#out.write(': still here\n\n');
   }

@@ -72,8 +72,7 @@ export class SocketCommands {
       try {
         // Each message counts against the rate limit: parsing an invalid one costs as much.
         const waitSeconds = takeRequest(this.#context, principalOf(this.#request));
-        // Parsed before any rejection, so that the response has its `ref`. The size of a message is limited by the
-        // server.
+        // Parsed before the limits are checked, so that a rejection has the `ref`. The server limits the message size.
         const value = parseMessage(data, isBinary);
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
