@@ -1,15 +1,15 @@
-// Bundles the console for the gateway of `cox`: static files, no server of its own. Runs after `npm ci` (the `prepare` script);
-// without vite (an install without development packages) there is nothing to do.
+// Bundles the console as static files that the gateway of `cox` serves. Runs after `npm ci` (the `prepare` script).
+// Without vite (an install without development packages) it does nothing.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const outDir = join(root, 'libs/cli/dist/console');
-// A page that is open may still load a part of an older bundle.
+// An open page may still load files of an older bundle.
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
-// Whoever bundles it: a test's page is the page.
+// Test runs set NODE_ENV to `test`; the bundle is a production build also then.
 process.env.NODE_ENV = 'production';
 
 const vite = await import('vite').catch((error) => {
@@ -26,7 +26,8 @@ if (vite === null) {
       logLevel: 'warn',
       build: { outDir: draft, emptyOutDir: true },
     });
-    // A gateway may start meanwhile: each file appears whole, the page after what it loads.
+    // A gateway may start during the copy: each file is renamed into place, and the page comes after the files that it
+    // loads.
     const files = filesBelow(draft).sort((a, b) => Number(a.endsWith('index.html')) - Number(b.endsWith('index.html')));
     for (const file of files) {
       const target = join(outDir, relative(draft, file));

@@ -1,5 +1,5 @@
-// Bundles `cox` for a quick start: one entry, lazily loaded chunks. Runs after `npm ci` (the `prepare` script); without
-// esbuild (an install without development packages) there is nothing to do.
+// Bundles `cox` so that it starts quickly: one entry per program, with lazily loaded chunks. Runs after `npm ci` (the
+// `prepare` script). Without esbuild (an install without development packages) it does nothing.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
@@ -11,18 +11,18 @@ if (bundler === null) {
   console.log('cox is not bundled: esbuild is not installed');
 } else {
   const { bundlePackages } = await import('./bundle-packages.mjs');
-  // Before the entry of `cox`, by whose age it is seen whether anything has to be bundled again.
+  // Before the entry of `cox`: the entry's age decides whether the bundles are up to date.
   await bundlePackages();
   const outdir = 'libs/cli/dist/cox';
-  // Session hosts and the demo's MCP server are processes of their own.
+  // Session hosts and the demo's MCP server are separate processes.
   const entries = {
     main: 'libs/cli/src/main.ts',
     'session-host': 'services/sessions/src/hosts/session-host.ts',
     'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
   };
   const files = await bundler.bundle(entries, outdir, 'inside');
-  // Older chunks stay: a `cox up` that runs may still load one of them. Two processes may bundle at once while a third
-  // starts: each file appears whole, the entry after what it imports.
+  // Older chunks are kept: a running `cox up` may still load them. Two processes may bundle at once while a third
+  // starts. So each file is renamed into place, and the entry comes after the files that it imports.
   const isEntry = ({ path }) => basename(path) === 'main.mjs';
   mkdirSync(`${bundler.root}/${outdir}`, { recursive: true });
   for (const file of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) {

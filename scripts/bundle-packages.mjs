@@ -1,11 +1,11 @@
-// Bundles the packages that projects import, beside `cox`: a checkout need not be built to be depended on. What they share is
-// in chunks of its own, so that the classes of one are those of the other.
+// Bundles the packages that projects import, next to the bundle of `cox`: a project can depend on a checkout that is
+// not built. Shared code is in separate chunks, so that the packages share their classes.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle, root } from './bundle.mjs';
 import { BUNDLED_PACKAGES } from './bundled-packages.mjs';
 
-/** Where they lie, each in a folder of its name. */
+/** The folder of the bundles, with one subfolder per package. */
 const FOLDER = 'libs/cli/dist/packages';
 
 export async function bundlePackages() {
@@ -16,7 +16,7 @@ export async function bundlePackages() {
     modules.map(([folder, module, source]) => [`${folder}/${module}`, `${source}/src/${module}.ts`]),
   );
   const files = await bundle(entries, FOLDER);
-  // Entries after what they import: a project may load them meanwhile.
+  // Entries come after the files that they import: a project may load them during the copy.
   const isEntry = ({ path }) =>
     modules.some(([folder, module]) => path.endsWith(join(FOLDER, folder, `${module}.mjs`)));
   for (const { path, contents } of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) whole(path, contents);
@@ -31,7 +31,7 @@ export async function bundlePackages() {
       license,
       type: 'module',
       sideEffects: false,
-      // The types are written by declare-packages.mjs, once somebody needs them.
+      // `declare-packages.mjs` writes the types on demand.
       exports: Object.fromEntries(
         exported.map((module) => [
           module === 'mod' ? '.' : `./${module}`,

@@ -4,9 +4,11 @@ import type { Plugin } from 'esbuild';
 export const root: string;
 
 /**
- * @param vendors whether packages of others stay what npm installed (`stay`, the default), or go into the bundle, too.
+ * Bundles entry points in memory with esbuild.
+ * @param entryPoints paths from the root, by name.
+ * @param vendors `stay` (the default) leaves third-party packages external; `inside` bundles them.
  * @param plugins run before the bundle's own.
- * @returns the files as they would be written; entries are paths from the root, by name.
+ * @returns the files with their absolute paths; this function writes none of them.
  */
 export function bundle(
   entryPoints: Readonly<Record<string, string>>,

@@ -18,10 +18,10 @@ const VENDORS_STAY = {
   ],
 };
 const VENDORS_INSIDE = {
-  // The first starts a program that lies in its own folder. Of CommonJS that is imported dynamically, as the others are, a
-  // bundle in chunks has no named exports.
+  // esbuild starts a binary from its own package folder. The exporters are CommonJS and are imported dynamically: in a
+  // bundle with chunks, such a module has no named exports.
   external: ['esbuild', '@opentelemetry/exporter-*'],
-  // What is CommonJS requires the modules of Node.
+  // CommonJS modules in the bundle call `require` for Node's built-in modules.
   banner: {
     js: "import { createRequire as bundleRequire } from 'node:module';\nconst require = bundleRequire(import.meta.url);",
   },
@@ -29,14 +29,15 @@ const VENDORS_INSIDE = {
     {
       name: 'english-only',
       setup({ onLoad }) {
-        // The messages of Zod in 60 languages. Its schemas import the English ones from another file.
+        // Drops Zod's messages in 60 languages. Zod's schemas import the English messages from another file.
         onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({ contents: 'export {};' }));
       },
     },
     {
       name: 'expressions-on-first-use',
       setup({ onLoad, onResolve }) {
-        // Its tables of Unicode take 5 % of the start of every program, and few commands meet a regular expression.
+        // The Unicode tables of re2js take 5 % of the start time of every program, and few commands use a regular
+        // expression.
         onResolve({ filter: /^re2js$/ }, ({ kind }) =>
           kind === 'import-statement' ? { path: 're2js', namespace: 'on-first-use' } : null,
         );
@@ -50,17 +51,18 @@ const VENDORS_INSIDE = {
 };
 
 /**
- * @param vendors whether packages of others stay what npm installed (`stay`), or go into the bundle, too (`inside`): such
- *   programs read a few large files instead of 600 small ones, and start with 0.2 s less of CPU time.
+ * Bundles entry points in memory with esbuild.
+ * @param vendors `stay` leaves third-party packages external. `inside` bundles them: such programs read a few large
+ *   files instead of 600 small ones, and start with 0.2 s less CPU time.
  * @param plugins run before the bundle's own.
- * @returns the files as they would be written; entries are paths from the root, by name.
+ * @returns the files with their absolute paths; this function writes none of them.
  */
 export async function bundle(entryPoints, outdir, vendors = 'stay', plugins = []) {
   const { outputFiles } = await build(bundleOptions(entryPoints, outdir, vendors, plugins));
   return outputFiles;
 }
 
-/** The options of esbuild for `bundle`: nothing is written. */
+/** The esbuild options of {@link bundle}. */
 export function bundleOptions(entryPoints, outdir, vendors = 'stay', plugins = []) {
   const forVendors = vendors === 'inside' ? VENDORS_INSIDE : VENDORS_STAY;
   return {
@@ -78,7 +80,8 @@ export function bundleOptions(entryPoints, outdir, vendors = 'stay', plugins = [
     // For programs outside this repository, which tests bundle.
     nodePaths: [join(root, 'node_modules')],
     sourcemap: 'linked',
-    // Half the size starts a tenth sooner. Names stay, for stack traces; Node quotes whole lines, so they are short.
+    // Half the size starts 10 % faster. Names are kept for stack traces. Lines are short because Node prints the whole
+    // line of an error.
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 200,

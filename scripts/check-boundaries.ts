@@ -1,7 +1,7 @@
 /**
- * Holds the source to the layers of docs/adr/enforce-layers-by-a-check.md: arrows point down only, and each vendor
- * lives in the rooms named for it. Projects and their `layer:` tags come from the nx project graph, imports from the
- * TypeScript syntax tree. Prints `file:line: rule` for every import that breaks a rule, and then exits with 1.
+ * Checks the layers of docs/adr/enforce-layers-by-a-check.md: a layer imports only the layers listed for it, and each
+ * restricted vendor only the projects listed for it. Projects and their `layer:` tags come from the nx project graph,
+ * imports from the TypeScript syntax tree. Prints `file:line: rule` for every violation. Exits with 1 if there is one.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -11,12 +11,15 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-/** What the source of a layer may import; `vendors` null leaves the choice to each project's own dependencies. */
+/** The imports that the source of a layer may have. With `vendors: null`, each project's own dependencies decide. */
 export interface LayerRule {
   readonly layers: readonly string[];
   readonly vendors: readonly string[] | null;
   readonly nodeBuiltins: boolean;
-  /** `import(expression)` hides its target from this check, so only the rooms that load users' files may write it. */
+  /**
+   * Whether `import(expression)` is allowed. It hides its target from this check, so only layers that load files of
+   * users have it.
+   */
   readonly computedImports: boolean;
 }
 
@@ -32,7 +35,7 @@ export const LAYERS: Readonly<Record<string, LayerRule>> = {
   protocol: { ...pure, layers: [], vendors: ['ajv', 'zod', 're2js'] },
   turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
   ports: { ...pure, layers: ['protocol'], vendors: [] },
-  // Modules of users are read by the safe reader of `ports`; the part that clients use needs the protocol only.
+  // The safe file reader of `ports` reads modules of users.
   handlers: {
     layers: ['protocol', 'ports'],
     vendors: ['esbuild'],
@@ -46,14 +49,15 @@ export const LAYERS: Readonly<Record<string, LayerRule>> = {
     computedImports: false,
   },
   adapter: { layers: ['protocol', 'ports', 'handlers'], vendors: null, nodeBuiltins: true, computedImports: true },
-  // Of the ports only how a program finds its bus; its entry for browsers has none of it.
+  // Of `ports`, the client uses the discovery of a bus; its entry for browsers does not.
   client: {
     layers: ['protocol', 'ports', 'handlers'],
     vendors: ['@nats-io/*'],
     nodeBuiltins: true,
     computedImports: false,
   },
-  // A page: nothing of Node's. What it is made of is bundled, so that its vendors are not installed where it is only served.
+  // Code of a web page: no Node built-ins. Its vendors are bundled, so a gateway that serves the page does not install
+  // them.
   console: { ...pure, layers: ['protocol', 'client'], vendors: ['preact', 'marked', 'elkjs'] },
   service: {
     layers: ['protocol', 'ports', 'handlers', 'session', 'adapter', 'client'],
@@ -61,7 +65,7 @@ export const LAYERS: Readonly<Record<string, LayerRule>> = {
     nodeBuiltins: true,
     computedImports: true,
   },
-  // Nothing of ours stands on it but tests; it wires what users have written as the services do.
+  // Only tests depend on this layer. Like the services, it loads the modules of users.
   testing: {
     layers: ['protocol', 'ports', 'handlers', 'session', 'adapter', 'client', 'service'],
     vendors: [],
@@ -76,10 +80,16 @@ export const LAYERS: Readonly<Record<string, LayerRule>> = {
   },
 };
 
-/** Files and folders of pure layers that may import from Node: what adapters and the client share, as they may not import each other. */
+/**
+ * Files and folders of pure layers that may import Node built-ins: code that adapters and the client share, as they may
+ * not import each other.
+ */
 const NODE_FILES: readonly string[] = ['libs/ports/src/regular-file.ts', 'libs/ports/src/discovery/'];
 
-/** Rooms of the vendors that must not spread. A vendor that is not listed may stand wherever it is declared. */
+/**
+ * The projects that may depend on each restricted vendor. Any project may depend on a vendor that is not listed here,
+ * if its layer allows it.
+ */
 const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
   '@agentclientprotocol/*': ['@coxswain/cli'],
   '@ai-sdk/*': ['@coxswain/adapter-models'],
@@ -88,7 +98,7 @@ const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
   xstate: ['@coxswain/turn'],
 };
 
-/** One workspace package, as the nx project graph knows it. */
+/** A workspace package, as in the nx project graph. */
 export interface Project {
   readonly name: string;
   /** Relative to the workspace root, with forward slashes. */
@@ -96,7 +106,7 @@ export interface Project {
   readonly layer: string | null;
 }
 
-/** A broken rule, at the place where it is broken. */
+/** A violation of a rule, with its position. */
 export interface Violation {
   readonly file: string;
   readonly line: number;
@@ -112,12 +122,15 @@ interface Manifest {
 }
 
 interface Import {
-  /** Null when the target is computed. */
+  /** Null for a computed target. */
   readonly specifier: string | null;
   readonly line: number;
 }
 
-/** The projects of the workspace, read by nx afresh: no daemon, and no cache but an empty one of its own. */
+/**
+ * Reads the projects of the workspace from nx, without its daemon and with an empty cache.
+ * @throws Error if nx fails.
+ */
 export function loadProjects(workspaceRoot: string): Project[] {
   const scratch = mkdtempSync(join(tmpdir(), 'boundaries-'));
   try {
@@ -151,7 +164,7 @@ export function loadProjects(workspaceRoot: string): Project[] {
   }
 }
 
-/** Every broken rule in the given workspace. */
+/** Finds every violation in the given workspace. */
 export function findViolations(workspaceRoot: string, projects: readonly Project[]): Violation[] {
   const homeless = sourceFiles(workspaceRoot, ['libs', 'services'])
     .filter((file) => !projects.some((project) => isInside(file, project.root)))
@@ -171,7 +184,7 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
   const dependencies = dependenciesOf(JSON.parse(manifestText), project.layer === 'console');
   const manifestLines = manifestText.split('\n');
   const found: Violation[] = [];
-  // A dependency is an arrow too, even where nothing is imported yet.
+  // A dependency counts as an import, also if no file imports it yet.
   for (const dependency of dependencies) {
     const broken = brokenPackageRule(projects, project, rule, dependency);
     const line = manifestLines.findIndex((text) => text.includes(`"${dependency}":`)) + 1;
@@ -200,7 +213,7 @@ interface Arrow {
   readonly target: string;
 }
 
-/** Imports of a dispatch table by a slice of the turn machine: tables call slices, never the other way round. */
+/** Imports of a dispatch table by a slice of the turn machine. Tables call slices; a slice may not import a table. */
 function brokenSlices(root: string, arrows: readonly Arrow[]): Violation[] {
   const isTable = (path: string) => /\/src\/core\/(decide|evolve|evolve-\w+|next|effects)\.ts$/.test(path);
   return arrows
@@ -208,7 +221,7 @@ function brokenSlices(root: string, arrows: readonly Arrow[]): Violation[] {
     .map(({ file, line, target }) => ({ file, line, rule: `a slice may not import ${target}` }));
 }
 
-/** Imports that close a cycle, of values or of types. Each cycle is reported once, at the import that closes it. */
+/** Imports that close a cycle, of values or of types. A cycle is reported at the import that closes it. */
 function cycles(arrows: readonly Arrow[]): Violation[] {
   const from = new Map<string, Arrow[]>();
   for (const arrow of arrows) from.set(arrow.file, [...(from.get(arrow.file) ?? []), arrow]);
@@ -294,7 +307,9 @@ function mayUseNode(file: string): boolean {
   return NODE_FILES.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)));
 }
 
-/** Calls, constructions and members of refused globals. A local name that equals one of them is refused too. */
+/**
+ * Calls, constructions and members of refused globals. A local variable with the name of such a global is refused too.
+ */
 function refusedGlobalsOf(path: string): { readonly name: string; readonly line: number }[] {
   const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
   const found: { name: string; line: number }[] = [];
@@ -305,7 +320,7 @@ function refusedGlobalsOf(path: string): { readonly name: string; readonly line:
   };
   const visit = (node: ts.Node): void => {
     if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression)) {
-      // A built-in module is an import.
+      // Importing a built-in module is checked as an import.
       if (!loadsModule(node)) check(node, node.expression.text, node.getText(source));
     } else if ((ts.isCallExpression(node) || ts.isNewExpression(node)) && ts.isIdentifier(node.expression)) {
       const { text } = node.expression;
@@ -317,7 +332,7 @@ function refusedGlobalsOf(path: string): { readonly name: string; readonly line:
   return found;
 }
 
-/** Every way in which a file can name another: imports, re-exports, type imports, require, resolve, new URL, ///. */
+/** All imports of a file: imports, re-exports, type imports, `require`, `resolve`, `new URL` and `///` references. */
 function importsOf(path: string): Import[] {
   const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
   const found: Import[] = [];
@@ -338,7 +353,7 @@ function importsOf(path: string): Import[] {
     } else if (ts.isCallExpression(node) && loadsModule(node.expression)) {
       add(literalText(node.arguments[0]), node.getStart(source));
     } else if (ts.isNewExpression(node) && node.arguments?.[1]?.getText(source) === 'import.meta.url') {
-      // new URL('data.json', import.meta.url) is relative with or without the dot.
+      // `new URL('data.json', import.meta.url)` is relative also without a leading dot.
       const target = literalText(node.arguments[0]);
       add(target === null ? null : target.replace(/^(?![./]|[a-z]+:)/, './'), node.getStart(source));
     }
@@ -382,7 +397,7 @@ function isInside(path: string, folder: string): boolean {
   return steps === '' || (steps !== '..' && !steps.startsWith(`..${sep}`));
 }
 
-/** Source files below `src` folders, relative to the workspace root. */
+/** Source files in `src` folders, as paths relative to the workspace root. */
 function sourceFiles(workspaceRoot: string, folders: readonly string[]): string[] {
   return folders
     .map((folder) => join(workspaceRoot, folder))

@@ -1,6 +1,6 @@
 /**
- * Compiles strict programs of a user against the declarations that a project with links to this checkout gets: programs in Node, and a
- * page. Prints the errors, and exits with 1 if there are any.
+ * Compiles strict example programs against the type declarations that a project with a link to this checkout gets:
+ * programs for Node, and a web page. Prints the errors. Exits with 1 if there is one.
  */
 import { join, resolve } from 'node:path';
 import ts from 'typescript';
@@ -10,7 +10,10 @@ const root = resolve(import.meta.dirname, '..');
 const packages = join(root, 'libs/cli/dist/packages');
 await declarePackages(() => {});
 
-/** @param programs their texts, by name. They are next to the packages, but not written. */
+/**
+ * @param programs source texts, by file name. The compiler sees them next to the packages; they are not written to
+ *   disk.
+ */
 function problemsOf(programs, options) {
   const texts = new Map(Object.entries(programs).map(([name, text]) => [join(packages, name), text]));
   const host = ts.createCompilerHost({});
@@ -45,7 +48,7 @@ function problemsOf(programs, options) {
     },
     withPrograms,
   );
-  // All files but the libraries of TypeScript and Node, which take most of the time.
+  // All files except the libraries of TypeScript and Node, which take most of the time.
   const checked = program
     .getSourceFiles()
     .filter(({ fileName }) => !/\/(typescript\/lib|@types\/node)\//.test(fileName));

@@ -1,22 +1,22 @@
-// Declares the types of the packages that projects import, for editors and for `tsc`. Done at `cox init` and by `npm run types`,
-// not with the bundles: it costs a compiler some seconds, which every `npm ci` would pay.
+// Writes the type declarations of the packages that projects import, for editors and for `tsc`. `cox init` and `npm run
+// types` call it. It is not a part of bundling: it takes a compiler some seconds, which every `npm ci` would pay.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BUNDLED_PACKAGES } from './bundled-packages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** Beside the bundles, each where its source is in the checkout. */
+/** The declarations are next to the bundles, in the folder structure of the sources. */
 const FOLDER = join(root, 'libs/cli/dist/packages');
 const DECLARED = join(FOLDER, 'declared');
-/** Written last: what is older than a source is made again. */
+/** A marker, written last. If a source is newer than it, the declarations are made again. */
 const DONE = join(DECLARED, 'done');
 const ROOMS = ['libs', 'services'];
 
 /**
- * Makes them where they are not there or older than a source.
- * @param begun is called before anything is made.
- * @returns false where TypeScript is not installed, and nothing was made.
+ * Writes the declarations if they are missing or older than a source.
+ * @param begun called before the first declaration is made.
+ * @returns false if TypeScript is not installed; nothing is written then.
  */
 export async function declarePackages(begun) {
   if (isFresh()) return true;
@@ -48,7 +48,7 @@ function sourceOf(name) {
   return BUNDLED_PACKAGES[name].source;
 }
 
-/** The modules that a bundled package exports, as its manifest names them. */
+/** The modules that a bundled package exports, by its manifest. */
 function exportedBy(name) {
   const { exports } = JSON.parse(readFileSync(join(FOLDER, name, 'package.json'), 'utf8'));
   return Object.values(exports).map(({ types }) => basename(types, '.d.mts'));
@@ -57,13 +57,13 @@ function exportedBy(name) {
 function isFresh() {
   if (!existsSync(DONE)) return false;
   const isDeclared = (name) => exportedBy(name).every((module) => existsSync(join(FOLDER, name, `${module}.d.mts`)));
-  // What was bundled later than the types were made may export a module more.
+  // A bundle that is newer than the declarations may export another module.
   if (!bundledNames().every(isDeclared)) return false;
   const made = statSync(DONE).mtimeMs;
   return ROOMS.every((room) => newest(join(root, room)) <= made);
 }
 
-/** The declarations of these files and of every file of ours that those name, by the path of the source. */
+/** The declarations of these files and of all own files that they reference, by source path. */
 export function declarations(ts, entries) {
   const base = join(root, 'tsconfig.base.json');
   const { options } = ts.convertCompilerOptionsFromJson(
@@ -76,14 +76,14 @@ export function declarations(ts, entries) {
     declaration: true,
     emitDeclarationOnly: true,
     stripInternal: true,
-    // `npm run typecheck` has held that it is right.
+    // `npm run typecheck` has checked the types already.
     noCheck: true,
     customConditions: ['coxswain-source'],
     typeRoots: [join(root, 'node_modules/@types')],
   });
   const host = ts.createCompilerHost(options);
   const reached = ts.createProgram(entries, options, host);
-  // As roots of the program: what is found as a package alone is declared for nobody.
+  // Make all own files roots of the program: `program.emit` skips files that were resolved as part of a package.
   const own = reached
     .getSourceFiles()
     .filter(({ fileName, isDeclarationFile }) => isOwn(fileName) && !isDeclarationFile);
@@ -137,9 +137,11 @@ export function declarations(ts, entries) {
 }
 
 /**
- * The text with each name imported from, or exported from, the file that declares it. The own module of a package names all of its files:
- * each program of a user would read them, and the declarations of their libraries, which do not compile under every strict option.
- * @param declaring returns the file that declares a name of a module, and the name there; null to leave the name where it is.
+ * Replaces each imported or re-exported name's module by the file that declares the name. The main module of a package
+ * references all of its files. A user's program would read all of them and the declarations of their libraries, which
+ * do not compile under every strict option.
+ * @param declaring returns the file that declares a name of a module, and the name there; null to leave the name
+ *   unchanged.
  */
 function fromDeclaringFiles(ts, text, declaring, pathTo) {
   const file = ts.createSourceFile('declared.d.ts', text, ts.ScriptTarget.ESNext);
@@ -175,7 +177,10 @@ function fromDeclaringFiles(ts, text, declaring, pathTo) {
   return written + text.slice(end);
 }
 
-/** The file that declares a name which a module exports, and the name there; null where no own file declares it by a name. */
+/**
+ * The file that declares a name which a module exports, and its name there. Null if no own file exports it under that
+ * name.
+ */
 function declaringFile(ts, program, module, exported) {
   const checker = program.getTypeChecker();
   const file = program.getSourceFile(module);
@@ -198,7 +203,7 @@ function declaredAt(source) {
   return join(DECLARED, relative(root, source).replace(/\.ts$/, '.d.ts'));
 }
 
-/** The newest change of a source below a folder, in milliseconds. */
+/** The time of the newest change of a source below a folder, in milliseconds since the epoch. */
 function newest(folder) {
   let latest = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

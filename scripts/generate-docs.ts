@@ -1,8 +1,9 @@
 /**
- * Writes the generated pages of the documentation: `npm run docs`. With `--check` it writes nothing and exits with 1
- * if a page differs from what the code says, so that generated pages cannot go stale.
+ * Writes the generated pages of the documentation: `npm run docs`. With `--check` it writes nothing, and exits with 1
+ * if a page differs from the code.
  *
- * `--built DIR [man] [schemas] [coverage]` writes what git does not hold, for packages and the site; all of it by default.
+ * `--built DIR [man] [schemas] [coverage]` writes the files that are not in git, for packages and the site. Without a
+ * kind, it writes all of them.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -22,10 +23,10 @@ import { stateReference } from './reference/states.ts';
 import { subjectReference } from './reference/subjects.ts';
 import { uiEventReference } from './reference/ui-events.ts';
 
-/** Files by path, each with the function that returns its whole text. */
+/** Functions that return the whole text of a file, by path. */
 type Files = Readonly<Record<string, () => string | Promise<string>>>;
 
-/** Every page with generated text, by its path in the repository. */
+/** All pages with generated text, by path in the repository. */
 const PAGES: Files = {
   'docs/reference/commands.md': commandReference,
   'docs/reference/compatibility.md': compatibilityReference,
@@ -41,7 +42,7 @@ const PAGES: Files = {
   'docs/reference/ui-events.md': uiEventReference,
 };
 
-/** What git does not hold, by its kind. Each kind has a folder of its own. */
+/** Generated files that are not in git, by kind. Each kind has its own folder. */
 const BUILT: Readonly<Record<string, Files>> = {
   man: manualPages,
   schemas: schemaFiles,

@@ -1,4 +1,4 @@
-/** Plays the demo, and writes docs/images/demo.svg: what it printed, as it came. */
+/** Runs the demo, and draws its output with its timing in docs/images/demo.svg. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { drawRecording, type RecordedLine, steady } from './demo/draw-recording.
 
 const repository = join(import.meta.dirname, '..');
 
-// No place for its state is named, so the demo keeps it in a folder that it removes.
+// Without a configured state directory, the demo uses a temporary folder and removes it.
 const { COX_STATE_DIR: _folder, NATS_URL: _bus, COX_MODEL: _model, ...env } = process.env;
 const demo = spawn(process.execPath, [join(repository, 'libs/cli/bin/cox.mjs'), 'demo'], {
   env,
@@ -21,7 +21,7 @@ createInterface({ input: demo.stdout }).on('line', (text) => {
 });
 const [code] = await once(demo, 'close');
 if (code !== 0) throw new Error(`the demo ended with exit code ${code}`);
-// The first line that is not about the demo itself: a found API key is of this machine.
+// Omits the hint about an API key that was found on this machine.
 const drawn = lines.filter(({ text }) => !/^\(\w+ is set/.test(text));
 writeFileSync(join(repository, 'docs/images/demo.svg'), drawRecording('npm start', drawn));
 console.log(`docs/images/demo.svg: ${drawn.length} lines`);

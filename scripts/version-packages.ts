@@ -1,7 +1,7 @@
 /**
- * `npm run version-packages`: applies the pending changesets. Sets the next version in every place that names it, and
- * moves the texts of the changesets into CHANGELOG.md. Changesets decides the version; this repository has one version
- * and one changelog, so both are written here.
+ * `npm run version-packages` applies the pending changesets. It sets the next version in all files that contain it, and
+ * moves the texts of the changesets into CHANGELOG.md. Changesets computes the version. This script writes both,
+ * because the repository has one version and one changelog.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 
 const repository = resolve(import.meta.dirname, '..');
 
-/** Files with the version, outside package files: the text around it, where `%` is the version. */
+/** Files with the version, other than package files: the text around the version, with `%` for the version. */
 export const VERSIONED_FILES: Readonly<Record<string, string>> = {
   'libs/protocol/src/wire/version.ts': "VERSION = '%'",
   Dockerfile: 'ARG VERSION=%\n',
@@ -20,9 +20,10 @@ export const VERSIONED_FILES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A text with the next version in all places.
- * @param around the text around the version, where `%` is the version.
- * @throws Error if the text does not name the present version there.
+ * Replaces the version in a text.
+ * @param around text around the version, with `%` for the version.
+ * @param version the present version.
+ * @throws Error if the text does not contain the present version in this form.
  */
 export function withVersion(text: string, around: string, version: string, next: string): string {
   const at = (name: string) => around.replace('%', name);
@@ -30,14 +31,14 @@ export function withVersion(text: string, around: string, version: string, next:
   return text.replaceAll(at(version), at(next));
 }
 
-/** The headings of a section, in their order (https://keepachangelog.com/en/1.1.0/). */
+/** The headings of a section, in order (https://keepachangelog.com/en/1.1.0/). */
 const HEADINGS = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
 
 /**
- * The section of a version in the changelog.
- * @param date of the release, `2026-12-31`.
- * @param summaries the texts of changesets, each `Heading: one sentence`.
- * @throws Error that names the first text without a heading.
+ * The changelog section of a version.
+ * @param date date of the release, such as `2026-12-31`.
+ * @param summaries texts of changesets, each `Heading: one sentence`.
+ * @throws Error with the start of the first text that has no known heading.
  */
 export function changelogSection(version: string, date: string, summaries: readonly string[]): string {
   const lines = new Map<string, string[]>();
@@ -55,7 +56,10 @@ export function changelogSection(version: string, date: string, summaries: reado
   return [`## [${version}] - ${date}`, ...parts].join('\n\n');
 }
 
-/** A changelog with a new section before the newest one. */
+/**
+ * Inserts a section before the newest one in a changelog.
+ * @throws Error if the changelog has no section.
+ */
 export function withSection(changelog: string, section: string): string {
   const newest = changelog.indexOf('\n## ');
   if (newest < 0) throw new Error('the changelog has no section of a version');

@@ -7,17 +7,20 @@ export interface RecordedLine {
   readonly atMs: number;
 }
 
-/** The width of the drawn terminal. Longer lines wrap after a space. */
+/** The width of the drawn terminal in characters. Longer lines wrap after a space. */
 const COLUMNS = 92;
 const [CHAR_WIDTH, ROW_HEIGHT, PADDING] = [7.8, 19, 16];
-/** The shortest and the longest pause that is drawn: a person reads slower than the demo plays. */
+/** Limits of a drawn pause in milliseconds: a person reads slower than the demo plays. */
 const [SHORTEST_MS, LONGEST_MS] = [350, 1_400];
-/** Added before each action of the person whom the demo plays. */
+/** Milliseconds added before each action of the person in the demo. */
 const ACTION_MS = 1_200;
-/** How long the whole screen is shown before the recording plays, and after it: the first frame is a still of all of it. */
+/**
+ * Time in milliseconds for which the whole screen is shown before and after the recording. The first frame is a still
+ * of the whole recording.
+ */
 const [FIRST_MS, LAST_MS] = [2_500, 6_000];
 
-/** The colours of the marks that `cox` begins its lines with. */
+/** CSS classes by the mark at the start of a `cox` output line. */
 const CLASS_BY_MARK: ReadonlyMap<string, string> = new Map([
   ['$', 'command'],
   ['›', 'prompt'],
@@ -31,7 +34,7 @@ const CLASS_BY_MARK: ReadonlyMap<string, string> = new Map([
   ['●', 'good'],
 ]);
 
-/** Replaces what differs from run to run: ids, ports, folders. Durations stay. */
+/** Replaces the parts that differ between runs: ids, ports and folders. Durations stay. */
 export function steady(line: string): string {
   return line
     .replace(/\S+\/bin\/cox\.mjs/g, 'cox')
@@ -41,12 +44,12 @@ export function steady(line: string): string {
     .replace(/(?<=\/sessions\/|session\.|cancel-call |approve |replay of )[a-z0-9]{12}\b/g, 'k3f9m2xq7zd5');
 }
 
-/** A line without its durations and counts of records, which differ between runs. */
+/** A line without its durations and record counts, which differ between runs. */
 export function timeless(line: string): string {
   return line.replace(/\d[\d.]* (ms|s)\b/g, 'N ms').replace(/\d+ records/, 'N records');
 }
 
-/** The lines of a drawn recording, as they were printed. */
+/** The printed lines of a drawn recording. */
 export function linesOf(svg: string): string[] {
   return [...svg.matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, rows = '']) =>
     [...rows.matchAll(/<tspan[^>]*>(.*?)<\/tspan>/g)]
@@ -58,7 +61,11 @@ export function linesOf(svg: string): string[] {
   );
 }
 
-/** @returns the SVG. Without animations, and where the reader prefers no motion, it shows the whole screen. */
+/**
+ * Draws an animated SVG.
+ * @param lines printed lines with their times, in order.
+ * @returns the SVG. It shows the whole screen without animations, or if the reader prefers reduced motion.
+ */
 export function drawRecording(command: string, lines: readonly RecordedLine[]): string {
   const typed = { text: `$ ${command}`, atMs: 0 };
   const shown = [typed, ...lines].map(({ text, atMs }) => ({ rows: wrapped(text), atMs }));
@@ -104,7 +111,7 @@ ${texts.join('\n')}
 `;
 }
 
-/** The rows of a line; joined, they are the line again. */
+/** The rows of a wrapped line. The concatenated rows equal the line. */
 function wrapped(line: string): string[] {
   const rows = [''];
   for (const word of line.match(/ *[^ ]+ ?/g) ?? []) {

@@ -1,13 +1,13 @@
-/** The reference of commands, from the command table. */
+/** The reference of `cox` commands, from the command table. */
 import type { CommandSpec, FlagSpec } from '../../libs/cli/src/line/command-spec.ts';
 import { SECTIONS } from '../../libs/cli/src/line/command-table.ts';
 import { ENVIRONMENT, EXIT_CODES } from '../../libs/cli/src/line/man-page.ts';
 import { code, generatedFrom, table } from './markdown.ts';
 
-/** Flags that most commands take: listed once. */
+/** Flags that most commands take. The page lists them once. */
 const COMMON = ['nats', 'nkey', 'context', 'state-dir', 'json', 'output', 'quiet'];
 
-/** docs/reference/commands.md */
+/** The text of docs/reference/commands.md. */
 export function commandReference(): string {
   return [
     generatedFrom('libs/cli/src/line/command-table.ts'),
@@ -44,7 +44,7 @@ function chapter({ name, args, help, flags, examples = [] }: CommandSpec): strin
   ];
 }
 
-/** The common flags, in the words of the first command that takes each. */
+/** The common flags, with the help text of the first command that has each flag. */
 function commonFlags(): [string, FlagSpec][] {
   return COMMON.map((flag) => [flag, commonSpec(flag)]);
 }

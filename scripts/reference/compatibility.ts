@@ -1,4 +1,6 @@
-/** The table of versions on the compatibility page, from the constants in the code. The rest of the page is written by hand. */
+/**
+ * The table of versions on the compatibility page, from constants in the code. The rest of the page is written by hand.
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { minimumServerVersion } from '@coxswain/adapter-nats';
@@ -13,8 +15,8 @@ const START = '<!-- versions: written by `npm run docs` -->\n\n';
 const END = '\n\n<!-- end of versions -->';
 
 /**
- * docs/reference/compatibility.md, with the table of versions between its two markers renewed.
- * @throws Error if the page lacks a marker.
+ * The text of docs/reference/compatibility.md, with a new table of versions between the two markers.
+ * @throws Error if a marker is missing from the page.
  */
 export function compatibilityReference(): string {
   const page = readFileSync(PAGE, 'utf8');

@@ -1,11 +1,11 @@
-/** Which test exercises what of a turn. */
+/** The coverage page: the tests that exercise each part of a turn. */
 import { turnCoverage } from '../../tests/turn-coverage/turn-coverage.ts';
 import { code, generatedFrom, table } from './markdown.ts';
 
-/** Names printed for one part. */
+/** Maximum number of test names printed per part. */
 const NAMES_MAX = 3;
 
-/** The page `reference/coverage` of the documentation site. */
+/** The text of the page `reference/coverage` of the documentation site. */
 export function coverageReference(): string {
   return [
     generatedFrom('libs/turn/src/machine/chart.ts', 'the golden traces', 'the tests'),

@@ -1,8 +1,8 @@
-/** The reference of codes, from the catalogue. */
+/** The reference of error codes, from the error catalogue. */
 import { type CatalogueEntry, ERROR_CATALOGUE } from '@coxswain/protocol';
 import { code, generatedFrom, table } from './markdown.ts';
 
-/** docs/reference/errors.md */
+/** The text of docs/reference/errors.md. */
 export function errorReference(): string {
   const kinds: readonly [CatalogueEntry['kind'], string, string][] = [
     [
@@ -42,8 +42,8 @@ export function errorReference(): string {
 }
 
 /**
- * The codes of one kind. If most of them share what the runtime does, the text above the table says it once: the table has
- * no column for it, and an entry that differs says so in its meaning.
+ * The table of one kind of codes. Rejections and refusals mostly share one runtime behaviour, which the text above the
+ * table describes. Their table has no column for it, and an entry that differs describes it in its meaning.
  */
 function tableOf(isShared: boolean, entries: readonly [string, CatalogueEntry][]): string {
   if (!isShared)

@@ -15,10 +15,10 @@ const SOURCES = ['hook-points', 'hook-payloads', 'hook-registrations', 'hook-ret
   (name) => `libs/protocol/src/hooks/${name}.ts`,
 );
 const RETURNS: readonly ReturnRow[] = Object.values(HOOK_RETURNS);
-/** What nearly every point takes is said once, above the table. */
+/** Returns that nearly every point accepts. The text above the table mentions them once. */
 const EVERYWHERE: readonly ReturnRow[] = [HOOK_RETURNS.nothing, HOOK_RETURNS.reminder, HOOK_RETURNS.body];
 
-/** docs/reference/hooks.md */
+/** The text of docs/reference/hooks.md. */
 export function hookReference(): string {
   return [
     generatedFrom(...SOURCES),

@@ -1,9 +1,9 @@
-/** The reference of the gateway's routes, from the document that it serves itself. */
+/** The reference of the gateway's routes, from the gateway's OpenAPI document. */
 import { type OpenApiOperation, type OpenApiParameter, openApiDocument, SCOPE_MEANINGS } from '@coxswain/gateway';
 import { type CatalogueEntry, ERROR_CATALOGUE, type ErrorCode, hasHttpStatus, httpStatusOf } from '@coxswain/protocol';
 import { code, generatedFrom, table } from './markdown.ts';
 
-/** docs/reference/http.md */
+/** The text of docs/reference/http.md. */
 export async function httpReference(): Promise<string> {
   const { paths } = await openApiDocument();
   const operations = Object.entries(paths).flatMap(([path, methods]) =>

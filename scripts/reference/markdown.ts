@@ -1,17 +1,17 @@
-/** The few forms that all generated pages share. */
+/** Markdown elements of generated pages. */
 
 /** The first line of a generated page. */
 export function generatedFrom(...sources: readonly string[]): string {
   return `<!-- Generated from ${sources.join(', ')} by \`npm run docs\`. Do not edit. -->\n`;
 }
 
-/** A table, one row per list of cells. */
+/** A Markdown table, with one row per list of cells. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-// Inside code nothing but the bar between cells means anything.
+// In code spans, only the bar has a meaning in Markdown.
 function cell(text: string): string {
   return text
     .replaceAll('|', '\\|')
@@ -21,7 +21,7 @@ function cell(text: string): string {
     .join('`');
 }
 
-/** Code in a sentence; nothing stays nothing. */
+/** A code span. An empty text gives an empty text. */
 export function code(text: string): string {
   return text === '' ? '' : `\`${text}\``;
 }

@@ -1,10 +1,10 @@
-/** The reference of metrics, from the catalogue that the meters themselves are made from. */
+/** The reference of metrics, from the catalogue that also defines the meters. */
 import { METRIC_CATALOGUE, METRIC_LABEL_VALUES_MAX, type MetricEntry } from '@coxswain/protocol';
 import { code, generatedFrom, table } from './markdown.ts';
 
 const OF = { host: 'session hosts', gateway: 'gateways', worker: 'services of tools, personas and hooks' } as const;
 
-/** docs/reference/metrics.md */
+/** The text of docs/reference/metrics.md. */
 export function metricReference(): string {
   return [
     generatedFrom('libs/protocol/src/catalogues/metric-catalogue.ts'),

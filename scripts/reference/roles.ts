@@ -1,9 +1,12 @@
-/** The reference of roles: what each user of `cox admin auth` may send and hear, from the table that the configuration is written from. */
+/**
+ * The reference of roles: the subjects that each user of `cox admin auth` may publish and subscribe to. Its source is
+ * the table that also produces the NATS configuration.
+ */
 import { ROLES, type RoleRights, SYSTEM_ROLES, systemRights, TENANT_ROLES, tenantRights } from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS } from '@coxswain/protocol';
 import { code, generatedFrom, table } from './markdown.ts';
 
-/** docs/reference/roles.md */
+/** The text of docs/reference/roles.md. */
 export function roleReference(): string {
   const settings = { tenants: ['default'] };
   return [

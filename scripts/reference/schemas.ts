@@ -1,4 +1,4 @@
-/** JSON Schemas of everything on the bus, over HTTP and at hook points, as files for tools of other languages. */
+/** JSON Schemas of messages on the bus, over HTTP and at hook points, as files for tools in other languages. */
 import { ProblemDocument } from '@coxswain/gateway';
 import {
   AnswerPieces,
@@ -22,7 +22,7 @@ import { asWritten } from './subjects.ts';
 
 interface Published {
   readonly schema: z.ZodType;
-  /** Whether clients write it: then members with a default are optional. */
+  /** Whether clients write this shape. If so, members with a default are optional in the schema. */
   readonly isWritten: boolean;
   readonly what: string;
 }
@@ -72,7 +72,7 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   'job-receipt': { schema: JobReceipt, isWritten: true, what: 'the return of a hook that starts a job' },
 };
 
-/** The schemas by file name; the function returns the text of the file. */
+/** Functions that return the text of a schema file, by file name. */
 export const schemaFiles: Readonly<Record<string, () => string>> = Object.fromEntries(
   Object.entries(PUBLISHED).map(([name, published]) => [`${name}.json`, () => schemaFile(name, published)]),
 );
@@ -86,7 +86,7 @@ function schemaFile(name: string, { schema, isWritten }: Published): string {
   return `${JSON.stringify({ $schema, $id: `urn:coxswain:schema:${name}`, title: name, ...rest }, null, 2)}\n`;
 }
 
-/** docs/reference/schemas.md */
+/** The text of docs/reference/schemas.md. */
 export function schemaReference(): string {
   return [
     generatedFrom('libs/protocol/src/'),

@@ -1,9 +1,9 @@
-/** The reference of seams, from the catalogue, with the states of the machine in which each is passed. */
+/** The reference of seams, from the catalogue, with the machine's states at each seam. */
 import { Mode, SEAM_KINDS, SEAMS, type SeamKind } from '@coxswain/protocol';
 import { emptyState, next, restoreState, turnMachine } from '@coxswain/turn';
 import { code, generatedFrom, table } from './markdown.ts';
 
-/** docs/reference/seams.md */
+/** The text of docs/reference/seams.md. */
 export function seamReference(): string {
   const states = seamStates();
   return [
@@ -44,7 +44,9 @@ export function seamReference(): string {
   ].join('\n');
 }
 
-/** Which states pass which seam: asked of the machine itself, whose next event in a seam is its checkpoint. */
+/**
+ * The states of each seam, from the machine itself: in such a state, the machine's next event is the seam's checkpoint.
+ */
 function seamStates(): ReadonlyMap<SeamKind, readonly string[]> {
   const states = new Map<SeamKind, string[]>();
   const { context } = emptyState('reference');

@@ -4,7 +4,7 @@ import { code, generatedFrom, table } from './markdown.ts';
 
 type Node = (typeof turnMachine)['root'];
 
-/** One way out of a state. Without a target it takes the event and stays. */
+/** A transition of a state. With a null target, the machine handles the event and stays in the state. */
 interface Way {
   readonly from: Node;
   readonly on: string;
@@ -12,7 +12,7 @@ interface Way {
   readonly to: Node | null;
 }
 
-/** docs/reference/states.md */
+/** The text of docs/reference/states.md. */
 export function stateReference(): string {
   const { root } = turnMachine;
   const tops = Object.values(root.states) as Node[];
@@ -91,7 +91,7 @@ function mermaid(lines: readonly string[]): string[] {
   return ['```mermaid', 'stateDiagram-v2', ...lines.map((line) => `  ${line}`), '```', ''];
 }
 
-/** Top-level states only: each arrow is all ways between two of them. */
+/** The diagram of the top-level states. An arrow combines all transitions between two of them. */
 function overview(tops: readonly Node[]): string[] {
   const arrows = new Map<string, Set<string>>();
   for (const top of tops) {
@@ -112,7 +112,7 @@ function overview(tops: readonly Node[]): string[] {
   ];
 }
 
-/** One state with its children, and where they lead outside of it. */
+/** The diagram of one state, with its children and the targets of its transitions to other states. */
 function detail(top: Node, children: readonly Node[]): string[] {
   const ways = [top, ...children].flatMap(waysOf).filter((way) => way.to !== null && way.from !== way.to);
   const outside = new Set(ways.flatMap(({ to }) => (to && topOf(to) !== top ? [to] : [])));

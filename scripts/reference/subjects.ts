@@ -1,4 +1,4 @@
-/** The reference of the bus: subjects, commands, headers, receipts and events, from the schemas themselves. */
+/** The reference of the bus: subjects, commands, headers, receipts and events, from the schemas. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
@@ -32,7 +32,7 @@ const SOURCES = ['wire/subjects', 'commands/commands', 'commands/receipts', 'jou
   (name) => `libs/protocol/src/${name}.ts`,
 );
 
-/** docs/reference/subjects.md */
+/** The text of docs/reference/subjects.md. */
 export function subjectReference(): string {
   return [
     generatedFrom(...SOURCES),
@@ -191,7 +191,7 @@ const STREAM_CONTENT: Readonly<Record<keyof typeof STREAMS, string>> = {
   blobs: 'object store: large fields, cut results, files',
 };
 
-/** The events that say what became of a command, by verb. */
+/** The events that report the outcome of a command, by verb. */
 const OUTCOME_EVENTS: readonly (readonly [readonly Verb[], string])[] = [
   [['start', 'prompt'], '`prompt_received`; `agent_start` and `agent_end` of the run in the records from there on'],
   [['steer'], '`steering_received`; later `message_injected`, `injection_blocked` or `injection_collapsed`'],
@@ -209,7 +209,7 @@ const OUTCOME_EVENTS: readonly (readonly [readonly Verb[], string])[] = [
   [['revoke', 'replace'], '`control_outcome` (`revoked`, `replaced`); `target` is the id of the changed command'],
 ];
 
-/** Run by tests/e2e/steer-from-anything.test.ts. */
+/** tests/e2e/steer-from-anything.test.ts runs this program. */
 const READ_JOURNAL = `import asyncio, json, os
 import nats
 
@@ -255,7 +255,9 @@ function rangeOf(index: number): string {
   return `${first} to ${first + PARTITIONS_PER_JOURNAL_STREAM - 1}`;
 }
 
-/** A subject with its parts named. Builders are asked with names in place of ids, so nothing is spelled a second time. */
+/**
+ * The pattern of a subject, with named parts. It comes from the subject's builder, called with parameter names as ids.
+ */
 function spelled(spell: (typeof subjects)[keyof typeof subjects]): string {
   if (typeof spell === 'string') return spell;
   const ref = { tenant: 'TENANT' as TenantId, sessionId: 'SESSION' as SessionId };
@@ -274,7 +276,10 @@ function parametersOf(builder: (...values: never[]) => string): string[] {
   return list.split(',').filter((name) => name !== '');
 }
 
-/** The docstring of a member of a constant in subjects.ts: what it is stands there, and only there. */
+/**
+ * The docstring of a member of a constant in subjects.ts.
+ * @throws Error if the member has no docstring.
+ */
 function said(constant: string, member: string): string {
   const node = membersOf(constant).get(member);
   const doc = node && ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc);

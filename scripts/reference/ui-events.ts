@@ -1,4 +1,4 @@
-/** The reference of what `session.stream()` yields, from the type itself. */
+/** The reference of the events that `session.stream()` yields, from their type. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import ts from 'typescript';
@@ -6,7 +6,7 @@ import { code, generatedFrom, table } from './markdown.ts';
 
 const SOURCE = 'libs/client/src/ui-events.ts';
 
-/** docs/reference/ui-events.md */
+/** The text of docs/reference/ui-events.md. */
 export function uiEventReference(): string {
   const file = ts.createSourceFile(
     SOURCE,
@@ -70,7 +70,7 @@ function fields(members: readonly ts.TypeElement[], file: ts.SourceFile): string
     });
 }
 
-/** The shapes that events have besides those of the protocol. */
+/** Interfaces that events use in addition to those of the protocol. */
 function interfacesIn(file: ts.SourceFile): ts.InterfaceDeclaration[] {
   return file.statements.filter(
     (one): one is ts.InterfaceDeclaration => ts.isInterfaceDeclaration(one) && one.name.text !== 'FromRecord',
@@ -80,7 +80,7 @@ function interfacesIn(file: ts.SourceFile): ts.InterfaceDeclaration[] {
 /** The comment above a node, as one paragraph. */
 function comment(node: ts.Node, file: ts.SourceFile): string {
   const text = file.getFullText();
-  // The comment precedes the bar of the union, which belongs to no member.
+  // The comment precedes the bar of the union, which is outside the member's node.
   const before = text
     .slice(0, node.getStart(file))
     .replace(/\|\s*$/, '')

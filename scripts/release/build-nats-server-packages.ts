@@ -1,12 +1,13 @@
 /**
- * Builds the npm packages that carry nats-server, one folder for each platform, from the official archives:
+ * Builds the npm packages that contain nats-server, one folder per platform, from the official archives:
  *
  *   npm run release:nats-server -- --out FOLDER [--platform linux-x64 …] [--allow-unpinned]
  *   npm run release:nats-server -- --out FOLDER --binary PATH
  *
- * An archive must match the publisher's SHA256SUMS and the digest in official-release.ts. Without such a digest the script
- * stops before it downloads anything, unless `--allow-unpinned` is given. `--binary` packages a server of this machine
- * instead, to try the packages where the archives are unreachable: that package is private, so npm refuses to publish it.
+ * An archive must match the publisher's SHA256SUMS and the digest in official-release.ts. If such a digest is missing,
+ * the script stops before it downloads anything, unless `--allow-unpinned` is given. `--binary` packages a local server
+ * instead, to try the packages where the archives are unreachable. That package is private, so npm refuses to publish
+ * it.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
@@ -36,22 +37,22 @@ import { PUBLISHED } from './packages.mjs';
 
 const repository = resolve(import.meta.dirname, '../..');
 
-/** What is built, and where. */
+/** Options of a build of server packages. */
 export interface BuildOptions {
-  /** Gets one folder for each package. A folder of the same name is replaced. */
+  /** The folder for the packages. A package's folder of the same name is replaced. */
   readonly out: string;
-  /** Default: all platforms with an official release; with `binary` this machine's. */
+  /** Default: all platforms with an official release. With `binary`, it may contain only this machine's platform. */
   readonly platforms?: readonly ServerPlatform[] | undefined;
-  /** A server of this machine's platform, to package instead of the official one. */
+  /** Path of a server binary for this machine's platform, to package instead of the official one. */
   readonly binary?: string | undefined;
-  /** Accept archives that SHA256SUMS alone verifies. */
+  /** Accept archives that only SHA256SUMS verifies. */
   readonly allowUnpinned?: boolean | undefined;
   /** Default: the official releases and the pinned digests. */
   readonly source?: ReleaseSource | undefined;
   readonly report: FetchReport;
 }
 
-/** What a package contains. */
+/** The content of a package. */
 interface PackageContent {
   readonly platform: ServerPlatform;
   readonly version: string;
@@ -66,8 +67,8 @@ interface PackageContent {
  * Builds the packages.
  *
  * @returns their folders.
- * @throws Error when a digest is not pinned, or the server has another version than its package. Also throws what
- *   `downloadRelease` and `requireServerVersion` throw.
+ * @throws Error if a digest is not pinned, or the server has another version than its package. Also throws the errors
+ *   of `downloadRelease` and `requireServerVersion`.
  */
 export async function buildServerPackages(options: BuildOptions): Promise<readonly string[]> {
   const { out, binary, report } = options;
@@ -98,7 +99,7 @@ export async function buildServerPackages(options: BuildOptions): Promise<readon
   return folders;
 }
 
-/** A package with the version that `coxswain` depends on, whichever version the server has. */
+/** Builds a package with the version that `coxswain` depends on. The server itself may have another version. */
 async function buildLocalPackage({ out, platforms, report }: BuildOptions, binary: string): Promise<string> {
   const platform = { platform: process.platform, arch: process.arch };
   const [other] = (platforms ?? []).filter((one) => !isThisMachine(one));

@@ -1,7 +1,7 @@
 /**
- * Bundles the modules of all packages of the release at once, with the packages of others inside. esbuild puts into one chunk
- * what the same entries reach, so a chunk belongs to `@coxswain/client` if the client reaches it. The other packages load
- * it from there: of each class there is one copy, and `instanceof` holds across packages.
+ * Bundles the modules of all packages of the release together, including third-party packages. esbuild creates one
+ * chunk per set of entries that reach the same modules. A chunk that `@coxswain/client` reaches is published in that
+ * package. The other packages load it from there. So each class exists once, and `instanceof` works across packages.
  */
 import { readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
@@ -13,14 +13,20 @@ import { PACKAGES, PAGE_FILE } from './packages.mjs';
 
 const BASE = '@coxswain/client';
 const OUT = 'dist/release/bundled';
-/** Faster parts for `ws`, which does without them. */
+/** Optional native accelerators of `ws`. */
 const NOT_NEEDED = ['bufferutil', 'utf-8-validate'];
-/** What CommonJS requires is a module of Node: all else is inside. A function declaration is hoisted above its uses. */
+/**
+ * CommonJS in the bundle requires only Node's built-in modules, as everything else is bundled. A hoisted function
+ * declaration can stand at the end of the file.
+ */
 const REQUIRE =
   'function require(name){const found=globalThis.process?.getBuiltinModule?.(name);' +
   'if(!found)throw new Error(name+" is not a module of this runtime");return found}\n';
 
-/** CommonJS that is imported dynamically has no named exports in a bundle of chunks: a module between them names them. */
+/**
+ * In a bundle with chunks, a dynamically imported CommonJS module has no named exports. This plugin adds a module that
+ * re-exports the name.
+ */
 const NAMED_EXPORTERS = {
   name: 'named-exporters',
   setup({ onLoad, onResolve }) {
@@ -35,8 +41,10 @@ const NAMED_EXPORTERS = {
 };
 
 /**
- * @returns by package: `files` of its `dist` (texts by name), and `inputs`, the bundled source files from the root.
- * @throws if a package needs one that it does not depend on.
+ * Bundles the release.
+ * @returns by package name: `files` of its `dist` (texts by file name) and `inputs`, the paths of the bundled source
+ *   files, relative to the root.
+ * @throws Error if a package imports another package that is neither bundled nor one of its dependencies.
  */
 export async function bundleRelease() {
   const entryPoints = Object.assign({}, ...Object.values(PACKAGES).map(({ entries }) => entries));
@@ -82,7 +90,7 @@ export async function bundleRelease() {
   );
 }
 
-/** @returns by package: the files of its bundle for pages, which contains no module that the other bundles do not. */
+/** @returns by package name: the files of the bundle for browsers. Its modules are all part of the other bundles. */
 async function bundlePages() {
   const pages = new Map();
   for (const [name, { page, entries }] of Object.entries(PACKAGES)) {
@@ -104,7 +112,7 @@ async function bundlePages() {
   return pages;
 }
 
-/** The module that stands for a shared one, or for its declarations. */
+/** The text of a module that re-exports a shared chunk of the client, or the declarations of one. */
 export function sharedFrom(file, exports) {
   const from = `${BASE}/internal/${file}`;
   return `export * from '${from}';\n${exports.includes('default') ? `export { default } from '${from}';\n` : ''}`;
@@ -124,8 +132,8 @@ function withRequire(text) {
 }
 
 /**
- * The map of the sources of Coxswain alone, with paths that lead nowhere outside the package. The rest would be half of each
- * archive. A segment without a source ends the one before it.
+ * Reduces a source map to the sources of Coxswain, with paths inside the package. The rest would be half of each
+ * archive. A segment without a source ends the preceding segment.
  */
 function publishedMap(text) {
   const { sources, sourcesContent, mappings, ...map } = JSON.parse(text);
@@ -148,7 +156,7 @@ function publishedMap(text) {
   });
 }
 
-/** The versions that the checkout depends on, by name. */
+/** The installed versions of packages, by name. */
 export function installedVersions(names) {
   return Object.fromEntries(
     names.map((name) => [

@@ -1,7 +1,8 @@
 /**
- * Proves a release as a user meets it: packs it, publishes it to a registry on this machine, and installs and uses it in a folder
- * outside the checkout, with an empty home and an empty npm cache. Packages of others come from the registry that npm is configured
- * for. Prints the time of each step, and ends with `N passed, N failed`. With `--twice` it packs twice, and compares the bytes.
+ * Tests a release as a user sees it. It packs the release, publishes it to a local registry, and installs and uses it
+ * in a folder outside the checkout, with an empty home and an empty npm cache. Third-party packages come from npm's
+ * configured registry. Prints the time of each step, and ends with `N passed, N failed`. With `--twice` it packs twice
+ * and compares the archives.
  */
 import { execFile, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
@@ -21,13 +22,13 @@ import { packRelease } from './pack.mjs';
 import { PACKAGES } from './packages.mjs';
 
 const run = promisify(execFile);
-/** No step takes longer, unless something hangs. */
+/** The maximum duration of a program in a step, in milliseconds. */
 const STEP_MAX_MS = 180_000;
-/** What a page gets for the client, minified; docs/guides/client.md says it. */
+/** The maximum size of the minified client for browsers. docs/guides/client.md states it. */
 const PAGE_MAX_BYTES = 250_000;
 const TOOLS = join(import.meta.dirname, 'node_modules');
 
-/** A user's program. The classes of one package are those of another. */
+/** A user's program. It checks that packages share their classes. */
 const PROGRAM = `import { CoxswainError, connect, InvalidOptionError, type UiEvent } from '@coxswain/client';
 import { given, prompt, says } from '@coxswain/testing';
 import { definePersona, InvalidOptionError as OfFacade, type RunResult, run } from 'coxswain';
@@ -43,7 +44,7 @@ const refused: unknown = await connect({ servers: 'nats://127.0.0.1:1', gateway:
 const invalid: unknown = await run('', 'Say hello.', { models }).catch((error: unknown) => error);
 console.log(text, refused instanceof OfFacade, OfFacade === InvalidOptionError, invalid instanceof CoxswainError);
 `;
-/** A program of a page. Nothing listens on its port. */
+/** A program for a browser. No server listens on its port. */
 const PAGE = `import { CoxswainError, connect } from '@coxswain/client';
 
 const error: unknown = await connect({ gateway: 'http://127.0.0.1:9', token: 'none' })
@@ -56,7 +57,7 @@ const folder = await mkdtemp(join(tmpdir(), 'coxswain-release-'));
 const project = join(folder, 'my-agents');
 const server = await serverOfThisMachine();
 const env = await userEnvironment();
-/** What the last step started or made, undone from the end. */
+/** Clean-up functions, run in reverse order at the end. */
 const undo = [() => rm(folder, { recursive: true, force: true })];
 let passed = 0;
 let failed = 0;
@@ -87,7 +88,7 @@ try {
     for (const { name, archive } of packed) {
       if (Object.keys(PACKAGES[name].exports).length === 0) continue;
       const attw = join(TOOLS, '@arethetypeswrong/cli/dist/index.js');
-      // CommonJS is not offered: Node 20.19, and 22.12 and newer, load these packages with require.
+      // CommonJS is not offered: Node 20.19, and 22.12 and newer, load these packages with `require`.
       await printed(process.execPath, [attw, archive, '--profile', 'esm-only', '--no-color'], { cwd: folder });
     }
   });
@@ -102,7 +103,7 @@ try {
     });
   await step('npm create coxswain my-agents', async () => {
     const create = () => printed('npm', ['create', 'coxswain@latest', 'my-agents'], { cwd: folder });
-    // npm gives up the lock of its cache if the machine is too busy to renew it in time.
+    // npm loses the lock of its cache if the machine is too busy to renew it in time.
     const { stdout } = await create().catch((error) =>
       /ECOMPROMISED/.test(error.stderr) ? create() : Promise.reject(error),
     );
@@ -186,7 +187,7 @@ async function step(name, body) {
   }
 }
 
-/** Runs a program to its end; rejects if that is not 0, with its output. */
+/** Runs a program to its end. Rejects, with its output, for an exit code other than 0. */
 function printed(program, args, options) {
   const running = run(program, args, { env, timeout: STEP_MAX_MS, maxBuffer: 16 << 20, ...options });
   running.child.stdin?.end();
@@ -207,7 +208,9 @@ async function subfolder(name) {
   return made;
 }
 
-/** A `nats-server` that COX_NATS_SERVER names, or that was downloaded to COX_CACHE_DIR before; null if there is none. */
+/**
+ * The path of a `nats-server`: from COX_NATS_SERVER, or an earlier download in COX_CACHE_DIR. Null if there is none.
+ */
 async function serverOfThisMachine() {
   const { COX_NATS_SERVER, COX_CACHE_DIR } = process.env;
   if (COX_NATS_SERVER) return COX_NATS_SERVER;
@@ -219,7 +222,11 @@ async function serverOfThisMachine() {
   return binary ? join(binary.parentPath, binary.name) : null;
 }
 
-/** @returns the folder of the package, which the local registry alone gets: the script makes it private. */
+/**
+ * Builds the package of a local server. The build script marks it as private; the mark is removed, so that the local
+ * registry accepts it.
+ * @returns the package folders.
+ */
 async function buildServerPackage(binary) {
   const out = await subfolder('nats-server');
   const script = ['--conditions=coxswain-source', '--import', 'tsx', 'scripts/release/build-nats-server-packages.ts'];
@@ -233,8 +240,8 @@ async function buildServerPackage(binary) {
 }
 
 /**
- * The environment of a user who has nothing yet. Nothing is downloaded but from the registry, if it has the package of a server.
- * Else the command finds one as it does everywhere.
+ * The environment of a user without any configuration. If the registry has the package of a server, downloads of
+ * nats-server are disabled. Otherwise the command looks for a server in its usual places.
  */
 async function userEnvironment() {
   const kept = ['PATH', 'LANG', 'TMPDIR', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
@@ -253,7 +260,7 @@ async function userEnvironment() {
   };
 }
 
-/** Starts the registry, with a user who may publish. It has nothing yet, and fetches packages of others. */
+/** Starts the registry, with a user who may publish. It is empty at first, and proxies third-party packages. */
 async function startRegistry() {
   const { stdout: upstream } = await run('npm', ['config', 'get', 'registry'], { cwd: root });
   const { stdout: authority } = await run('npm', ['config', 'get', 'cafile'], { cwd: root });
@@ -325,7 +332,10 @@ async function freePort() {
   return port;
 }
 
-/** Starts a session with a tool of the MCP server. The bus that it started may outlive it, and is stopped afterwards. */
+/**
+ * Starts a session with a tool of the MCP server. The NATS server that `cox mcp` starts may outlive it, so it is
+ * stopped at the end.
+ */
 async function callOverMcp() {
   const state = { ...env, COX_STATE_DIR: join(folder, 'mcp-state') };
   undo.push(() =>
@@ -357,7 +367,7 @@ async function callOverMcp() {
   }
 }
 
-/** Sends a prompt as an editor does, and reads the answer. */
+/** Sends a prompt as an editor does over ACP, and checks the answer. */
 async function promptOverAcp() {
   const agent = spawn('npx', ['coxswain', 'acp', '--model', SCRIPTED(), '--allow', 'read_file'], {
     cwd: project,
@@ -394,12 +404,12 @@ async function promptOverAcp() {
   }
 }
 
-/** The model that the starter brings. */
+/** The scripted model of the starter project. */
 function SCRIPTED() {
   return `scripted/${join(project, 'models/demo.yaml')}`;
 }
 
-/** The files below some folders whose bytes contain a text. */
+/** Files in folders of `coxswain` packages whose bytes contain a text. */
 async function filesWith(text, folders) {
   const found = [];
   for (const start of folders)

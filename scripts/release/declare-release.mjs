@@ -1,6 +1,6 @@
 /**
- * Declares the modules of all packages of the release, with the types of other packages inside. As with the bundles, a chunk
- * belongs to `@coxswain/client` if the client reaches it, so that each class is declared once.
+ * Generates the type declarations of all packages of the release, including the types of third-party packages. As in
+ * the bundles, a chunk that the client reaches is published in `@coxswain/client`, so that each class is declared once.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -13,10 +13,14 @@ import { sharedFrom } from './bundle-release.mjs';
 import { PACKAGES } from './packages.mjs';
 
 const BASE = '@coxswain/client';
-/** Below the checkout, where the packages of others are found. */
+/** In the checkout, where third-party packages are found. */
 const DRAFT = join(root, 'dist/release/declared');
 
-/** @returns by package: `files` of its `dist` (texts by name), and `inputs`, the declared source files from the root. */
+/**
+ * Declares the modules of the release.
+ * @returns by package name: `files` of its `dist` (texts by file name) and `inputs`, the paths of the declared source
+ *   files, relative to the root.
+ */
 export async function declareRelease() {
   const libraries = Object.entries(PACKAGES).filter(([, { exports }]) => Object.keys(exports).length > 0);
   const sources = Object.fromEntries(
@@ -30,8 +34,8 @@ export async function declareRelease() {
     await mkdir(dirname(draftOf(source)), { recursive: true });
     await writeFile(draftOf(source), text);
   }
-  // Without its last step, which makes an entry import a type from an entry of another package. Any program can name the types
-  // of shared chunks: the client exports all of them below `internal`.
+  // Without the plugin's last step, which makes an entry import a type from an entry of another package. Programs can
+  // name the types of shared chunks, because the client exports all of them at `internal`.
   const { generateBundle: _, ...plugin } = dts({
     respectExternal: true,
     compilerOptions: { types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },

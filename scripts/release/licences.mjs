@@ -1,27 +1,28 @@
-/** The licence texts of what a package contains of others. */
+/** The licence texts of the third-party code in a package. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../bundle.mjs';
 
 const TEXT = /^(licen[cs]e|copying|notice)([.-].*)?$/i;
 
-/** Where the text is, from the root, of packages that were published without it. */
+/** Paths of licence texts, relative to the root, for packages that were published without one. */
 const PUBLISHED_WITHOUT = {
-  // Of the same repository and under the same licence.
+  // From the same repository, and with the same licence.
   '@ai-sdk/provider-utils': 'node_modules/@ai-sdk/provider/LICENSE',
   // Its README names the MIT licence and links to this text.
   'abstract-logging': 'scripts/release/licences/abstract-logging.txt',
 };
 
 /**
- * @param inputs source files, from the root of the checkout.
- * @returns the text of THIRD-PARTY-LICENSES, or null if every file is of this repository.
- * @throws if a package has no licence text.
+ * The text of THIRD-PARTY-LICENSES.
+ * @param inputs paths of source files, relative to the root of the checkout.
+ * @returns null if no file is from a third-party package.
+ * @throws Error if a package has no licence text, or a file belongs to no package.
  */
 export function thirdPartyLicences(inputs) {
   const folders = new Set();
   for (const input of inputs) {
-    // Modules that a plugin makes have a namespace before their path.
+    // Modules that a plugin creates have a namespace before their path.
     const path = input.replace(/^[a-z-]+:(?!\/\/)/, '');
     if (path.includes('node_modules/')) folders.add(packageFolder(path));
   }
@@ -50,7 +51,10 @@ export function thirdPartyLicences(inputs) {
   ].join('\n');
 }
 
-/** The folder of the package of a file, from the root. Folders within a package may have a package.json without a name. */
+/**
+ * The folder of a file's package, relative to the root. Folders within a package may contain a package.json without a
+ * name.
+ */
 function packageFolder(path) {
   for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) {
     const manifest = join(root, folder, 'package.json');

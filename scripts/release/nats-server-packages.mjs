@@ -1,5 +1,5 @@
-// The npm packages that carry nats-server. Plain JavaScript, for scripts that run without flags; names and version come from
-// the source of the adapter.
+// The npm packages that contain nats-server. Plain JavaScript, for scripts that run without flags. Names and version
+// come from the source of the adapter.
 import { tsImport } from 'tsx/esm/api';
 
 const { fetchedServerVersion, serverPackageName, serverPlatforms } = await tsImport(
@@ -7,7 +7,7 @@ const { fetchedServerVersion, serverPackageName, serverPlatforms } = await tsImp
   import.meta.url,
 );
 
-/** Exact version by name, one package for each platform: `optionalDependencies` of the package `coxswain`. */
+/** Exact versions by package name, one package per platform: `optionalDependencies` of the package `coxswain`. */
 export const NATS_SERVER_PACKAGES = Object.fromEntries(
   serverPlatforms.map((platform) => [serverPackageName(platform), fetchedServerVersion]),
 );

@@ -1,6 +1,4 @@
-/**
- * Builds and packs the packages of a release into `dist/release`. The same sources give the same bytes.
- */
+/** Builds and packs the packages of a release into `dist/release`. The same sources give the same bytes. */
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,12 +11,16 @@ import { declareRelease } from './declare-release.mjs';
 import { thirdPartyLicences } from './licences.mjs';
 import { manifestOf, PACKAGES } from './packages.mjs';
 
-/** Where the packed packages are written. */
+/** The output folder of packed packages. */
 export const RELEASE_FOLDER = join(root, 'dist/release');
 const STAGED = join(RELEASE_FOLDER, 'staged');
 const run = promisify(execFile);
 
-/** @returns each package with its archive and its sizes in bytes. */
+/**
+ * Builds and packs all packages.
+ * @returns each package with its archive, its folder and its sizes in bytes.
+ * @throws Error if a package exceeds its size limit in packages.mjs.
+ */
 export async function packRelease() {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   await rm(RELEASE_FOLDER, { recursive: true, force: true });
@@ -65,7 +67,7 @@ export async function packRelease() {
   return packed;
 }
 
-/** The page that the gateway serves. Returns the source files in it, from the root. */
+/** Builds the console, which the gateway serves. Returns the paths of its source files, relative to the root. */
 async function buildConsole(outDir) {
   process.env.NODE_ENV = 'production';
   const sources = new Set();
@@ -86,7 +88,9 @@ async function buildConsole(outDir) {
   return sources;
 }
 
-/** What the command has next to its bundle: programs, the starter of `cox init`, manual pages and JSON Schemas. */
+/**
+ * Adds the files next to the bundle of the command: programs, the starter of `cox init`, man pages and JSON Schemas.
+ */
 async function addCommand(folder, manifest) {
   await mkdir(join(folder, 'bin'));
   await program(join(root, 'libs/cli/bin/published.mjs'), join(folder, 'bin/cox.mjs'));

@@ -1,2 +1,2 @@
-/** What every published manifest says about its origin. */
+/** Manifest fields of every published package: its homepage, repository and publish settings. */
 export const PUBLISHED: Readonly<Record<'homepage' | 'repository' | 'bugs' | 'publishConfig', unknown>>;

@@ -1,13 +1,13 @@
-/** The packages of a release: what each contains, needs and may weigh. */
+/** The packages of a release: their content, dependencies and size limits. */
 import { NATS_SERVER_PACKAGES } from './nats-server-packages.mjs';
 
-/** The repository that npm shows, and that a build's provenance has to name. */
+/** The repository that npm shows. The provenance of a build must name it. */
 const REPOSITORY = 'https://github.com/coxswain/coxswain';
 
-/** The file of a package's bundle for pages. */
+/** The file name of a package's bundle for browsers, in `dist`. */
 export const PAGE_FILE = 'page.mjs';
 
-/** What every published manifest says about its origin. */
+/** Manifest fields of every published package: its homepage, repository and publish settings. */
 export const PUBLISHED = {
   homepage: `${REPOSITORY}#readme`,
   repository: { type: 'git', url: `git+${REPOSITORY}.git` },
@@ -16,13 +16,14 @@ export const PUBLISHED = {
 };
 
 /**
- * By name, in the order in which they are published: a package comes after its dependencies.
- * - `entries`: the source of each bundled module of the package, by the name of its file in `dist`.
- * - `exports`: the entry behind each exported path.
- * - `page`: the entry that pages get for each exported path, in a bundle of its own: what several packages share cannot be reduced to
- *   what one of its entries uses.
- * - `dependencies`: what is not bundled. `null` stands for the version of the release, `installed` for that of this checkout.
- * - `packedMaxBytes`, `unpackedMaxBytes`: the build fails above them.
+ * The packages by name, in the order of publication: a package comes after its dependencies.
+ * - `entries`: the source of each bundled module, by its file name in `dist` without extension.
+ * - `exports`: the entry of each exported path.
+ * - `page`: the entry that browsers get for each exported path, in a separate bundle. Bundlers cannot tree-shake a
+ *   chunk that several packages share down to the code that one entry uses.
+ * - `dependencies`: packages that are not bundled. `null` means the version of the release, `installed` the version in
+ *   this checkout.
+ * - `packedMaxBytes`, `unpackedMaxBytes`: size limits; the build fails above them.
  */
 export const PACKAGES = {
   '@coxswain/client': {
@@ -40,13 +41,13 @@ export const PACKAGES = {
     entries: {
       coxswain: 'libs/cli/src/mod.ts',
       main: 'libs/cli/src/main.ts',
-      // `cox serve sessions` starts it as a process.
+      // `cox serve sessions` starts it as a separate process.
       'session-host': 'services/sessions/src/hosts/session-host.ts',
-      // The demo starts it as a process.
+      // The demo starts it as a separate process.
       'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
     },
     exports: { '.': 'coxswain' },
-    // esbuild carries a program for the platform: a bundle cannot contain it.
+    // esbuild contains a native binary for the platform, which a bundle cannot contain.
     dependencies: { '@coxswain/client': null, esbuild: 'installed' },
     optionalDependencies: NATS_SERVER_PACKAGES,
     bin: { coxswain: 'bin/cox.mjs', cox: 'bin/cox.mjs' },
@@ -76,8 +77,8 @@ export const PACKAGES = {
 
 /**
  * The manifest of a package.
- * @param version of the release; every package of it depends on exactly this version of the others.
- * @param installed versions of this checkout, by name.
+ * @param version version of the release. Each package depends on exactly this version of the others.
+ * @param installed versions of third-party packages in this checkout, by name.
  */
 export function manifestOf(name, version, installed) {
   const { description, exports, page, dependencies, optionalDependencies, bin, sideEffects } = PACKAGES[name];
@@ -108,7 +109,8 @@ export function manifestOf(name, version, installed) {
       ? {
           exports: {
             ...Object.fromEntries(Object.entries(exports).map(([path, entry]) => [path, target(entry)])),
-            // Parts that the packages of one release share: of one class there is one copy. Not for other programs.
+            // Chunks that the packages of a release share, so that each class exists once. Other programs must not
+            // import them.
             ...(name === '@coxswain/client' ? { './internal/*': './dist/*' } : {}),
             './package.json': './package.json',
           },

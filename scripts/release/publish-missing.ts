@@ -1,12 +1,12 @@
 /**
  * Publishes packages with provenance: `node --import tsx scripts/release/publish-missing.ts FOLDER-OR-ARCHIVE …`.
- * Dependencies come first. A version that the registry has already is skipped, so that a failed release can run again.
+ * Dependencies come first. A version that the registry already has is skipped, so that a failed release can run again.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The part of a package.json that is read. */
+/** The members of a package.json that this script reads. */
 interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -15,8 +15,8 @@ interface Manifest {
 }
 
 /**
- * Packages in an order in which each comes after those of the list that it depends on.
- * @throws Error if packages depend on each other in a circle.
+ * Sorts packages so that each one comes after its dependencies in the list.
+ * @throws Error if packages depend on each other in a cycle.
  */
 export function inOrder<Package extends { readonly manifest: Manifest }>(packages: readonly Package[]): Package[] {
   const left = new Map(packages.map((one) => [one.manifest.name, one]));
@@ -32,7 +32,7 @@ export function inOrder<Package extends { readonly manifest: Manifest }>(package
   return ordered;
 }
 
-/** The package.json of a folder or of an archive. */
+/** The package.json of a folder or of an npm archive. */
 function manifestIn(path: string): Manifest {
   const text = statSync(path).isDirectory()
     ? readFileSync(join(path, 'package.json'), 'utf8')
@@ -42,7 +42,7 @@ function manifestIn(path: string): Manifest {
 
 /**
  * Whether the registry has a version.
- * @throws Error if the registry answers neither yes nor no, such as a network error.
+ * @throws Error if the registry gives neither answer, for example after a network error.
  */
 function isPublished({ name, version }: Manifest): boolean {
   try {
@@ -56,8 +56,8 @@ function isPublished({ name, version }: Manifest): boolean {
 }
 
 /**
- * The arguments of `npm publish` for a folder or an archive. npm rejects a pre-release without a tag; its tag is `next`, so that
- * `latest` stays a release.
+ * The arguments of `npm publish` for a folder or an archive. npm rejects a pre-release without a tag. Its tag is
+ * `next`, so that `latest` stays a release.
  */
 export function publishArguments(path: string, version: string): string[] {
   const tag = version.includes('-') ? ['--tag', 'next'] : [];

@@ -1,6 +1,6 @@
 /**
- * Copies the Markdown pages of the repository, and the files that they link to, to where VitePress builds the site from.
- * Adds generated files that git does not hold: JSON Schemas, and the coverage of a turn by tests.
+ * Copies the Markdown pages of the repository, and the files that they link to, into the source folder of VitePress.
+ * Adds generated files that are not in git: JSON Schemas, and the coverage of a turn by tests.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,18 +10,24 @@ import { fileURLToPath } from 'node:url';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const staged = fileURLToPath(new URL('dist/pages', import.meta.url));
 
-/** Which Markdown files are pages. Others that a page links to are copied as text. */
+/** Patterns of the Markdown files that are pages. Other linked files are copied as text. */
 const PAGES = [/^[A-Z_]+\.md$/, /^docs\/.*\.md$/, /^examples\/.*\.md$/, /^tests\/([\w-]+\/)?README\.md$/];
 const isPage = (path) => PAGES.some((pattern) => pattern.test(path)) && existsSync(join(repository, path));
 
-/** Where a file is in the site: `docs/guides/hooks.md` is `guides/hooks.md`; what is not in `docs` is below `repository`. */
+/**
+ * The path of a file in the site: `docs/guides/hooks.md` becomes `guides/hooks.md`. A file outside `docs` is in
+ * `repository`.
+ */
 const addressOf = (path) =>
   (path.startsWith('docs/') ? path.slice('docs/'.length) : `repository/${path}`).replace(/README\.md$/, 'index.md');
 
-/** Files that are no pages and that pages link to: their paths, by their address in the site. */
+/** Linked files that are not pages: their paths, by their address in the site. */
 const linked = new Map();
 
-/** The link of a page, from where the page is in the site. A link to a missing file stays: the build reports it. */
+/**
+ * Converts a link of a page to a link in the site. A link to a missing file stays unchanged, so that the build reports
+ * it.
+ */
 function siteLink(page, href) {
   if (/^([a-z]+:|#|\/)/i.test(href)) return href;
   const [file, ...anchor] = href.split(/(?=#)/);
@@ -35,7 +41,7 @@ function siteLink(page, href) {
   }
   const address = `source/${target}.txt`;
   linked.set(address, target);
-  // VitePress leaves links to pages of its own origin alone where they open another tab.
+  // VitePress does not handle same-origin links that open in a new tab.
   return `/${address}`;
 }
 
@@ -44,7 +50,7 @@ function relativeTo(page, address) {
   return path.startsWith('.') ? path : `./${path}`;
 }
 
-/** Rewrites the links of Markdown, not those in its code. */
+/** Converts the links of a Markdown text, except in code. */
 const withSiteLinks = (page, text) =>
   text
     .split(/(^```[\s\S]*?^```$|`[^`\n]*`)/m)
@@ -53,7 +59,7 @@ const withSiteLinks = (page, text) =>
     )
     .join('');
 
-/** The comment that generated pages begin with is for their editors. */
+/** Removes the first comment of a generated page. It addresses editors of the page. */
 const withoutComment = (text) => text.replace(/^<!--.*-->\n+/, '');
 
 function stage(address, path, text) {
@@ -63,7 +69,7 @@ function stage(address, path, text) {
   else writeFileSync(to, text);
 }
 
-/** Every Markdown file below a folder, packages and built files left out. */
+/** All Markdown files in a folder, without packages and built files. */
 function* markdownFiles(folder = '') {
   for (const entry of readdirSync(join(repository, folder), { withFileTypes: true })) {
     const path = posix.join(folder, entry.name);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm create coxswain my-agents`: `coxswain init my-agents` of the same version.
+// `npm create coxswain my-agents` runs `coxswain init my-agents` of the same version.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';

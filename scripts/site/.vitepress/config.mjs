@@ -1,4 +1,4 @@
-// The documentation site: the pages that stage-pages.mjs has copied. Its search needs no network.
+// The documentation site, built from the pages that stage-pages.mjs has copied. Its search works without a network.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,14 +9,14 @@ import llmsFiles from 'vitepress-plugin-llms';
 
 const pages = fileURLToPath(new URL('../dist/pages', import.meta.url));
 
-/** Draws diagrams while the site is built: readers load no renderer. */
+/** Draws Mermaid diagrams at build time, so that readers load no renderer. */
 function withDiagrams(md) {
   const renderFence = md.renderer.rules.fence;
   md.renderer.rules.fence = (tokens, index, ...rest) => {
     const { info, content } = tokens[index];
     if (info.trim() !== 'mermaid') return renderFence(tokens, index, ...rest);
     const svg = renderMermaidSVG(content, { bg: 'var(--vp-c-bg)', fg: 'var(--vp-c-text-1)', transparent: true });
-    // Its font would come from another host.
+    // Removes the font, which browsers would load from another host.
     const drawn = svg
       .replace(/@import url\([^)]*\);/, '')
       .replace('style="', 'style="max-width: 1100px; height: auto; ');
@@ -24,7 +24,7 @@ function withDiagrams(md) {
   };
 }
 
-/** Links to copied source files are no pages: the browser opens them. */
+/** Opens links to copied source files in a new tab: VitePress does not serve them as pages. */
 function withSourceLinks(md) {
   const renderLink = md.renderer.rules.link_open;
   md.renderer.rules.link_open = (tokens, index, ...rest) => {
@@ -33,7 +33,7 @@ function withSourceLinks(md) {
   };
 }
 
-/** Code is text, also where it has the braces of Vue's templates. */
+/** Excludes inline code from Vue's template syntax, which also uses double braces. */
 function withPlainCode(md) {
   const renderCode = md.renderer.rules.code_inline;
   md.renderer.rules.code_inline = (tokens, index, ...rest) => {
@@ -42,13 +42,13 @@ function withPlainCode(md) {
   };
 }
 
-/** An entry of the sidebar: a page by its first heading. */
+/** An entry of the sidebar, titled with the page's first heading. */
 function entry(path) {
   const heading = /^# (.*)$/m.exec(readFileSync(join(pages, path), 'utf8'))?.[1] ?? path;
   return { text: heading.replaceAll('`', ''), link: `/${path.replace(/(index)?\.md$/, '')}` };
 }
 
-/** The pages of a folder: those that are named first, then the others by name. */
+/** The pages of a folder: first the given ones, then the others by name. */
 function entries(folder, first = []) {
   if (!existsSync(join(pages, folder))) return [];
   const names = readdirSync(join(pages, folder)).filter((name) => name.endsWith('.md'));
@@ -56,10 +56,13 @@ function entries(folder, first = []) {
   return [...first.filter((name) => names.includes(name)), ...others].map((name) => entry(posix.join(folder, name)));
 }
 
-/** The guides by topic, by file name. The build fails if one is missing there, or no longer exists. */
+/**
+ * File names of guides, by topic. The build fails if a guide is missing from this list, or a listed guide does not
+ * exist.
+ */
 const GUIDES = JSON.parse(readFileSync(new URL('../guides.json', import.meta.url), 'utf8'));
 
-/** Pages of operations, in the order of the life of a deployment; the others follow by name. */
+/** Pages about operations, in the order in which operators need them. The other pages follow by name. */
 const OPERATIONS_FIRST = [
   'index',
   'deploy-with-compose',
@@ -97,7 +100,7 @@ export default defineConfig({
   description: 'A durable runtime for AI agents that you can steer while they work',
   lang: 'en',
   metaChunk: true,
-  // Their addresses are examples, or of a server that the reader starts.
+  // Links to localhost are examples, or belong to a server that the reader starts.
   ignoreDeadLinks: 'localhostLinks',
   markdown: {
     html: false,

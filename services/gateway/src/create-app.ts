@@ -1,4 +1,4 @@
-/** The HTTP face: who is let in, how what comes in is read, how trouble is told. Routes are in `routes/`. */
+/** The HTTP application: authentication, body parsing, error responses and metrics. The routes are in `routes/`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { cutText, nearestWord } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
@@ -9,15 +9,15 @@ import { isAllowed } from './auth/principal.ts';
 import type { ConsoleFile } from './console/console-files.ts';
 import { consoleRoutes } from './console/console-routes.ts';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
-import { type GatewayContext, rateLimited, takeTurn } from './gateway-context.ts';
+import { countRequest, type GatewayContext, rateLimitedProblem } from './gateway-context.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { MethodTable } from './method-table.ts';
-import { Problem, problemFrom, requestClosed, sendProblem } from './problem.ts';
-import { readBodies } from './read-bodies.ts';
-import { isVisit, type RequestGuard, refuseRepeatedHeaders } from './request-guard.ts';
+import { Problem, problemFrom, requestClosedProblem, sendProblem } from './problem.ts';
+import { addBodyParsers } from './read-bodies.ts';
+import { isNavigation, type RequestGuard, rejectRepeatedHeaders } from './request-guard.ts';
 import { aguiRoutes } from './routes/agui-routes.ts';
 import { approvalRoutes } from './routes/approval-routes.ts';
-import { AT_THE_END, commandRoutes } from './routes/command-routes.ts';
+import { commandRoutes, POST_SEGMENTS } from './routes/command-routes.ts';
 import { eventRoutes } from './routes/event-routes.ts';
 import { documentRoutes, openApi } from './routes/open-api.ts';
 import { readRoutes } from './routes/read-routes.ts';
@@ -28,21 +28,21 @@ import { startOptionRoutes } from './routes/start-option-routes.ts';
 import { tokenRoutes } from './routes/token-routes.ts';
 import { strictValidation } from './strict-validation.ts';
 import { traceRequests } from './trace-requests.ts';
-import { answerUnreadable, NO_UPGRADE, refuseExpectation } from './unreadable-requests.ts';
+import { NO_UPGRADE, rejectExpectation, respondToUnreadable } from './unreadable-requests.ts';
 
-/** How the app is made. */
+/** Options of the application. */
 export interface AppOptions {
   readonly context: GatewayContext;
   readonly guard: RequestGuard;
-  /** The console's; none where it is not served. */
+  /** Files of the console; empty if it is not served. */
   readonly consoleFiles?: readonly ConsoleFile[] | undefined;
 }
 
-/** The app before its routes. */
-function bareApp(metrics: GatewayMetrics) {
+/** The application without routes. */
+function createBareApp(metrics: GatewayMetrics) {
   return Fastify({
     bodyLimit: GATEWAY_BOUNDS.bodyMaxBytes,
-    // Longer than any id: what is too long is told by its schema.
+    // Longer than any id: the schema of a route reports ids that are too long.
     routerOptions: { maxParamLength: 1_024 },
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
@@ -52,47 +52,47 @@ function bareApp(metrics: GatewayMetrics) {
     http: {
       maxHeaderSize: GATEWAY_BOUNDS.headersMaxBytes,
       headersTimeout: GATEWAY_BOUNDS.headersTimeoutMs,
-      // Told by the guard, in words.
+      // The request guard reports a missing Host header with a message.
       requireHostHeader: false,
     },
-    // What a proxy says of who is behind it anybody could say.
+    // Clients could forge the forwarding headers of a proxy.
     trustProxy: false,
-    // What never becomes a request of a route is answered as everything else is.
+    // Requests that never reach a route get a problem document, too.
     frameworkErrors: (error, { raw }, reply) => {
       const problem = problemFrom(error);
       metrics.refused.inc({ code: problem.code });
-      // No hook is run for these, and of a connection that was to be a WebSocket the server has let go.
+      // No hook runs for these errors. If the request was an upgrade, the server no longer manages its socket.
       if (raw.headers.upgrade !== undefined) reply.raw.once('finish', () => raw.socket.destroySoon());
-      void sendProblem(reply.headers(ALWAYS), problem);
+      void sendProblem(reply.headers(COMMON_HEADERS), problem);
     },
     clientErrorHandler: (error, socket) => {
-      const code = answerUnreadable(error, socket, ALWAYS);
+      const code = respondToUnreadable(error, socket, COMMON_HEADERS);
       if (code !== null) metrics.refused.inc({ code });
     },
   }).withTypeProvider<ZodTypeProvider>();
 }
 
-/** The app, as routes take it. */
-export type App = ReturnType<typeof bareApp>;
+/** The application, as the routes use it. */
+export type App = ReturnType<typeof createBareApp>;
 
-/** Makes the app. It is ready once `ready()` has resolved, and listens when it is told where. */
+/** Creates the application. The caller awaits `ready()` and then calls `listen()`. */
 export async function createApp({ context, guard, consoleFiles = [] }: AppOptions): Promise<App> {
-  const app = bareApp(context.metrics);
+  const app = createBareApp(context.metrics);
   app.server.maxConnections = GATEWAY_BOUNDS.connectionsMax;
   app.server.on('checkExpectation', (request: IncomingMessage, reply: ServerResponse) =>
-    context.metrics.refused.inc({ code: refuseExpectation(request, reply, ALWAYS) }),
+    context.metrics.refused.inc({ code: rejectExpectation(request, reply, COMMON_HEADERS) }),
   );
   app.setValidatorCompiler(strictValidation);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.decorateRequest('principal', null);
   app.decorateRequest('bearer', null);
-  readBodies(app);
+  addBodyParsers(app);
   const methods = new MethodTable(app);
-  // Before anybody is refused: it has to know of the connection that is to be closed then.
-  await prepareSockets(app, (socket) => void answerUnreadable({ code: NO_UPGRADE }, socket, ALWAYS));
-  letIn(app, context, guard, methods);
-  tellTrouble(app, context, methods);
-  measure(app, context);
+  // Before any other hook rejects a request: the WebSocket plugin must know the connection in order to close it.
+  await prepareSockets(app, (socket) => void respondToUnreadable({ code: NO_UPGRADE }, socket, COMMON_HEADERS));
+  authenticateRequests(app, context, guard, methods);
+  handleErrors(app, context, methods);
+  measureRequests(app, context);
   traceRequests(app, context.spans ?? null, context.now);
   await openApi(app);
   documentRoutes(app);
@@ -110,24 +110,24 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   return app;
 }
 
-function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: MethodTable): void {
+function authenticateRequests(app: App, context: GatewayContext, guard: RequestGuard, methods: MethodTable): void {
   const { refusedBurst, refusedPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
-  const refusals = new RequestRates(refusedBurst, refusedPerSecond, ratesRemembered, context.now);
+  const failedAuthentications = new RequestRates(refusedBurst, refusedPerSecond, ratesRemembered, context.now);
 
-  const bearerLetIn = async (request: FastifyRequest): Promise<void> => {
+  const authorizeRequest = async (request: FastifyRequest): Promise<void> => {
     const { scope } = request.routeOptions.config;
-    // What is not there, and what is open to all.
+    // Unknown routes and public routes.
     if (scope === undefined || scope === null) return;
     const token = bearerOf(request.headers);
     const principal = token === null ? null : await context.authenticator.authenticate(token);
     if (principal === null) {
-      const wait = refusals.take(request.ip);
-      if (wait > 0) throw rateLimited(wait);
+      const wait = failedAuthentications.take(request.ip);
+      if (wait > 0) throw rateLimitedProblem(wait);
       throw token === null
-        ? unauthorized('the request has no token: send authorization: Bearer TOKEN', '')
-        : unauthorized('the token is unknown, expired or invalid', ', error="invalid_token"');
+        ? unauthorizedProblem('the request has no token: send authorization: Bearer TOKEN', '')
+        : unauthorizedProblem('the token is unknown, expired or invalid', ', error="invalid_token"');
     }
-    takeTurn(context, principal);
+    countRequest(context, principal);
     if (scope !== 'any' && !isAllowed(principal, scope)) {
       throw new Problem('scope_missing', `this needs the scope ${scope}; the token has ${named(principal.scopes)}`, {
         headers: { 'www-authenticate': `Bearer realm="coxswain", error="insufficient_scope", scope="${scope}"` },
@@ -138,25 +138,26 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
   };
 
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers(ALWAYS);
-    refuseRepeatedHeaders(request.raw.rawHeaders);
-    // Probes ask by the address of the machine; they are told nothing but that it is there.
+    reply.headers(COMMON_HEADERS);
+    rejectRepeatedHeaders(request.raw.rawHeaders);
+    // Probes use the machine's IP address, which the Host check may reject. Their responses contain only the status
+    // and versions.
     if (!PROBES.has(request.routeOptions.url ?? '')) {
       guard.checkHost(request.headers);
-      // Whoever follows a link to the page gets the page, which has nothing of anybody's in it.
-      const visits = request.routeOptions.config.page === true && isVisit(request.headers);
-      const site = visits ? null : guard.checkOrigin(request.headers);
-      if (site !== null) reply.headers(forSite(site));
+      // Following a link to the page is allowed: the page contains no data.
+      const isPageNavigation = request.routeOptions.config.page === true && isNavigation(request.headers);
+      const allowedOrigin = isPageNavigation ? null : guard.checkOrigin(request.headers);
+      if (allowedOrigin !== null) reply.headers(corsHeaders(allowedOrigin));
       if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined)
-        return reply.code(204).headers(PREFLIGHT).send();
+        return reply.code(204).headers(PREFLIGHT_HEADERS).send();
     }
     if (context.stopping.aborted)
       throw new Problem('gateway_stopping', 'this gateway is shutting down', {
         headers: { 'retry-after': '1', connection: 'close' },
       });
-    // Told before anything is asked of a body that nobody takes.
-    if (request.is404) throw notThere(request, methods);
-    await bearerLetIn(request);
+    // Before the body is read: the route does not exist.
+    if (request.is404) throw routeProblem(request, methods);
+    await authorizeRequest(request);
     if (request.ws && !isSocketRoute(request))
       throw new Problem(
         'request_unreadable',
@@ -165,15 +166,17 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: 
   });
 }
 
-/** What is not there is told as to everybody else. */
+/**
+ * Whether the request is for a WebSocket route. An unknown route counts as one, because it is reported as not found.
+ */
 function isSocketRoute({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === undefined || SOCKET_ROUTES.has(url);
 }
 
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
-/** Nothing that is answered is for other pages, for caches or for guesses. */
-const ALWAYS = {
+/** Headers of all responses: no use by other sites, no caching, no content sniffing. */
+const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -181,22 +184,22 @@ const ALWAYS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const;
 
-function forSite(site: string): Record<string, string> {
+function corsHeaders(allowedOrigin: string): Record<string, string> {
   return {
-    'access-control-allow-origin': site,
+    'access-control-allow-origin': allowedOrigin,
     'access-control-expose-headers': 'retry-after, www-authenticate, location',
     'cross-origin-resource-policy': 'cross-origin',
     vary: 'origin',
   };
 }
 
-const PREFLIGHT = {
+const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST, PUT, DELETE',
   'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id, traceparent',
   'access-control-max-age': '600',
 } as const;
 
-function unauthorized(message: string, more: string): Problem {
+function unauthorizedProblem(message: string, more: string): Problem {
   return new Problem('unauthorized', message, { headers: { 'www-authenticate': `Bearer realm="coxswain"${more}` } });
 }
 
@@ -204,10 +207,10 @@ function named(scopes: ReadonlySet<string>): string {
   return scopes.size === 0 ? 'none' : [...scopes].join(', ');
 }
 
-function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: MethodTable): void {
+function handleErrors(app: App, { log, metrics }: GatewayContext, methods: MethodTable): void {
   app.setErrorHandler((error, request, reply) => {
-    // Of a body that is cut off by its sender's end the stream itself tells.
-    const problem = request.raw.errored === error ? requestClosed() : problemFrom(error);
+    // If the client closes the connection within a body, the stream fails with this error.
+    const problem = request.raw.errored === error ? requestClosedProblem() : problemFrom(error);
     request.problem = problem;
     metrics.refused.inc({ code: problem.code });
     if (problem.code === 'request_closed')
@@ -215,18 +218,18 @@ function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: Method
         { method: request.method, url: request.routeOptions.url },
         'the client closed the request before the response',
       );
-    // What is ours to mend; what is wrong with a request is told to whoever has sent it.
+    // Only errors of the gateway are logged. Errors of the request are reported to the client.
     if (problem.status === 500)
       log.error({ error, method: request.method, url: request.routeOptions.url }, 'a request failed');
     return sendProblem(reply, problem);
   });
   app.setNotFoundHandler((request) => {
-    throw notThere(request, methods);
+    throw routeProblem(request, methods);
   });
 }
 
-/** What is wrong with an address, or with its method. */
-function notThere({ url, method }: FastifyRequest, methods: MethodTable): Problem {
+/** The problem of an unknown path (404), or of a method that the path does not support (405). */
+function routeProblem({ url, method }: FastifyRequest, methods: MethodTable): Problem {
   const path = url.split('?', 1)[0] ?? '';
   const allowed = methods.of(path);
   if (allowed.length > 0)
@@ -234,21 +237,22 @@ function notThere({ url, method }: FastifyRequest, methods: MethodTable): Proble
       headers: { allow: allowed.join(', ') },
     });
   return (
-    unknownVerb(path) ?? new Problem('route_not_found', `there is no route ${cutText(path, 256)}; see /openapi.json`)
+    unknownVerbProblem(path) ??
+    new Problem('route_not_found', `there is no route ${cutText(path, 256)}; see /openapi.json`)
   );
 }
 
-/** What stands at the end of a session's address is a verb, as it is at the end of a subject. */
-function unknownVerb(path: string): Problem | null {
+/** A problem for a misspelt verb at the end of a session's path, with the nearest verb. */
+function unknownVerbProblem(path: string): Problem | null {
   const named = /^\/v1\/sessions\/[^/]+\/([a-z_-]{1,64})$/i.exec(path)?.[1];
-  const meant = named === undefined ? null : nearestWord(named, AT_THE_END);
-  if (named === undefined || meant === null) return null;
-  return new Problem('unknown_command', `there is no command ${JSON.stringify(named)}; the nearest is "${meant}"`, {
+  const nearest = named === undefined ? null : nearestWord(named, POST_SEGMENTS);
+  if (named === undefined || nearest === null) return null;
+  return new Problem('unknown_command', `there is no command ${JSON.stringify(named)}; the nearest is "${nearest}"`, {
     field: 'verb',
   });
 }
 
-function measure(app: App, { metrics }: GatewayContext): void {
+function measureRequests(app: App, { metrics }: GatewayContext): void {
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none';
     const { method } = request;

@@ -1,85 +1,96 @@
-/** Every bound of the gateway. What happens at one is a problem document with a code, or the end of the connection. */
+/**
+ * Limits of the gateway. Beyond most of them, a request gets a problem document or the connection is closed. Beyond
+ * limits of caches, the oldest entry is removed.
+ */
 export const GATEWAY_BOUNDS = {
-  /** Connections of one process; the server refuses those beyond. */
+  /** Connections of one process. The server closes further connections. */
   connectionsMax: 8_192,
-  /** One body, as a command on the bus. */
+  /** Body of a request, the same as of a command on the bus. */
   bodyMaxBytes: 256 * 1024,
-  /** One request of AG-UI, whose clients send the whole conversation each time. */
+  /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
-  /** All headers of one request. */
+  /** All headers of a request. */
   headersMaxBytes: 16 * 1024,
-  /** How long a client may take to send its headers, and its whole request. */
+  /** Time to receive the headers, and to receive the whole request. */
   headersTimeoutMs: 20_000,
   requestTimeoutMs: 60_000,
   keepAliveMs: 10_000,
-  /** How long a connection may stand still with an answer on it that nobody takes: longer than any answer is waited for. */
+  /** Inactivity timeout of a connection. Longer than `waitMaxMs`, so that it does not end a waiting request. */
   standstillMs: 90_000,
-  /** The longest that `?wait=` may last. */
+  /** Maximum and default of `timeout_ms` with `?wait=`. */
   waitMaxMs: 60_000,
   waitDefaultMs: 30_000,
-  /** How long a start without `?wait=` waits to be accepted. Shorter than `stopWithinMs`, so that a stop does not cut it off. */
+  /**
+   * Time for which a start without `?wait=` waits for acceptance. Shorter than `stopWithinMs`, so that a stop does not
+   * cut it off.
+   */
   startAcceptedWithinMs: 5_000,
-  /** Records of one page. */
+  /** Records per page. */
   pageRecordsMax: 1_000,
   pageRecordsDefault: 100,
-  /** Approvals of one page. */
+  /** Approvals per page. */
   pageApprovalsMax: 500,
   pageApprovalsDefault: 200,
-  /** What the records of one page have together; the page ends after the one that passes it. */
+  /** Size of the records of a page. The page ends after the record that reaches it. */
   pageMaxBytes: 8 * 1024 * 1024,
-  /** Connections that follow sessions (SSE and WebSocket): of one session, of one token, of one process. */
+  /** Connections that follow sessions (SSE and WebSocket): per session, per principal, and per process. */
   watchersPerSessionMax: 1_024,
   watchersPerPrincipalMax: 2_048,
   watchersMax: 4_096,
-  /** Connections that inspect sessions, of one process and of one token: each has a machine of its own. */
+  /** Connections that inspect sessions, per process and per principal. Each has its own machine. */
   inspectorsMax: 256,
   inspectorsPerPrincipalMax: 64,
-  /** Sessions whose folded machine is kept for the next who inspects them. */
+  /** Sessions whose folded machine is kept for the next inspector. */
   keptFoldsMax: 64,
-  /** What one process keeps of a session that is followed, for those who are a little behind: records and deltas. */
+  /**
+   * Items (records and deltas) that a process keeps of each followed session, for watchers that are slightly behind.
+   */
   feedItemsMax: 1_000,
   feedMaxBytes: 4 * 1024 * 1024,
-  /** How long a session is followed after the last watcher has left: whoever lost the connection comes back to it. */
+  /** Time for which a session is followed after its last watcher has left, so that a client can reconnect. */
   feedLingersMs: 10_000,
-  /** A watcher that has taken nothing for so long while something waits for it is cut off. */
+  /** A watcher that reads nothing for this time while data is buffered is disconnected. */
   watcherStallMs: 30_000,
-  /** What waits unread for one WebSocket; beyond it the connection is ended. */
+  /** Unread data of one WebSocket. Beyond it, the connection is closed. */
   socketWaitingMaxBytes: 4 * 1024 * 1024,
-  /** How often the token of a watcher is checked again, and a WebSocket pinged. */
+  /** Interval of checking a watcher's token and of WebSocket pings. */
   recheckMs: 15_000,
   /** Commands of one WebSocket that wait for their receipts. */
   socketCommandsMax: 32,
-  /** Requests of one token: so many at once, and so many a second on end. */
+  /** Rate limit of requests per principal: burst, and sustained rate. */
   requestsBurst: 400,
   requestsPerSecond: 200,
-  /** Wrong tokens of one address. */
+  /** Rate limit of failed authentications per IP address. */
   refusedBurst: 20,
   refusedPerSecond: 1,
-  /** Tokens and addresses whose rates are remembered. */
+  /** Principals, and IP addresses, whose rates are remembered. */
   ratesRemembered: 10_000,
-  /** Trees, exports and lists that are read at once. */
+  /** Concurrent reads of trees, exports and lists. */
   expensiveReadsMax: 16,
-  /** How many more wait for their turn. */
+  /** Further reads that wait for a slot. */
   readsWaitingMax: 128,
-  /** Pages of journals that are read at once, for readers and for watchers who are behind; the others wait, as many as watch. */
+  /** Concurrent reads of journal pages. Further reads wait, up to `watchersMax`. */
   pageReadsMax: 16,
-  /** What a watcher who is behind is given at once; it is read before it is written, so that who is slow holds nothing else. */
+  /**
+   * Size of a page for a watcher that is behind. It is read before it is written, so that a slow watcher does not
+   * occupy a read slot.
+   */
   catchUpRecordsMax: 256,
   catchUpMaxBytes: 128 * 1024,
-  /** Records on their way from the store to one page. */
+  /** Maximum number of records that are prefetched for a page. */
   pageReadAhead: 16,
-  /** Ends of pages that are remembered, so that the next page begins there. */
+  /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,
-  /** Sessions that are known to be there, and for how long. */
+  /** Sessions that are known to exist, and the time for which that holds. */
   knownSessionsMax: 10_000,
   knownSessionMs: 60_000,
-  /** Tokens of one file. */
+  /** Tokens in a file, and its size. */
   tokensMax: 10_000,
   tokensFileMaxBytes: 4 * 1024 * 1024,
-  /** How often the file of tokens is looked at for changes. */
+  /** Minimum interval between checks of the token file for changes. */
   tokensReadEveryMs: 1_000,
-  /** How long requests that wait for a receipt at a stop go on waiting. */
+  /** Time after which requests that wait for a receipt end during a stop. */
   waitsEndMs: 2_000,
-  /** How long requests that are under way at a stop may take. */
+  /** Time for in-flight requests during a stop. */
   stopWithinMs: 10_000,
 } as const;

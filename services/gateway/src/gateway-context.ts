@@ -10,55 +10,55 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
+import type { FoldCache } from './socket/fold-cache.ts';
 import type { InspectorSeats } from './socket/inspector-seats.ts';
-import type { KeptFolds } from './socket/kept-folds.ts';
 
-/** The client as the gateway uses it. */
+/** The part of the client that the gateway uses. */
 export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {
   readonly wire: Pick<ClientWire, 'listSessions' | 'approvals'>;
 };
 
-/** What can be started from the folder in which the gateway was started. */
+/** Start options of the folder in which the gateway was started. */
 export interface StartOffers {
   options(): Promise<StartOptions>;
-  /** Writes the files of a demo, and resolves with its start; null where there is no demo. */
+  /** Writes the files of the demo and resolves with its start body. Null if there is no demo. */
   readonly prepareDemo: (() => Promise<DemoStart>) | null;
 }
 
-/** The dependencies of every route. */
+/** The dependencies of all routes. */
 export interface GatewayContext {
   readonly authenticator: Authenticator;
-  /** The sessions of a tenant; null where this gateway has no key for it. */
+  /** The client of a tenant; null if this gateway has no key for the tenant. */
   readonly clientOf: (tenant: string) => GatewayClient | null;
-  /** Contract: rejects, with why, while the bus does not answer. */
+  /** Contract: rejects with the reason while NATS does not respond. */
   readonly ping: () => Promise<void>;
   readonly feeds: SessionFeeds;
   readonly inspectors: InspectorSeats;
-  readonly folds: KeptFolds;
+  readonly folds: FoldCache;
   readonly known: KnownSessions;
-  /** Lists, trees and exports. */
+  /** Slots for lists, trees, exports and whole journals. */
   readonly expensiveReads: LimitedReads;
-  /** Journals, a page at a time: for readers, and for watchers who are behind. */
+  /** Journal pages, for readers and for watchers that are behind. */
   readonly pages: JournalPages;
-  /** What a form can offer to start; null where the gateway has no folder of its own. */
+  /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;
-  /** Requests, and commands of WebSockets, by whose token it is. */
+  /** Rate limits of requests and WebSocket commands, per principal. */
   readonly rates: RequestRates;
   readonly metrics: GatewayMetrics;
-  /** Whoever takes spans; nobody where it is left out. */
+  /** Receives spans. Without it, the gateway records none. */
   readonly spans?: SpanSink | null | undefined;
   readonly log: Log;
   readonly now: () => number;
-  /** Aborts when the gateway is about to end. */
+  /** Aborts when the gateway starts to stop. */
   readonly stopping: AbortSignal;
   readonly times: GatewayTimes;
 }
 
-/** Intervals and bounds of connections that stay open, in milliseconds. */
+/** Intervals and timeouts of long-lived connections, in milliseconds. */
 export interface GatewayTimes {
-  /** Between two heartbeats of an event stream. */
+  /** Interval between heartbeats of an event stream. */
   readonly heartbeatMs: number;
-  /** Between two checks of a watcher's token, and two pings of a WebSocket. */
+  /** Interval between checks of a watcher's token, and between pings of a WebSocket. */
   readonly recheckMs: number;
   readonly stallMs: number;
   readonly waitsEndMs: number;
@@ -66,26 +66,32 @@ export interface GatewayTimes {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who was let in; null on open addresses. */
+    /** The authenticated client; null on public routes. */
     principal: Principal | null;
-    /** What they have shown, to be looked at again while they watch. */
+    /** The token, which is checked again while the client watches. */
     bearer: string | null;
   }
   interface FastifyContextConfig {
-    /** What a token must be allowed, `any` where every token will do; null on an address that is open to all. */
+    /** The required scope; `any` if every valid token suffices; null on a public route. */
     scope?: Scope | 'any' | null;
-    /** A page that people are led to by links, also from other sites. */
+    /** Whether the route is a page to which other sites may link. */
     page?: boolean;
   }
 }
 
-/** Who a request is from. On an address that needs a token there is somebody. */
+/**
+ * The principal of a request.
+ * @throws Error on a public route.
+ */
 export function principalOf({ principal }: FastifyRequest): Principal {
   if (principal === null) throw new Error('a route that needs a token has no principal');
   return principal;
 }
 
-/** The sessions that a request is about. @throws Problem `not_permitted`. */
+/**
+ * The client for the sessions of the principal's tenant.
+ * @throws Problem `not_permitted` (403).
+ */
 export function clientFor(context: GatewayContext, principal: Principal): GatewayClient {
   const client = context.clientOf(principal.tenant);
   if (client) return client;
@@ -94,7 +100,10 @@ export function clientFor(context: GatewayContext, principal: Principal): Gatewa
 
 const BUS_ANSWERS_WITHIN_MS = 2_000;
 
-/** Asks the bus for nothing. @throws Problem `nats_unreachable` where it does not answer in time. */
+/**
+ * Checks that NATS responds within two seconds.
+ * @throws Problem `nats_unreachable` (503).
+ */
 export async function expectBus({ ping }: Pick<GatewayContext, 'ping'>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -113,19 +122,25 @@ export async function expectBus({ ping }: Pick<GatewayContext, 'ping'>): Promise
   }
 }
 
-/** Takes one of the requests that somebody has. @throws Problem `rate_limited` where more has come from them than is taken. */
-export function takeTurn(context: GatewayContext, principal: Principal): void {
-  const seconds = turnIn(context, principal);
-  if (seconds > 0) throw rateLimited(seconds);
+/**
+ * Counts one request against the principal's rate limit.
+ * @throws Problem `rate_limited` (429).
+ */
+export function countRequest(context: GatewayContext, principal: Principal): void {
+  const seconds = takeRequest(context, principal);
+  if (seconds > 0) throw rateLimitedProblem(seconds);
 }
 
-/** The same, for what is read before it can be refused. @returns 0, or after how many whole seconds the next one will be taken. */
-export function turnIn({ rates }: GatewayContext, { tenant, name }: Principal): number {
+/**
+ * Counts one request against the principal's rate limit, without an exception.
+ * @returns 0 if it is within the limit; otherwise the whole seconds until the next one is.
+ */
+export function takeRequest({ rates }: GatewayContext, { tenant, name }: Principal): number {
   return rates.take(`${tenant}/${name}`);
 }
 
-/** More than is taken. */
-export function rateLimited(seconds: number): Problem {
+/** The problem of a request beyond the rate limit (429). */
+export function rateLimitedProblem(seconds: number): Problem {
   return new Problem('rate_limited', `rate limit exceeded; retry in ${seconds} s`, {
     headers: { 'retry-after': String(seconds) },
   });

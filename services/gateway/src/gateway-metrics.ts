@@ -1,10 +1,10 @@
-/** What Prometheus is told. Labels name no tenant and no session: a process serves many. */
+/** Prometheus metrics of the gateway. No label contains a tenant or a session, because a process serves many. */
 import { counterOf, createRegistry, gaugeOf, histogramOf } from '@coxswain/adapter-telemetry';
 
 /** The meters of one gateway. */
 export type GatewayMetrics = ReturnType<typeof createMetrics>;
 
-/** Meters of their own: several gateways may run in one process. */
+/** Creates meters in a separate registry: several gateways may run in one process. */
 export function createMetrics() {
   const registry = createRegistry();
   return {

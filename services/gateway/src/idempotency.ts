@@ -1,4 +1,4 @@
-/** Idempotency keys: the same request again means the same session and the same command, whichever gateway takes it. */
+/** Idempotency keys: a repeated request addresses the same session and sends the same command, through any gateway. */
 import { createHash } from 'node:crypto';
 import type { Session } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
@@ -7,25 +7,31 @@ import type { Principal } from './auth/principal.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
 
-/** What a key stands for. Ids follow from it, so that no gateway has to remember any. */
+/** The ids of a key. They are derived from it, so gateways store no keys. */
 export interface KeyedIds {
-  /** Of a command: the same for the same key at the same address. */
+  /** Command id: the same for the same key, method and path. */
   readonly commandId: string;
-  /** Of the session that a start or a fork makes: the same for the same key. */
+  /** Id of the session that a start or a fork creates: the same for the same key. */
   readonly sessionId: string;
-  /** Of that start or fork: the same for the same request only, so that the session's first record tells whose it is. */
+  /**
+   * Command id of that start or fork: the same only for the same request. So the session's first record identifies the
+   * request.
+   */
   readonly startId: string;
 }
 
-/** What a key came with. */
+/** The request that has the key. */
 export interface KeyedRequest {
-  /** The method and the path. */
+  /** Method and path. */
   readonly address: string;
   readonly body: unknown;
 }
 
-/** The ids that a key stands for. @throws Problem `invalid_field` for a key that is none. */
-export function idsOfKey(key: string, { tenant, name }: Principal, { address, body }: KeyedRequest): KeyedIds {
+/**
+ * Derives the ids of a key.
+ * @throws Problem `invalid_field` (400) for an invalid key, or a body that has no canonical form.
+ */
+export function deriveIds(key: string, { tenant, name }: Principal, { address, body }: KeyedRequest): KeyedIds {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw new Problem('invalid_field', 'idempotency-key: must be 1 to 255 visible ASCII characters', {
       field: 'idempotency-key',
@@ -34,15 +40,15 @@ export function idsOfKey(key: string, { tenant, name }: Principal, { address, bo
   return {
     commandId: digest('command', [...whose, address]),
     sessionId: digest('session', whose),
-    startId: digest('start', [...whose, address, written(body)]),
+    startId: digest('start', [...whose, address, canonicalBody(body)]),
   };
 }
 
-function written(body: unknown): string {
+function canonicalBody(body: unknown): string {
   try {
     return canonicalJson(body);
   } catch {
-    // It was read from JSON: what can be wrong with it is told.
+    // The body was parsed from JSON, so only its depth or a number can be the reason.
     const message = 'body: is nested too deeply, or has a number out of range';
     throw new Problem('invalid_field', message, { field: 'body' });
   }
@@ -56,46 +62,46 @@ function digest(what: string, parts: readonly string[]): string {
 }
 
 /**
- * A key's session may be there already: by this request, which changes nothing then, or by another.
- * @param startId the command's id, which may be one that the request names.
- * @throws Problem `idempotency_key_reused`.
+ * Rejects a start if its key's session was created by another request. The same request again, and a new session, pass.
+ * @param startId id of the start command, which the request may name.
+ * @throws Problem `idempotency_key_reused` (422).
  */
-export async function refuseOtherStart(session: Session, startId: string | undefined): Promise<void> {
+export async function rejectOtherStart(session: Session, startId: string | undefined): Promise<void> {
   for await (const { record } of storedRecords(session.journal())) {
     const { input } = record;
     if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
-    throw reused(session);
+    throw reusedKeyProblem(session);
   }
 }
 
-/** How long a session may take to record what is compared: a second request may come right behind the first. */
+/** Time in milliseconds for the session to record the first command: the second request may follow immediately. */
 const RECORDED_WITHIN_MS = 2_000;
-/** How long a journal may be read for what is compared. */
+/** Time limit for reading a journal, in milliseconds. */
 const READ_WITHIN_MS = 10_000;
 
-/** A command that the bus had already. */
+/** A command that the command stream already contained. */
 export interface RepeatedCommand {
   readonly commandId: string;
   readonly verb: Verb;
   readonly body: unknown;
 }
 
-/** What the journal says of a repeated command. */
+/** Whether the journal has the same command, another one with its id, or neither. */
 type Comparison = 'same' | 'other' | null;
 
 /**
- * A key's command that the bus had already was this one, or another. It is not taken for this one before it was compared.
- * @param reads the slots that whole journals are read in; to wait for what comes takes none.
- * @throws Problem `idempotency_key_reused`, where the session has recorded another; `idempotency_key_undecided`, where nobody has
- *   recorded it, or it was not found, in time; `gateway_busy`.
+ * Rejects a repeated command if the session has recorded another command with the same key.
+ * @param reads slots for reading whole journals. Waiting for new records occupies none.
+ * @throws Problem `idempotency_key_reused` (422) if the session has recorded another command;
+ *   `idempotency_key_undecided` (409) if the command was not found in time; `gateway_busy` (503).
  */
-export async function refuseOtherCommand(
+export async function rejectOtherCommand(
   reads: LimitedReads,
   session: Pick<Session, 'id' | 'journal' | 'records'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
-  const compare = comparisonWith(repeated);
-  let { found, n } = await inJournal(reads, session, compare);
+  const compare = createComparison(repeated);
+  let { found, n } = await compareWithJournal(reads, session, compare);
   if (found === null && n !== null) {
     const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
     for await (const record of session.records({ from: n + 1, signal })) {
@@ -103,22 +109,22 @@ export async function refuseOtherCommand(
       if (found) break;
     }
   }
-  if (found === null) throw undecided(session);
-  if (found === 'other') throw reused(session);
+  if (found === null) throw undecidedProblem(session);
+  if (found === 'other') throw reusedKeyProblem(session);
 }
 
 /**
- * Refuses a command whose id, which the request names, the session has recorded for another command. Where the session has not
- * recorded the first one yet, or the gateway is busy, nothing is compared: a client that repeats its own command is answered.
- * @param reads the slots that whole journals are read in.
- * @throws Problem `command_id_reused`.
+ * Rejects a command whose id the session has recorded for another command. If the first command is not recorded yet, or
+ * the gateway is busy, the command passes: a client that repeats its own command gets its answer.
+ * @param reads slots for reading whole journals.
+ * @throws Problem `command_id_reused` (422).
  */
-export async function refuseReusedId(
+export async function rejectReusedId(
   reads: LimitedReads,
   session: Pick<Session, 'id' | 'journal'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
-  const compared = inJournal(reads, session, comparisonWith(repeated)).catch((error: unknown) => {
+  const compared = compareWithJournal(reads, session, createComparison(repeated)).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'gateway_busy') return null;
     throw error;
   });
@@ -127,22 +133,25 @@ export async function refuseReusedId(
   throw new Problem('command_id_reused', message, { field: 'command_id', sessionId: session.id });
 }
 
-function comparisonWith({ commandId, verb, body }: RepeatedCommand): (record: JournalRecord) => Comparison {
+function createComparison({ commandId, verb, body }: RepeatedCommand): (record: JournalRecord) => Comparison {
   const read = parseBody(verb, body);
-  const asked = read.ok ? comparable(read.body) : null;
+  const expected = read.ok ? comparableBody(read.body) : null;
   return ({ input }) => {
     if (input.type !== 'command' || input.command_id !== commandId) return null;
-    return input.verb === verb && (asked === null || asked === comparable(input.body)) ? 'same' : 'other';
+    return input.verb === verb && (expected === null || expected === comparableBody(input.body)) ? 'same' : 'other';
   };
 }
 
-/** A start's record also holds the trace of the request that brought it, and whether its sender is restricted. */
-function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
+/** Omits the trace of the request and the restriction of its sender, which a record of a start also contains. */
+function comparableBody({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }
 
-/** @returns what the records that are stored now say, and the newest of them; null for it where reading took too long. */
-async function inJournal(
+/**
+ * @returns the comparison with the stored records, and the number of the newest one; null for the number if reading
+ *   took too long.
+ */
+async function compareWithJournal(
   reads: LimitedReads,
   session: Pick<Session, 'journal'>,
   compare: (record: JournalRecord) => Comparison,
@@ -160,7 +169,7 @@ async function inJournal(
   });
 }
 
-function undecided({ id }: Pick<Session, 'id'>): Problem {
+function undecidedProblem({ id }: Pick<Session, 'id'>): Problem {
   const message = 'the first command with this idempotency key is not recorded yet; send the request again';
   return new Problem('idempotency_key_undecided', message, {
     field: 'idempotency-key',
@@ -169,7 +178,7 @@ function undecided({ id }: Pick<Session, 'id'>): Problem {
   });
 }
 
-function reused({ id }: Pick<Session, 'id'>): Problem {
+function reusedKeyProblem({ id }: Pick<Session, 'id'>): Problem {
   return new Problem('idempotency_key_reused', 'the idempotency key belongs to another request', {
     field: 'idempotency-key',
     sessionId: id,

@@ -3,7 +3,7 @@ import { SessionDeletedError, sessionKey } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { Problem } from './problem.ts';
 
-/** Sessions that existed a moment ago: a client that steers one many times causes one look-up of its journal. */
+/** A cache of sessions that existed a moment ago. It saves the look-up before each of several commands to a session. */
 export class KnownSessions {
   readonly #seen = new Map<string, number>();
   readonly #now: () => number;
@@ -13,23 +13,24 @@ export class KnownSessions {
   }
 
   /**
-   * @throws Problem `session_not_found`; SessionDeletedError. What was deleted through another gateway within the last minute passes:
-   * see {@link expectStillThere}.
+   * Checks that the session exists.
+   * @throws Problem `session_not_found` (404); SessionDeletedError. A session that another gateway deleted within the
+   *   last minute passes: see {@link expectNotDeleted}.
    */
   async expect(session: Session): Promise<void> {
     const key = sessionKey(session.ref);
     const seen = this.#seen.get(key);
     if (seen !== undefined && this.#now() - seen < GATEWAY_BOUNDS.knownSessionMs) return;
-    if ((await session.lastNumber()) === 0) throw noSuchSession(session.id);
-    this.note(session);
+    if ((await session.lastNumber()) === 0) throw sessionNotFoundProblem(session.id);
+    this.remember(session);
   }
 
   /**
-   * After a command is stored of which no host reports: one that was deleted meanwhile, or through another gateway, takes none. Whatever
-   * keeps from looking changes nothing of what is stored.
+   * Checks again that the session exists, after a command was stored without a receipt. The session may have been
+   * deleted meanwhile. Other errors are ignored: the command stays stored.
    * @throws SessionDeletedError.
    */
-  async expectStillThere(session: Session): Promise<void> {
+  async expectNotDeleted(session: Session): Promise<void> {
     try {
       await session.lastNumber();
     } catch (error) {
@@ -39,18 +40,18 @@ export class KnownSessions {
     }
   }
 
-  /** It is there no more. */
+  /** Removes a deleted session. */
   forget({ ref }: Pick<Session, 'ref'>): void {
     this.#seen.delete(sessionKey(ref));
   }
 
-  /** Whether it was there a moment ago, or is about to be. */
+  /** Whether the session existed a moment ago, or its start was stored. */
   has({ ref }: Pick<Session, 'ref'>): boolean {
     return this.#seen.has(sessionKey(ref));
   }
 
-  /** It is there, or is about to be: its start is stored. */
-  note({ ref }: Pick<Session, 'ref'>): void {
+  /** Remembers that the session exists, or that its start was stored. */
+  remember({ ref }: Pick<Session, 'ref'>): void {
     const key = sessionKey(ref);
     this.#seen.delete(key);
     this.#seen.set(key, this.#now());
@@ -61,7 +62,7 @@ export class KnownSessions {
   }
 }
 
-/** There is none of this id. Of another tenant's the same is said. */
-export function noSuchSession(sessionId: string): Problem {
+/** The problem of an unknown session (404). It is the same for a session of another tenant. */
+export function sessionNotFoundProblem(sessionId: string): Problem {
   return new Problem('session_not_found', `there is no session ${sessionId}`, { sessionId });
 }

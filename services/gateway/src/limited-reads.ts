@@ -1,7 +1,7 @@
-/** Reads that cost much, so many at once and no more. */
+/** Expensive reads with limited concurrency. */
 import { Problem } from './problem.ts';
 
-/** Slots that reads take. */
+/** A semaphore for reads, with a bounded queue. */
 export class LimitedReads {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -13,9 +13,9 @@ export class LimitedReads {
   }
 
   /**
-   * Runs a read once there is room.
-   * @param signal whoever asked does not wait any more: what has not begun is not begun.
-   * @throws Problem `gateway_busy` where too many wait already; the signal's reason.
+   * Runs a read when a slot is free.
+   * @param signal ends the wait for a slot. It does not end a read that has started.
+   * @throws Problem `gateway_busy` (503) if the queue is full; the signal's reason; errors of the read.
    */
   async run<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.acquire(signal);
@@ -26,14 +26,18 @@ export class LimitedReads {
     }
   }
 
-  /** Takes a slot once there is one. @returns what gives it back, to be called once. @throws as {@link run}. */
+  /**
+   * Acquires a slot, after a wait if none is free.
+   * @returns a function that releases the slot; further calls change nothing.
+   * @throws as {@link run}.
+   */
   async acquire(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {
       if (this.#waiting.size >= this.#waitingMax)
         throw new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
-      await this.#turn(signal);
+      await this.#waitForSlot(signal);
     }
     let held = true;
     return () => {
@@ -45,24 +49,24 @@ export class LimitedReads {
     };
   }
 
-  /** Resolves when a slot is handed on by whoever gives it back. */
-  #turn(signal: AbortSignal | undefined): Promise<void> {
+  /** Resolves when another read releases its slot to this one. */
+  #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const take = () => {
-        leave();
+        removeWaiter();
         resolve();
       };
-      const give = () => {
-        leave();
+      const abort = () => {
+        removeWaiter();
         reject(signal?.reason as Error);
       };
-      const leave = () => {
+      const removeWaiter = () => {
         this.#waiting.delete(take);
-        signal?.removeEventListener('abort', give);
+        signal?.removeEventListener('abort', abort);
       };
-      // In the order in which they came.
+      // First in, first out.
       this.#waiting.add(take);
-      signal?.addEventListener('abort', give);
+      signal?.addEventListener('abort', abort);
     });
   }
 }

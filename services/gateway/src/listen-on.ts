@@ -1,32 +1,33 @@
-/** Where a gateway listens, and what is told of an address at which it cannot. */
+/** Starts to listen, with clear errors for an unusable address. */
 import type { App } from './create-app.ts';
 
-/** What a gateway cannot be started with. */
+/** The gateway cannot start with these options. */
 export class GatewayOptionError extends Error {
   override readonly name = 'GatewayOptionError';
   readonly code = 'gateway_option_invalid';
 }
 
-/** Something listens already where the gateway was to. */
+/** Another program listens on the port. */
 export class ListenPortInUseError extends Error {
   override readonly name = 'ListenPortInUseError';
   readonly code = 'port_in_use';
 }
 
 /**
- * Listens.
- * @param port 0 for a free one.
- * @throws ListenPortInUseError; GatewayOptionError where the address is not one of this machine, or not for this user.
+ * Starts to listen.
+ * @param port 0 for a free port.
+ * @throws ListenPortInUseError; GatewayOptionError if this machine does not have the address, or the user may not use
+ *   the port.
  */
 export async function listenOn(app: Pick<App, 'listen'>, host: string, port: number): Promise<void> {
   try {
     await app.listen({ host, port });
   } catch (error) {
-    throw troubleOf(error, host, port);
+    throw toListenError(error, host, port);
   }
 }
 
-function troubleOf(error: unknown, host: string, port: number): unknown {
+function toListenError(error: unknown, host: string, port: number): unknown {
   const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   switch ((error as { readonly code?: unknown }).code) {
     case 'EADDRINUSE':

@@ -1,7 +1,7 @@
-/** Which methods an address takes, for whoever has used another. */
+/** The methods of each path, for responses with status 405. */
 import type { App } from './create-app.ts';
 
-/** Filled while routes are added. */
+/** Collects the routes that are added after its construction. */
 export class MethodTable {
   readonly #routes: { readonly pattern: RegExp; readonly method: string }[] = [];
 
@@ -12,7 +12,7 @@ export class MethodTable {
     });
   }
 
-  /** The methods of a path, none where there is nothing. */
+  /** The methods of a path; empty for an unknown path. */
   of(path: string): readonly string[] {
     return [...new Set(this.#routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
   }

@@ -1,4 +1,4 @@
-/** The gateway, for programs that run it inside their own process. */
+/** The gateway, for programs that run it in their own process. */
 export { keyAddressOf } from './auth/json-web-tokens.ts';
 export { SCOPE_MEANINGS, SCOPES, type Scope } from './auth/principal.ts';
 export { newToken, readTokens, StoredToken, TokensUnreadableError, writeTokens } from './auth/token-file.ts';

@@ -1,4 +1,4 @@
-/** The document of all routes, without a gateway that runs: for references and for clients that are generated. */
+/** The OpenAPI document without a running gateway, for references and generated clients. */
 
 import { RequestRates } from '@coxswain/session';
 import { createApp } from './create-app.ts';
@@ -10,10 +10,10 @@ import { createMetrics } from './gateway-metrics.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
 import { createGuard } from './request-guard.ts';
+import { FoldCache } from './socket/fold-cache.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
-import { KeptFolds } from './socket/kept-folds.ts';
 
-/** One operation, as far as readers of the document need it. */
+/** An operation, with the members that this repository reads. */
 export interface OpenApiOperation {
   readonly operationId: string;
   readonly summary: string;
@@ -28,11 +28,11 @@ export interface OpenApiOperation {
     >
   >;
   readonly security: readonly object[];
-  /** What the token must be allowed. */
+  /** The required scope; `any` if every valid token suffices. */
   readonly 'x-scope'?: string;
 }
 
-/** A part of an address, of its query or of the headers. */
+/** A parameter in the path, the query or a header. */
 export interface OpenApiParameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
@@ -41,27 +41,27 @@ export interface OpenApiParameter {
   readonly schema: { readonly description?: string } & Readonly<Record<string, unknown>>;
 }
 
-/** The document. */
+/** The OpenAPI document. */
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
 }
 
-/** The same as at /openapi.json. */
+/** Creates the document that a gateway serves at `/openapi.json`. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const now = () => 0;
   const metrics = createMetrics();
-  const unasked = () => {
+  const failWithoutBus = () => {
     throw new Error('the document is made without a bus');
   };
   const context: GatewayContext = {
     authenticator: { authenticate: async () => null },
-    clientOf: unasked,
-    ping: unasked,
+    clientOf: failWithoutBus,
+    ping: failWithoutBus,
     feeds: new SessionFeeds(metrics),
     inspectors: new InspectorSeats(),
-    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
+    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(1, 1),
     pages: new JournalPages(new LimitedReads(1, 1)),

@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457): every refusal and failure that the gateway answers with, by its catalogued code. */
+/** Problem documents (RFC 9457) for rejected and failed requests, each with a code of the error catalogue. */
 import type { CoxswainError } from '@coxswain/client';
 import {
   ERROR_CATALOGUE,
@@ -30,7 +30,7 @@ export const ProblemDocument = z.strictObject({
 });
 export type ProblemDocument = z.infer<typeof ProblemDocument>;
 
-/** What a problem may say beside its code and its sentence. */
+/** Further members of a problem, and headers of its response. */
 export interface ProblemMore {
   readonly field?: string | undefined;
   readonly sessionId?: string | undefined;
@@ -39,7 +39,7 @@ export interface ProblemMore {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A request is answered with a problem. Thrown by routes and guards; the app makes the document of it. */
+/** An error that becomes a problem document. Routes and guards throw it; the app sends the document. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: string;
@@ -73,44 +73,47 @@ export class Problem extends Error {
   }
 }
 
-/** Nobody is there any more to be answered: it ends what was waited for, and is nobody's fault. */
-export function requestClosed(): Problem {
+/** The problem of a client that disconnected (499, for logs and metrics). It ends the work for the request. */
+export function requestClosedProblem(): Problem {
   return new Problem('request_closed', 'the client closed the request before the response');
 }
 
-/** Aborts, with {@link requestClosed}, when nobody is there any more to be answered. */
-export function whileAwaited({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
-  const gone = new AbortController();
-  const leave = () => gone.abort(requestClosed());
-  if (raw.destroyed) leave();
-  else raw.once('close', leave);
-  return gone.signal;
+/** A signal that aborts with {@link requestClosedProblem} when the client disconnects. */
+export function abortOnDisconnect({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
+  const controller = new AbortController();
+  const abort = () => controller.abort(requestClosedProblem());
+  if (raw.destroyed) abort();
+  else raw.once('close', abort);
+  return controller.signal;
 }
 
-/** What was thrown, as a problem: those of the client and the protocol by their codes, Fastify's by theirs. */
+/**
+ * Converts an error to a problem. Errors of the client, the protocol and Fastify keep their meaning by their codes. An
+ * unknown error becomes `internal` (500).
+ */
 export function problemFrom(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { cause } = (error ?? {}) as { readonly cause?: unknown };
-  // A signal of this gateway has ended a call of its client.
+  // A signal of this gateway has aborted a call of the client; its reason is the problem.
   if (cause instanceof Problem && (error as CoxswainError).code === 'aborted') return cause;
   const { code, message, field, commandId, sessionId, statusCode, ...more } = error as {
     readonly code?: unknown;
     readonly statusCode?: unknown;
     readonly message?: string;
   } & ProblemMore;
-  // What stays of a deleted session, for programs that look who has deleted it, and when.
+  // The tombstone of a deleted session, so that programs can see who deleted it, and when.
   const detail = more.detail ?? (error instanceof SessionDeletedError ? tombstoneOnWire(error) : undefined);
   if (typeof code === 'string') {
     const ours = FASTIFY_CODES[code];
     if (ours) return new Problem(ours.code, ours.message);
-    // Whatever else it refuses is the request's own fault where it says so.
+    // Other errors of Fastify with a 4xx status are errors of the request.
     if (code.startsWith('FST_ERR_') && typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
       return new Problem('request_unreadable', `the request is invalid: ${message ?? code}`);
-    // Its message is for the log alone.
+    // The message of an internal error goes only to the log.
     if (/^[a-z][a-z0-9_]*$/.test(code) && code !== 'internal')
       return new Problem(code, message ?? code, { field, commandId, sessionId, detail, headers: retryAfter(code) });
   }
-  if (isUnanswered(error))
+  if (isNatsUnavailable(error))
     return new Problem('nats_unreachable', 'NATS does not respond', { headers: { 'retry-after': '2' } });
   return new Problem('internal', 'internal error without a code; the log of the gateway has the details');
 }
@@ -125,14 +128,16 @@ function retryAfter(code: string): Readonly<Record<string, string>> | undefined 
   return status === 503 || status === 429 ? { 'retry-after': '2' } : undefined;
 }
 
-/** The client's library names its errors; what is behind them is a bus that is away. */
-function isUnanswered(error: unknown): boolean {
+/**
+ * Whether the NATS library reports, here or in a cause, that NATS does not respond. Its errors are recognized by name.
+ */
+function isNatsUnavailable(error: unknown): boolean {
   const { name, cause } = (error ?? {}) as { readonly name?: unknown; readonly cause?: unknown };
-  if (typeof name === 'string' && UNANSWERED.has(name)) return true;
-  return cause !== undefined && cause !== error && isUnanswered(cause);
+  if (typeof name === 'string' && NATS_UNAVAILABLE_ERRORS.has(name)) return true;
+  return cause !== undefined && cause !== error && isNatsUnavailable(cause);
 }
 
-const UNANSWERED: ReadonlySet<string> = new Set([
+const NATS_UNAVAILABLE_ERRORS: ReadonlySet<string> = new Set([
   'TimeoutError',
   'RequestError',
   'NoRespondersError',
@@ -160,11 +165,11 @@ const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly m
 };
 
 /**
- * An error with its field named as the request names it, also at the beginning of its message.
- * @param nameOf the field's name in the request, of its name in the error.
- * @returns the error itself where the name is the same, or where it has no field; else a {@link Problem}.
+ * Renames the field of an error to its name in the request, also in the message.
+ * @param nameOf maps the field of the error to its name in the request.
+ * @returns the same error if it has no field or the name is equal; otherwise a {@link Problem}.
  */
-export function withFieldNamed(error: unknown, nameOf: (field: string) => string): unknown {
+export function withRenamedField(error: unknown, nameOf: (field: string) => string): unknown {
   const problem = problemFrom(error);
   const { field } = problem.more;
   if (field === undefined) return error;
@@ -176,7 +181,7 @@ export function withFieldNamed(error: unknown, nameOf: (field: string) => string
   return new Problem(problem.code, message, { ...problem.more, field: named });
 }
 
-/** Answers with a problem. */
+/** Sends a problem document with its status and headers. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply
     .code(problem.status)

@@ -1,10 +1,10 @@
-/** Bodies: JSON, and plain text where a route takes it. By the same rules as on the bus. */
+/** Request bodies: JSON, and plain text on some routes. The rules are the same as on the bus. */
 import { parseStrictJson, unwritableProblem } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
 import { Problem } from './problem.ts';
 
-/** A body that came as plain text. */
+/** A plain-text body. */
 export class TextBody {
   readonly text: string;
 
@@ -13,8 +13,8 @@ export class TextBody {
   }
 }
 
-/** Teaches the app to read them. Everything else is refused, forms of web pages among it. */
-export function readBodies(app: App): void {
+/** Adds the body parsers. Other content types are rejected, including HTML forms. */
+export function addBodyParsers(app: App): void {
   app.removeAllContentTypeParsers();
   app.addHook('preParsing', async ({ headers }) => {
     const encoding = headers['content-encoding'];
@@ -32,33 +32,32 @@ export function readBodies(app: App): void {
     'application/json',
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, bytes: Buffer) => {
-      const text = utf8(bytes);
-      return text.trim() === '' ? {} : parsed(text);
+      const text = decodeUtf8(bytes);
+      return text.trim() === '' ? {} : parseJson(text);
     },
   );
   app.addContentTypeParser(
     'text/plain',
     { parseAs: 'buffer' },
-    async (_request: FastifyRequest, bytes: Buffer) => new TextBody(utf8(bytes)),
+    async (_request: FastifyRequest, bytes: Buffer) => new TextBody(decodeUtf8(bytes)),
   );
 }
 
-/** What a header says that a body is written in (RFC 9110, 8.3.2), in small letters; null where it says nothing. */
+/** The charset in a content type (RFC 9110, section 8.3.2), in lower case; null if there is none. */
 function charsetOf(contentType: string | undefined): string | null {
   const named = /;\s*charset\s*=\s*"?([^\s";]{0,64})/i.exec(contentType ?? '')?.[1];
   return named === undefined ? null : named.toLowerCase();
 }
 
 /**
- * What a text says: itself, under `body`, or, as on the bus, the JSON object that it begins like. What is half of one is taken for
- * neither.
- * @throws Problem `invalid_json`.
+ * The command body of a text: the JSON object if the text starts with `{`, otherwise the text as the member `body`.
+ * @throws Problem `invalid_json` (400), also for an incomplete object; other validation codes.
  */
-export function saidInText({ text }: TextBody): unknown {
-  return text.trimStart().startsWith('{') ? parsed(text) : { body: text };
+export function parseTextBody({ text }: TextBody): unknown {
+  return text.trimStart().startsWith('{') ? parseJson(text) : { body: text };
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   const json = parseStrictJson(text);
   if (!json.ok) throw new Problem('invalid_json', `the body is not valid JSON: ${json.why}`, { field: 'body' });
   const unwritable = unwritableProblem(json.value);
@@ -66,11 +65,11 @@ function parsed(text: string): unknown {
   return json.value;
 }
 
-function utf8(bytes: Buffer): string {
+function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    // Told with a code.
+    // An explicit error with a code, instead of replacement characters.
     throw new Problem('invalid_utf8', 'the body is not UTF-8', { field: 'body' });
   }
 }

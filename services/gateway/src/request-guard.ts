@@ -1,44 +1,46 @@
 /**
- * Who may reach the gateway from a browser: a page of another site may not, nor one whose name was made to lead here (DNS
- * rebinding). Both are told by headers that a page cannot forge.
+ * Protects the gateway from pages of other sites, and from names that were made to resolve to it (DNS rebinding). It
+ * checks headers that a page cannot forge.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { cutText } from '@coxswain/protocol';
 import { Problem } from './problem.ts';
 
-/** What the gateway is called, and which sites may speak to it. */
+/** The origins of the gateway, and the allowed origins of other sites. */
 export interface GuardOptions {
-  /** Its own addresses: `https://gw.example.com`, `http://127.0.0.1:7707`. */
+  /** Origins of the gateway: `https://gw.example.com`, `http://127.0.0.1:7707`. */
   readonly ownOrigins: readonly string[];
-  /** Sites beside its own whose pages may use it. */
+  /** Origins of other sites whose pages may use the gateway. */
   readonly allowedOrigins: readonly string[];
 }
 
-/** What a request's headers say of where it comes from. */
+/** Checks of a request's headers. */
 export interface RequestGuard {
-  /** @throws Problem `host_not_allowed`. */
+  /** Checks the Host header. @throws Problem `host_not_allowed` (403). */
   checkHost(headers: IncomingHttpHeaders): void;
   /**
-   * @returns the site to name in `access-control-allow-origin`; null for the gateway's own, and for programs.
-   * @throws Problem `origin_not_allowed`.
+   * Checks the Origin header.
+   * @returns the origin for `access-control-allow-origin`; null for the gateway's own origin, and for programs.
+   * @throws Problem `origin_not_allowed` (403).
    */
   checkOrigin(headers: IncomingHttpHeaders): string | null;
 }
 
-/** A guard for a gateway that listens. `options` may grow until the first request: the port is known late. */
+/** Creates a guard. It calls `options` for each request, because the port is known only after the gateway listens. */
 export function createGuard(options: () => GuardOptions): RequestGuard {
   return {
     checkHost({ host }) {
       const hosts = options().ownOrigins.map((origin) => new URL(origin).host);
       if (host !== undefined && hosts.includes(withoutDefaultPort(host.toLowerCase(), hosts))) return;
-      const told = host === undefined ? 'no host' : `the host ${JSON.stringify(cutText(host, 128))}`;
-      throw new Problem('host_not_allowed', `the request names ${told}; this gateway accepts ${hosts.join(', ')}`);
+      const namedHost = host === undefined ? 'no host' : `the host ${JSON.stringify(cutText(host, 128))}`;
+      throw new Problem('host_not_allowed', `the request names ${namedHost}; this gateway accepts ${hosts.join(', ')}`);
     },
     checkOrigin({ origin, 'sec-fetch-site': site }) {
       const { ownOrigins, allowedOrigins } = options();
       if (origin === undefined) {
-        // Pages send an origin with all but plain reads, and those say at least that they come from elsewhere.
+        // Browsers omit `origin` only for plain reads. Then `sec-fetch-site` shows that another site caused the
+        // request.
         if (site === 'cross-site' || site === 'same-site')
           throw new Problem('origin_not_allowed', 'the request comes from a page of another site');
         return null;
@@ -50,15 +52,15 @@ export function createGuard(options: () => GuardOptions): RequestGuard {
   };
 }
 
-/** Headers of which Node keeps the first and drops the others, while a proxy in front may have judged by another. */
+/** Headers of which Node keeps the first value and drops the others. A proxy may have checked another one. */
 const SINGLE_HEADERS: ReadonlySet<string> = new Set(['host', 'authorization', 'content-type', 'content-length']);
 
 /**
- * Refuses a request that sends one of {@link SINGLE_HEADERS} twice (for `host` required by RFC 9112, section 3.2).
- * @param rawHeaders names and values in turn, as Node has them.
- * @throws Problem `request_unreadable`, which names the header.
+ * Rejects a request that repeats one of {@link SINGLE_HEADERS}. RFC 9112, section 3.2, requires this for `host`.
+ * @param rawHeaders alternating names and values, as in Node.
+ * @throws Problem `request_unreadable` (400), which names the header.
  */
-export function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
+export function rejectRepeatedHeaders(rawHeaders: readonly string[]): void {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] as string).toLowerCase();
@@ -71,27 +73,27 @@ export function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
   }
 }
 
-/** Whether somebody goes to this address with their browser, rather than a page asking for it in their name. */
-export function isVisit({ origin, 'sec-fetch-mode': mode, 'sec-fetch-dest': what }: IncomingHttpHeaders): boolean {
+/** Whether the request is a navigation of the browser to this URL, not a request by a page. */
+export function isNavigation({ origin, 'sec-fetch-mode': mode, 'sec-fetch-dest': what }: IncomingHttpHeaders): boolean {
   return origin === undefined && mode === 'navigate' && what === 'document';
 }
 
-/** A URL leaves the port of its scheme out; a header may name it. */
+/** Removes the default port: a URL omits it, a Host header may contain it. */
 function withoutDefaultPort(host: string, hosts: readonly string[]): string {
   if (hosts.includes(host)) return host;
   return host.replace(/:(80|443)$/, '');
 }
 
 /**
- * Names that this machine has for itself, for a gateway that listens on loopback: first the address that it listens at, which may be
- * another than 127.0.0.1 and is then the only one of them where it is found.
+ * The origins of a gateway that listens on loopback. The first is its listen address: if it is not 127.0.0.1, the
+ * others may not reach it.
  */
 export function loopbackOrigins({ address, port }: Pick<AddressInfo, 'address' | 'port'>): readonly string[] {
   const hosts = [address.includes(':') ? `[${address}]` : address, '127.0.0.1', 'localhost', '[::1]'];
   return [...new Set(hosts)].map((host) => `http://${host}:${port}`);
 }
 
-/** Whether an address to listen on can be reached from this machine alone. */
+/** Whether a listen address is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -1,4 +1,4 @@
-/** Commands from requests: whose they are, under which id, and what is waited for. */
+/** Sends commands for requests: actor, command id and waiting. */
 import {
   type BodyInput,
   CommandRejectedError,
@@ -21,22 +21,26 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isAllowed, type Principal } from './auth/principal.ts';
 import { expectMaySteer } from './auth/verb-scopes.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
-import { idsOfKey, type KeyedIds, refuseOtherCommand, refuseReusedId } from './idempotency.ts';
-import { Problem, requestClosed, withFieldNamed } from './problem.ts';
-import { saidInText, TextBody } from './read-bodies.ts';
+import { deriveIds, type KeyedIds, rejectOtherCommand, rejectReusedId } from './idempotency.ts';
+import { Problem, requestClosedProblem, withRenamedField } from './problem.ts';
+import { parseTextBody, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
-import { whenStopping } from './when-stopping.ts';
+import { onStopping } from './when-stopping.ts';
 
-/** What is delivered to the model later than it is accepted. */
+/** Verbs whose message is delivered to the model after its acceptance. */
 const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(INJECTION_VERBS);
 
-/** A request's body as an object. @throws Problem. */
+/**
+ * The request body as an object.
+ * @param verb determines whether plain text is accepted; null for JSON only.
+ * @throws Problem `unsupported_media_type` (415), `invalid_field` (400) or `unknown_field` (400).
+ */
 export function objectBody(request: FastifyRequest, verb: Verb | null): Record<string, unknown> {
   const { body } = request;
   if (body instanceof TextBody && (verb === null || !takesText(verb)))
     throw new Problem('unsupported_media_type', 'the body must be a JSON object, not plain text');
-  const value = body instanceof TextBody ? saidInText(body) : (body ?? {});
+  const value = body instanceof TextBody ? parseTextBody(body) : (body ?? {});
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Problem('invalid_field', 'body: must be an object', { field: 'body' });
   if ('actor' in value)
@@ -45,22 +49,25 @@ export function objectBody(request: FastifyRequest, verb: Verb | null): Record<s
 }
 
 /**
- * Rejects unknown fields of a verb's body over HTTP. `actor` is not offered: the token names the actor.
- * @param without the fields that the address sets.
- * @param more the fields that the body has in addition to the verb's.
- * @throws Problem `unknown_field`.
+ * Rejects unknown fields of a verb's body over HTTP. `actor` is not a field: the token determines the actor.
+ * @param without fields that the path sets.
+ * @param more fields of the body in addition to those of the verb.
+ * @throws Problem `unknown_field` (400).
  */
-export function refuseUnknown(
+export function rejectUnknownFields(
   body: object,
   verb: Verb,
   without: readonly string[] = [],
   more: readonly string[] = [],
 ): void {
-  refuseOthers(body, verb, [...membersOf(verb).filter((name) => !without.includes(name)), ...more]);
+  rejectOtherFields(body, verb, [...membersOf(verb).filter((name) => !without.includes(name)), ...more]);
 }
 
-/** Rejects fields other than `members`. @throws Problem `unknown_field`, with the members or the one that was probably meant. */
-export function refuseOthers(body: object, what: string, members: readonly string[]): void {
+/**
+ * Rejects fields other than `members`.
+ * @throws Problem `unknown_field` (400), with the nearest field and a list of all fields.
+ */
+export function rejectOtherFields(body: object, what: string, members: readonly string[]): void {
   const unknown = Object.keys(body).find((name) => !members.includes(name));
   if (unknown === undefined) return;
   const field = cutText(unknown, 128);
@@ -70,52 +77,58 @@ export function refuseOthers(body: object, what: string, members: readonly strin
 }
 
 function nearestHint(unknown: string, members: readonly string[]): string {
-  const meant = nearestWord(unknown, members);
-  return meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  const nearest = nearestWord(unknown, members);
+  return nearest === null ? '' : `; did you mean ${JSON.stringify(nearest)}?`;
 }
 
-/** `id` is a command's own id on NATS. Where a session's id is taken, too, the sender may mean either. */
+/**
+ * The hint for an unknown field `id`. On NATS it is the command's own id. If the body also has a session id, the sender
+ * may mean either.
+ */
 function idHint(members: readonly string[]): string {
   if (!members.includes('command_id')) return '';
   const session = members.includes('session_id') ? ', and the session’s id is "session_id"' : '';
   return `: over HTTP the command’s own id is "command_id"${session}`;
 }
 
-/** The ids that a request's key stands for; null where it has none. */
-export function keyedIds(request: FastifyRequest, principal: Principal, body: unknown): KeyedIds | null {
+/**
+ * The ids of the request's idempotency key; null without a key.
+ * @throws Problem `invalid_field` (400).
+ */
+export function idempotentIds(request: FastifyRequest, principal: Principal, body: unknown): KeyedIds | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   const address = `${request.method} ${request.url.split('?', 1)[0]}`;
-  return idsOfKey(String(key), principal, { address, body });
+  return deriveIds(String(key), principal, { address, body });
 }
 
 /**
- * Aborts when whoever has sent the request does not listen any more; and when the gateway is about to end and what is waited for
- * does not come soon, so that they are told: the command is stored, and another gateway can be asked.
+ * A signal that aborts when the client disconnects before the response is complete. It also aborts some time after the
+ * gateway starts to stop: the command is stored then, and the client can query another gateway.
  */
-export function whileListened(context: GatewayContext, { raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  // What has been answered whole closes, too.
-  const leave = () => {
-    if (!raw.writableFinished) gone.abort(requestClosed());
+export function abortOnDisconnectOrStop(context: GatewayContext, { raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  // The response also closes after it is complete.
+  const abortForDisconnect = () => {
+    if (!raw.writableFinished) controller.abort(requestClosedProblem());
   };
-  const tell = () => gone.abort(stoppedWaiting());
-  let telling: NodeJS.Timeout | undefined;
-  if (raw.destroyed) leave();
+  const abortForStop = () => controller.abort(stoppingProblem());
+  let stopTimer: NodeJS.Timeout | undefined;
+  if (raw.destroyed) abortForDisconnect();
   else {
-    const callOff = whenStopping(context, () => {
-      telling = setTimeout(tell, context.times.waitsEndMs);
+    const removeStopListener = onStopping(context, () => {
+      stopTimer = setTimeout(abortForStop, context.times.waitsEndMs);
     });
     raw.once('close', () => {
-      clearTimeout(telling);
-      callOff();
-      leave();
+      clearTimeout(stopTimer);
+      removeStopListener();
+      abortForDisconnect();
     });
   }
-  return gone.signal;
+  return controller.signal;
 }
 
-function stoppedWaiting(): Problem {
+function stoppingProblem(): Problem {
   return new Problem(
     'gateway_stopping',
     'this gateway is shutting down; the command is stored and may still take effect: query its receipt at another gateway with its id',
@@ -124,7 +137,7 @@ function stoppedWaiting(): Problem {
 }
 
 /** How a command is sent for a request. */
-export interface SendAs {
+export interface SendContext {
   readonly principal: Principal;
   readonly id: string | undefined;
   readonly waiting: Waiting;
@@ -132,8 +145,11 @@ export interface SendAs {
   readonly traceparent?: string | undefined;
 }
 
-/** For the client. @throws Problem where the verb has no such stage. */
-export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendAs) {
+/**
+ * The options of a command for the client.
+ * @throws Problem `invalid_field` (400) if the verb does not have the stage to wait for.
+ */
+export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendContext) {
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
     throw new Problem('invalid_field', `wait: ${verb} has no stage delivered; use accepted`, { field: 'wait' });
@@ -148,51 +164,57 @@ export function sendOptions(verb: Verb, { principal, id, waiting, signal, tracep
     timeoutMs: timeout_ms,
     signal,
     traceparent,
-    // Only a token that may do everything may configure the host.
+    // Only a token with the scope `admin` may configure the host.
     restricted: !isAllowed(principal, 'admin'),
   };
 }
 
 /**
- * Sends the command of a request and answers 202.
- * @param ofAddress the fields that the address sets, by their names over HTTP.
+ * Sends the command of a request and sets the status 202.
+ * @param pathFields fields that the path sets, with their names over HTTP.
+ * @throws Problem, and the errors of sending the command.
  */
 export async function handleCommand<V extends Verb>(
   context: GatewayContext,
   request: FastifyRequest & { readonly query: Waiting; readonly params: { readonly session_id: string } },
   reply: FastifyReply,
   verb: V,
-  ofAddress: JsonObject = {},
+  pathFields: JsonObject = {},
 ): Promise<StoredCommand> {
   const principal = principalOf(request);
   const session = clientFor(context, principal).session(request.params.session_id);
-  const written = withoutAddress(objectBody(request, verb), ofAddress);
-  refuseUnknown(written, verb, Object.keys(ofAddress));
-  expectMaySteer(principal, verb, written);
-  const body = natsBodyOf({ ...written, ...ofAddress });
-  const keyed = keyedIds(request, principal, body)?.commandId;
+  const given = rejectPathFields(objectBody(request, verb), pathFields);
+  rejectUnknownFields(given, verb, Object.keys(pathFields));
+  expectMaySteer(principal, verb, given);
+  const body = natsBodyOf({ ...given, ...pathFields });
+  const keyed = idempotentIds(request, principal, body)?.commandId;
   const id = (body as { readonly id?: string }).id ?? keyed;
   await context.known.expect(session);
   const options = sendOptions(verb, {
     principal,
     id,
     waiting: request.query,
-    signal: whileListened(context, reply),
+    signal: abortOnDisconnectOrStop(context, reply),
     traceparent: traceparentOf(request),
   });
-  const sent = await told(context, verb, () => sentToOneThere(context, session, verb, body as BodyInput<V>, options));
-  // Whether it is there the next command asks anew.
+  const sent = await sendCounted(context, verb, () =>
+    sendToExisting(context, session, verb, body as BodyInput<V>, options),
+  );
+  // The next command checks again whether the session exists.
   if (verb === 'delete') context.known.forget(session);
   if (sent.duplicate && id !== undefined) {
-    const refuse = id === keyed ? refuseOtherCommand : refuseReusedId;
-    await refuse(context.expensiveReads, session, { commandId: id, verb, body });
+    const reject = id === keyed ? rejectOtherCommand : rejectReusedId;
+    await reject(context.expensiveReads, session, { commandId: id, verb, body });
   }
   reply.code(202);
-  return storedCommand(session, sent);
+  return toStoredCommand(session, sent);
 }
 
-/** Of what is only stored nobody reports: whether the session is still there is looked for. */
-async function sentToOneThere<V extends Verb>(
+/**
+ * Sends a command to an existing session. Without a receipt, no host has checked the session, so this function checks
+ * it afterwards.
+ */
+async function sendToExisting<V extends Verb>(
   { known }: GatewayContext,
   session: Session,
   verb: V,
@@ -201,8 +223,8 @@ async function sentToOneThere<V extends Verb>(
 ): Promise<WireSentCommand> {
   try {
     const sent = await session.wire.send(verb, body, options);
-    // What deletes it has just done so.
-    if (options.wait === 'stored' && verb !== 'delete') await known.expectStillThere(session);
+    // A delete has just deleted the session.
+    if (options.wait === 'stored' && verb !== 'delete') await known.expectNotDeleted(session);
     return sent;
   } catch (error) {
     if ((error as { readonly code?: unknown } | null)?.code === 'session_deleted') known.forget(session);
@@ -210,18 +232,18 @@ async function sentToOneThere<V extends Verb>(
   }
 }
 
-/** What the address says, the body does not say again. */
-function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): Record<string, unknown> {
-  const twice = Object.keys(ofAddress).find((name) => name in body);
-  if (twice === undefined) return body;
-  throw new Problem('unknown_field', `unknown field "${twice}": the URL contains it`, { field: twice });
+/** Rejects a body that repeats a field of the path. */
+function rejectPathFields(body: Record<string, unknown>, pathFields: JsonObject): Record<string, unknown> {
+  const repeated = Object.keys(pathFields).find((name) => name in body);
+  if (repeated === undefined) return body;
+  throw new Problem('unknown_field', `unknown field "${repeated}": the URL contains it`, { field: repeated });
 }
 
 /**
- * Sends a command and counts its outcome.
- * @throws what sending throws, with its field named as over HTTP.
+ * Sends a command and counts its outcome in the metrics.
+ * @throws the error of sending, with its field named as over HTTP.
  */
-export async function told(
+export async function sendCounted(
   context: GatewayContext,
   verb: Verb,
   send: () => Promise<WireSentCommand>,
@@ -231,21 +253,21 @@ export async function told(
     context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
     return sent;
   } catch (failure) {
-    // The signals of this gateway abort with what the request is answered.
+    // The reason of an aborted signal is the problem to respond with.
     const error = failure instanceof CoxswainError && failure.code === 'aborted' ? failure.cause : failure;
     context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
-    throw withFieldNamed(error, httpFieldOf);
+    throw withRenamedField(error, httpFieldOf);
   }
 }
 
 function outcomeOf(error: unknown): string {
   if (error instanceof CommandRejectedError || error instanceof SessionDeletedError) return 'rejected';
-  // What ends the waiting comes after the command is stored.
+  // The gateway's signals end a wait only after the command is stored.
   return error instanceof Problem ? 'stored' : 'failed';
 }
 
-/** The response to the request. */
-export function storedCommand(
+/** The response body for a sent command. */
+export function toStoredCommand(
   session: Session,
   { commandId, seq, duplicate, receipt, cancellation }: WireSentCommand,
 ): StoredCommand {

@@ -1,4 +1,4 @@
-/** The gateway: sessions over HTTP. It keeps nothing of its own: any number of them serve the same bus. */
+/** The gateway service: sessions over HTTP. It stores no state, so any number of gateways can serve the same bus. */
 import { setMaxListeners } from 'node:events';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { connectionTo, endOnce, type NamedBus } from '@coxswain/adapter-nats';
@@ -7,7 +7,7 @@ import { type BusClient, connect } from '@coxswain/client';
 import { BOUNDS, cutText, DEFAULT_TENANT, EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
-import { type Authenticator, anyOf, type Scope } from './auth/principal.ts';
+import { type Authenticator, firstAuthenticator, type Scope } from './auth/principal.ts';
 import { newToken, openTokenFile, TokenTable } from './auth/token-file.ts';
 import { readConsole } from './console/console-files.ts';
 import { createApp } from './create-app.ts';
@@ -20,30 +20,33 @@ import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
 import { GatewayOptionError, listenOn } from './listen-on.ts';
 import { createGuard, isLoopback, loopbackOrigins } from './request-guard.ts';
+import { FoldCache } from './socket/fold-cache.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
-import { KeptFolds } from './socket/kept-folds.ts';
 import { UnusedConnections } from './unused-connections.ts';
 
-/** What the gateway is started with. */
+/** Options of the gateway. */
 export interface GatewayServiceOptions {
-  /** The bus; with keys of tenants, once for each: a gateway serves the tenants whose keys it has. */
+  /** The bus. With keys of tenants, one entry per key: a gateway serves the tenants whose keys it has. */
   readonly nats: NamedBus | readonly NamedBus[];
-  /** Where the log file lies. */
+  /** Folder of the log file. */
   readonly stateDir: string;
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Where it listens. Default 127.0.0.1, and a free port. */
+  /** Listen address. Default: 127.0.0.1 and a free port. */
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  /** What it is called from outside: `https://gw.example.com`. On loopback this machine's own names are known. */
+  /** Public origins of the gateway: `https://gw.example.com`. On loopback, local names are accepted in addition. */
   readonly publicUrls?: readonly string[] | undefined;
-  /** Other sites whose pages may use it. */
+  /** Origins of other sites whose pages may use the gateway. */
   readonly allowedOrigins?: readonly string[] | undefined;
-  /** A file of tokens; see `cox admin token`. */
+  /** A token file; see `cox admin token`. */
   readonly tokensFile?: string | undefined;
   readonly jwt?: Omit<JwtOptions, 'now'> | undefined;
-  /** Accepts two tokens of this tenant: one with these scopes (default `admin`), and one that may only read. On loopback only. */
+  /**
+   * Accepts two tokens of this tenant: one with these scopes (default `admin`), and one with the scope `read`. Allowed
+   * on loopback only.
+   */
   readonly startToken?:
     | {
         readonly tenant?: string | undefined;
@@ -53,36 +56,42 @@ export interface GatewayServiceOptions {
         readonly kept?: { readonly token: string; readonly readToken: string } | undefined;
       }
     | undefined;
-  /** The folder that the console was built into. Without it none is served. */
+  /** Build folder of the console. Without it, the gateway serves no console. */
   readonly consoleFolder?: string | undefined;
-  /** What its console offers to start. Default: what earlier sessions have had. */
+  /** Start options for the console's form. Without them, the gateway has no folder and no demo to offer. */
   readonly starts?: StartOffers | undefined;
   readonly times?: Partial<GatewayTimes> | undefined;
   readonly feedBounds?: Partial<FeedBounds> | undefined;
 }
 
-/** A gateway that runs. */
+/** A running gateway. */
 export interface GatewayService {
-  /** Where it is reached. */
+  /** Its base URL: the first public URL, or the listen address on loopback. */
   readonly url: string;
   readonly port: number;
   /** The token of `startToken`; null without that option. */
   readonly token: string | null;
-  /** The token that may only read, for programs of others. Null where `token` is null. */
+  /** The token with the scope `read`, for other programs. Null if `token` is null. */
   readonly readToken: string | null;
-  /** Whether the console is at its address. */
+  /** Whether the console is served. */
   readonly hasConsole: boolean;
-  /** Resolves where the bus lets the gateway in no more. Stop it then. */
+  /**
+   * Resolves with the error when a NATS connection has ended permanently, for example after its key was revoked. The
+   * caller then stops the gateway.
+   */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the bus does not answer. */
+  /** Contract: rejects with the reason while NATS does not respond. */
   ping(): Promise<void>;
-  /** Tells and ends who watches, lets requests end within a bound, and closes. */
+  /**
+   * Stops the gateway: ends watchers with a problem, waits up to ten seconds for in-flight requests, and closes the
+   * connections.
+   */
   stop(): Promise<void>;
 }
 
 /**
  * Starts a gateway and resolves when it listens.
- * @throws GatewayOptionError, ListenPortInUseError, TokensUnreadableError, and what the bus throws where it cannot be reached.
+ * @throws GatewayOptionError, ListenPortInUseError, TokensUnreadableError; errors of connecting to NATS.
  */
 export async function startGatewayService(options: GatewayServiceOptions): Promise<GatewayService> {
   const { host = '127.0.0.1', port = 0, allowedOrigins = [], stateDir } = options;
@@ -95,7 +104,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     throw new GatewayOptionError(`tokens are generated on loopback only, not on ${host}`);
   const buses = Array.isArray(options.nats) ? (options.nats as readonly NamedBus[]) : [options.nats as NamedBus];
   const addresses = buses.map(connectionTo);
-  const start = startTokensOf(options);
+  const start = createStartTokens(options);
   const env = options.env ?? process.env;
   const secrets = [
     start?.full.token,
@@ -118,25 +127,25 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     log.warn({ folder: options.consoleFolder }, 'the web console is not built and not served');
   const metrics = createMetrics();
   const masked = secretMask(env, secrets);
-  // Its meters are a route of its own.
-  const mine = { registry: metrics.registry, metrics: null } as const;
-  const telemetry = await startTelemetry({ service: 'gateway', of: 'gateway', env, log, masked, ...mine });
+  // The gateway serves its metrics at its own route.
+  const ownRegistry = { registry: metrics.registry, metrics: null } as const;
+  const telemetry = await startTelemetry({ service: 'gateway', of: 'gateway', env, log, masked, ...ownRegistry });
   const clients = await connectAll(buses).catch(async (error: Error) => {
     await telemetry.close();
     throw error;
   });
   const stopping = new AbortController();
-  // Each watcher listens, and their number has a bound of its own.
+  // Each watcher adds a listener, and the number of watchers is limited.
   setMaxListeners(0, stopping.signal);
   const feeds = new SessionFeeds(metrics, { ...FEED_BOUNDS, ...options.feedBounds });
   const { requestsBurst, requestsPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
   const context: GatewayContext = {
-    authenticator: anyOf(authenticators),
+    authenticator: firstAuthenticator(authenticators),
     clientOf: clients.of,
     ping: clients.ping,
     feeds,
     inspectors: new InspectorSeats(),
-    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
+    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
@@ -169,12 +178,12 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     const stop = endOnce(async () => {
       log.info({ url }, 'gateway stops');
       stopping.abort();
-      // A connection that a request has just left is kept for the next one, which does not come any more.
-      const left = setInterval(() => unused.close(), 50);
+      // A kept-alive connection waits for a next request, which the stopping gateway would not serve.
+      const idleTimer = setInterval(() => unused.close(), 50);
       const tooLong = setTimeout(() => app.server.closeAllConnections(), GATEWAY_BOUNDS.stopWithinMs);
       await app.close();
       clearTimeout(tooLong);
-      clearInterval(left);
+      clearInterval(idleTimer);
       await feeds.stop();
       await clients.close();
       await telemetry.close();
@@ -205,20 +214,24 @@ function originOf(url: string): string {
   throw new GatewayOptionError(`${cutText(url, 200)} is not an address of a gateway; use https://NAME without a path`);
 }
 
-function startTokensOf({ startToken }: GatewayServiceOptions) {
+function createStartTokens({ startToken }: GatewayServiceOptions) {
   if (!startToken) return null;
   const { name, tenant = DEFAULT_TENANT, scopes = ['admin'], kept } = startToken;
   const created_at = new Date().toISOString();
-  const made = (holder: string, allowed: readonly Scope[], token: string | undefined) =>
+  const createToken = (holder: string, allowed: readonly Scope[], token: string | undefined) =>
     newToken({ name: holder, tenant, scopes: [...allowed], created_at }, token);
-  // By a name of its own: what others read with it takes nothing of what the person may ask for, or watch at once.
+  // The read token has its own name, so that its requests and watchers do not use up the limits of the main token.
   return {
-    full: made(name, scopes, kept?.token),
-    reader: made(`${cutText(name, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read'], kept?.readToken),
+    full: createToken(name, scopes, kept?.token),
+    reader: createToken(
+      `${cutText(name, BOUNDS.actorMaxChars - READER_SUFFIX.length)}${READER_SUFFIX}`,
+      ['read'],
+      kept?.readToken,
+    ),
   };
 }
 
-const READS = ' (reads)';
+const READER_SUFFIX = ' (reads)';
 
 interface Clients {
   of(tenant: string): BusClient | null;
@@ -227,7 +240,7 @@ interface Clients {
   close(): Promise<void>;
 }
 
-/** A connection for each key. One without a tenant of its own is every other tenant's. */
+/** Connects with each key. A connection without a tenant serves all other tenants. */
 async function connectAll(buses: readonly NamedBus[]): Promise<Clients> {
   const connected: { readonly client: BusClient; readonly tenant: string | undefined }[] = [];
   const close = async () => void (await Promise.all(connected.map(({ client }) => client.close())));

@@ -1,4 +1,4 @@
-/** A span for each request, below that of whoever has sent it; commands are sent below it. */
+/** A span for each request, as a child of the sender's span. Spans of commands are its children. */
 import { newSpanId, newTraceId } from '@coxswain/adapter-telemetry';
 import type { SpanSink } from '@coxswain/ports';
 import { type EndedSpan, formatTraceparent, parseTraceparent, type TraceContext } from '@coxswain/protocol';
@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
 import type { Problem } from './problem.ts';
 
-/** Where a request stands in a trace. */
+/** The position of a request in a trace. */
 export interface TracePlace {
   readonly context: TraceContext;
   readonly parent: TraceContext | null;
@@ -15,39 +15,49 @@ export interface TracePlace {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null where nobody traces and the request says nothing. */
+    /** Null if the request is not traced. */
     trace: TracePlace | null;
-    /** What it was refused with, or how it failed; null where it was answered. */
+    /** The problem of the response; null if the request succeeded. */
     problem: Problem | null;
   }
 }
 
-/** What is asked all the time, by machines. */
+/** Routes that machines poll. */
 const UNTRACED: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
-/** Has every request traced that is about sessions. @param spans null where nobody traces: what a request says is handed on. */
+/**
+ * Traces each request below `/v1/`.
+ * @param spans null if the gateway records no spans; the trace context of a request is passed through then.
+ */
 export function traceRequests(app: App, spans: SpanSink | null, now: () => number): void {
   app.decorateRequest('trace', null);
   app.decorateRequest('problem', null);
   app.addHook('onRequest', async (request) => {
     const { url } = request.routeOptions;
-    const parent = parseTraceparent(single(request.headers.traceparent));
+    const parent = parseTraceparent(singleHeader(request.headers.traceparent));
     if (url === undefined || UNTRACED.has(url) || !url.startsWith('/v1/')) return;
-    request.trace = placeBelow(parent, spans, now());
+    request.trace = createChildPlace(parent, spans, now());
   });
   app.addHook('onResponse', async (request, reply) => {
     if (spans && request.trace) spans.take(spanOf(request, reply, request.trace, now()));
   });
 }
 
-/** The place of what was sent by `parent`. Null where nobody traces and there is no parent: who does not trace stands in no trace. */
-export function placeBelow(parent: TraceContext | null, spans: SpanSink | null, startMs: number): TracePlace | null {
+/**
+ * The span of work that `parent` requested. Without a span sink, the parent's context is passed through; null if there
+ * is no parent.
+ */
+export function createChildPlace(
+  parent: TraceContext | null,
+  spans: SpanSink | null,
+  startMs: number,
+): TracePlace | null {
   if (!spans) return parent && { context: parent, parent, startMs };
   const traceId = parent?.traceId ?? newTraceId();
   return { context: { traceId, spanId: newSpanId(), sampled: spans.keeps(traceId, parent) }, parent, startMs };
 }
 
-/** For the header of the command that a request sends. */
+/** The `traceparent` header of the command that a request sends. */
 export function traceparentOf({ trace }: FastifyRequest): string | undefined {
   return trace ? formatTraceparent(trace.context) : undefined;
 }
@@ -61,7 +71,7 @@ function spanOf(
   const route = request.routeOptions.url ?? 'none';
   const { problem } = request;
   const [host, port] = hostAndPort(request.host);
-  const userAgent = single(request.headers['user-agent']);
+  const userAgent = singleHeader(request.headers['user-agent']);
   const { session_id } = (request.params ?? {}) as { readonly session_id?: unknown };
   return {
     context,
@@ -81,7 +91,7 @@ function spanOf(
       'http.request.method': request.method,
       'http.route': route,
       'http.response.status_code': reply.statusCode,
-      // Without the query, in which people put secrets.
+      // Without the query, which may contain secrets.
       'url.path': (request.url.split('?', 1)[0] ?? '').slice(0, TEXT_MAX),
       'url.scheme': request.protocol,
       'server.address': host.slice(0, TEXT_MAX),
@@ -98,15 +108,15 @@ function spanOf(
   };
 }
 
-/** Characters of a text that a client chooses. */
+/** Maximum length of a text that a client chooses, in characters. */
 const TEXT_MAX = 512;
 
-/** What a client called this server: `localhost:7707`, `[::1]:7707`, `cox.example.com`. */
+/** Splits a Host header into name and port: `localhost:7707`, `[::1]:7707`, `cox.example.com`. */
 function hostAndPort(host: string): [host: string, port: number | undefined] {
   const [, name = host, port] = /^(.*?)(?::(\d{1,5}))?$/.exec(host) ?? [];
   return [name, port === undefined ? undefined : Number(port)];
 }
 
-function single(header: string | string[] | undefined): string | undefined {
+function singleHeader(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : undefined;
 }

@@ -1,17 +1,17 @@
-/** What comes on a connection and never becomes a request: answered with a problem document all the same, and the end. */
+/** Responses to input that never becomes a request: a problem document, then the end of the connection. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem } from './problem.ts';
 
-/** A client asks for another protocol than WebSockets on a connection. */
+/** Error code of an upgrade to a protocol other than WebSocket. */
 export const NO_UPGRADE = 'NO_UPGRADE';
 
 /**
- * Answers and ends the connection.
- * @param headers what every answer has.
- * @returns the code that was told; null where nobody is there to be told.
+ * Sends a problem document and closes the connection.
+ * @param headers headers of every response.
+ * @returns the code of the problem; null if the client has disconnected.
  */
-export function answerUnreadable(
+export function respondToUnreadable(
   error: { readonly code?: string },
   socket: Duplex,
   headers: Readonly<Record<string, string>>,
@@ -36,20 +36,20 @@ export function answerUnreadable(
 }
 
 /**
- * Answers a request that expects what is not done: all but `100-continue`, of which the server itself knows.
- * @param headers what every answer has.
- * @returns the code that was told.
+ * Rejects a request with an unsupported `expect` header (417). Node handles `100-continue` itself.
+ * @param headers headers of every response.
+ * @returns the code of the problem.
  */
-export function refuseExpectation(
+export function rejectExpectation(
   { headers: { expect = '' } }: IncomingMessage,
   reply: ServerResponse,
   headers: Readonly<Record<string, string>>,
 ): string {
-  const told = JSON.stringify(expect.slice(0, 128));
-  const message = `expect: ${told} is not supported; only 100-continue is`;
+  const expectation = JSON.stringify(expect.slice(0, 128));
+  const message = `expect: ${expectation} is not supported; only 100-continue is`;
   const problem = new Problem('expectation_failed', message, { field: 'expect' });
   const body = JSON.stringify(problem.document);
-  // What it has for a body is not read.
+  // Close the connection, because the body of the request is not read.
   reply.writeHead(problem.status, {
     ...headers,
     'content-type': 'application/problem+json',

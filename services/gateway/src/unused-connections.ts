@@ -1,11 +1,11 @@
 /**
- * Connections on which nobody is answered at the moment: kept for a next request, opened ahead by a browser, or in the middle of
- * their headers. Node calls those idle alone that have had a request, and a gateway that stops would wait for the others.
+ * Connections without an active request: kept alive, opened ahead by a browser, or in the middle of headers. For Node,
+ * only those that have had a request are idle. A stopping gateway would wait for the others.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Of one server, from when it is made. */
+/** Tracks the unused connections of a server, from its creation on. */
 export class UnusedConnections {
   readonly #unused = new Set<Socket>();
 
@@ -23,7 +23,7 @@ export class UnusedConnections {
     server.on('upgrade', ({ socket }) => this.#unused.delete(socket));
   }
 
-  /** Ends them. */
+  /** Closes the unused connections. */
   close(): void {
     for (const socket of this.#unused) socket.destroy();
   }

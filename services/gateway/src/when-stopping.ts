@@ -1,13 +1,13 @@
-/** What is told when the gateway is about to end. */
+/** Runs functions when the gateway starts to stop. */
 import type { GatewayContext } from './gateway-context.ts';
 
 /**
- * Has `tell` called when the gateway is about to end: at once where it is already, as of a request that was let in before and has
- * waited for the bus meanwhile.
- * @returns what calls that off.
+ * Calls `tell` when the gateway starts to stop, or immediately if it stops already. A request that was accepted before
+ * the stop may arrive here late.
+ * @returns a function that removes the listener.
  */
-export function whenStopping({ stopping }: Pick<GatewayContext, 'stopping'>, tell: () => void): () => void {
-  if (stopping.aborted) tell();
-  else stopping.addEventListener('abort', tell, { once: true });
-  return () => stopping.removeEventListener('abort', tell);
+export function onStopping({ stopping }: Pick<GatewayContext, 'stopping'>, listener: () => void): () => void {
+  if (stopping.aborted) listener();
+  else stopping.addEventListener('abort', listener, { once: true });
+  return () => stopping.removeEventListener('abort', listener);
 }

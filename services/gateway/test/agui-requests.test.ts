@@ -2,7 +2,7 @@
 import type { BusSession } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { unknownInterrupt } from '../src/agui/known-interrupts.ts';
+import { findUnknownInterrupt } from '../src/agui/known-interrupts.ts';
 import { readAnswers } from '../src/agui/run-commands.ts';
 import { readRunInput } from '../src/agui/run-input.ts';
 import type { Principal } from '../src/auth/principal.ts';
@@ -41,7 +41,7 @@ describe('an answer to the interrupt of a suspended session', () => {
       },
     }) as unknown as BusSession;
   const check = (status: string, on: BusSession) =>
-    unknownInterrupt({ expensiveReads: new LimitedReads(1, 0) }, on, answered('suspended', status));
+    findUnknownInterrupt({ expensiveReads: new LimitedReads(1, 0) }, on, answered('suspended', status));
 
   test.each([['resolved'], ['cancelled']])('%s: an error if the session was never suspended', async (status) => {
     expect(await check(status, session(null, []))).toMatchObject({ code: 'not_suspended' });

@@ -14,8 +14,8 @@ import { createMetrics } from '../src/gateway-metrics.ts';
 import { KnownSessions } from '../src/known-sessions.ts';
 import { LimitedReads } from '../src/limited-reads.ts';
 import { createGuard, type GuardOptions } from '../src/request-guard.ts';
+import { FoldCache } from '../src/socket/fold-cache.ts';
 import { InspectorSeats } from '../src/socket/inspector-seats.ts';
-import { KeptFolds } from '../src/socket/kept-folds.ts';
 
 /** Nothing is told. */
 export const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -58,7 +58,7 @@ export async function appOnNothing(
       ping: () => Promise.reject(new Error('there is no bus')),
       feeds: new SessionFeeds(metrics),
       inspectors: new InspectorSeats(),
-      folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
+      folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
       known: new KnownSessions(now),
       expensiveReads: new LimitedReads(2, 2),
       pages: new JournalPages(new LimitedReads(2, 2)),

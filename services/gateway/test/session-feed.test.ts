@@ -2,7 +2,7 @@
 import type { BusSession, JournalStart, WatchItem } from '@coxswain/client';
 import type { Delta, JournalRecord } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { catchUpPages, JournalPages } from '../src/feed/journal-pages.ts';
+import { createPageReader, JournalPages } from '../src/feed/journal-pages.ts';
 import { type FeedItem, SessionFeed } from '../src/feed/session-feed.ts';
 import { watchFeed } from '../src/feed/watch-feed.ts';
 import { LimitedReads } from '../src/limited-reads.ts';
@@ -101,7 +101,7 @@ const settled = async () => {
 function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart, deltas = true) {
   const leaving = new AbortController();
   const out = sink();
-  const readPage = catchUpPages(new JournalPages(new LimitedReads(1, 10)), growing.session);
+  const readPage = createPageReader(new JournalPages(new LimitedReads(1, 10)), growing.session);
   const request = { from, deltas, signal: leaving.signal, readPage };
   return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
 }

@@ -40,7 +40,7 @@ function onSilentSession(
   };
   const session = { id: 's', wire: { send }, journal } as unknown as Session;
   const commands = new SocketCommands(context, session, request, socket, new AbortController().signal);
-  const sayText = (text: string) => commands.take(Buffer.from(text), false);
+  const sayText = (text: string) => commands.handle(Buffer.from(text), false);
   const say = (message: object) => sayText(JSON.stringify(message));
   return { say, sayText, told };
 }

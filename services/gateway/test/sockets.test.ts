@@ -98,17 +98,17 @@ describe('seats of inspectors', () => {
 
   test('so many for one token, and so many for all', () => {
     const seats = new InspectorSeats(3, 2);
-    seats.take(ada);
-    const leave = seats.take(ada);
-    expect(() => seats.take(ada)).toThrow(/2 connections already inspect sessions with this token/);
-    seats.take(bob);
-    expect(() => seats.take({ tenant: 'blue', name: 'ada' })).toThrow(/3 connections already inspect sessions/);
+    seats.acquire(ada);
+    const leave = seats.acquire(ada);
+    expect(() => seats.acquire(ada)).toThrow(/2 connections already inspect sessions with this token/);
+    seats.acquire(bob);
+    expect(() => seats.acquire({ tenant: 'blue', name: 'ada' })).toThrow(/3 connections already inspect sessions/);
     leave();
-    seats.take(ada);
+    seats.acquire(ada);
   });
   test('of one name in two tenants are two', () => {
     const seats = new InspectorSeats(9, 1);
-    seats.take(ada);
-    expect(seats.take({ tenant: 'blue', name: 'ada' })).toBeTypeOf('function');
+    seats.acquire(ada);
+    expect(seats.acquire({ tenant: 'blue', name: 'ada' })).toBeTypeOf('function');
   });
 });

@@ -1,3 +1,3 @@
-/** The hook service and the tool service, for programs that run them inside their own process. */
+/** The hook service and the tool service, for programs that run them in their own process. */
 export { type HooksService, type HooksServiceOptions, startHooksService } from './start-hooks-service.ts';
 export { startToolService, ToolModuleError, type ToolService, type ToolServiceOptions } from './start-tool-service.ts';

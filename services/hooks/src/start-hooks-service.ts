@@ -1,4 +1,4 @@
-/** The hook service: a module of handlers served on the bus, loaded again when one of its files changes. */
+/** The hook service: serves a module of handlers on the bus, and reloads it when one of its files changes. */
 
 import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks } from '@coxswain/adapter-hooks';
@@ -17,43 +17,46 @@ import { watchLeftBehind } from '@coxswain/handlers/load';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
-/** What the service is started with. */
+/** Options of the hook service. */
 export interface HooksServiceOptions {
   /** The module of handlers, TypeScript or JavaScript, or a manifest in YAML. */
   readonly file: string;
   readonly nats: NamedBus;
-  /** The service's name, by default the file's. Instances of one name share the work. */
+  /** The service's name. Default: the name of the file. Instances with the same name share the work. */
   readonly name?: string | undefined;
-  /** By default the one of the key that lets the service in, else `default`. */
+  /** Default: the tenant of the key, otherwise `default`. */
   readonly tenant?: string | undefined;
-  /** Where the log file lies. */
+  /** Folder of the log file. */
   readonly stateDir: string;
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  /** Address of the metrics endpoint. Default: `COX_METRICS_PORT`. Null: no endpoint. */
   readonly metrics?: MetricsAddress | null | undefined;
 }
 
-/** A service that runs. */
+/** A running hook service. */
 export interface HooksService {
   readonly name: string;
   readonly instance: string;
-  /** Where its meters are served; null where they are not. */
+  /** URL of the metrics endpoint; null without one. */
   readonly metricsUrl: string | null;
-  /** Registrations at the moment. */
+  /** Current number of registrations. */
   readonly count: number;
-  /** Resolves where the bus lets the service in no more. Stop it then. */
+  /**
+   * Resolves with the error when the NATS connection has ended permanently, for example after its key was revoked. The
+   * caller then stops the service.
+   */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the bus does not answer. */
+  /** Contract: rejects with the reason while NATS does not respond. */
   ping(): Promise<void>;
-  /** Answers what it was asked, and ends. Its registrations stay. */
+  /** Answers in-flight questions and stops. Its registrations stay. */
   stop(): Promise<void>;
 }
 
 /**
  * Loads the handlers and serves them.
- * @throws HookModuleError, ManifestError, and what the bus throws where it cannot be reached or is not fit.
+ * @throws HookModuleError, ManifestError; errors of connecting to NATS, or of a bus that is not prepared.
  */
 export async function startHooksService(options: HooksServiceOptions): Promise<HooksService> {
   const file = resolve(options.file);

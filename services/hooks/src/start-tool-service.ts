@@ -1,4 +1,7 @@
-/** The tool service: tools of a module or a manifest, served on the bus, loaded again when one of their files changes. */
+/**
+ * The tool service: serves tools of a module or a manifest on the bus, and reloads them when one of their files
+ * changes.
+ */
 
 import { basename, resolve } from 'node:path';
 import { type LoadedTools, loadTools } from '@coxswain/adapter-hooks';
@@ -10,41 +13,47 @@ import { HookModuleError } from '@coxswain/handlers/load';
 import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
-/** What the service is started with. */
+/** Options of the tool service. */
 export interface ToolServiceOptions {
   /** The module, TypeScript or JavaScript, whose default export is a tool or a list of tools; or a manifest in YAML. */
   readonly file: string;
   readonly nats: NamedBus;
-  /** By default the one of the key that lets the service in, else `default`. */
+  /** Default: the tenant of the key, otherwise `default`. */
   readonly tenant?: string | undefined;
-  /** Where the log file lies. */
+  /** Folder of the log file. */
   readonly stateDir: string;
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  /** Address of the metrics endpoint. Default: `COX_METRICS_PORT`. Null: no endpoint. */
   readonly metrics?: MetricsAddress | null | undefined;
 }
 
-/** A service that runs. */
+/** A running tool service. */
 export interface ToolService {
-  /** The tools that it serves at the moment, by name. */
+  /** Names of the tools that it currently serves. */
   readonly tools: readonly string[];
-  /** Where its meters are served; null where they are not. */
+  /** URL of the metrics endpoint; null without one. */
   readonly metricsUrl: string | null;
-  /** Resolves where the bus lets the service in no more. Stop it then. */
+  /**
+   * Resolves with the error when the NATS connection has ended permanently, for example after its key was revoked. The
+   * caller then stops the service.
+   */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the bus does not answer. */
+  /** Contract: rejects with the reason while NATS does not respond. */
   ping(): Promise<void>;
-  /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
+  /** Accepts no further calls and stops when the in-flight calls have ended. The announcements stay. */
   stop(): Promise<void>;
-  /** Ends at once, after an uncaught exception: the outcome of in-flight calls is unknown, and hosts know it. */
+  /**
+   * Stops immediately after an uncaught exception. Hosts get the information that the outcome of in-flight calls is
+   * unknown.
+   */
   abandon(why: Error): Promise<void>;
 }
 
 const FLUSHED_WITHIN_MS = 1_000;
 
-/** A module of tools that cannot be loaded, or does not export what it should. The message begins with its path. */
+/** A module of tools cannot be loaded, or has invalid exports. The message starts with its path. */
 export class ToolModuleError extends Error {
   override readonly name = 'ToolModuleError';
   readonly code = 'tool_module_invalid';
@@ -52,7 +61,8 @@ export class ToolModuleError extends Error {
 
 /**
  * Loads the tools and serves them.
- * @throws ToolModuleError, ManifestError, ToolDefinitionError, and what the bus throws where it cannot be reached or is not fit.
+ * @throws ToolModuleError, ManifestError, ToolDefinitionError; errors of connecting to NATS, or of a bus that is not
+ *   prepared.
  */
 export async function startToolService(options: ToolServiceOptions): Promise<ToolService> {
   const file = resolve(options.file);
@@ -92,7 +102,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     const names = new Set(tools.map(({ name }) => name));
     const dropped = [...served].filter(([name]) => !names.has(name));
     for (const [name] of dropped) served.delete(name);
-    // What still runs of them ends by itself; the others are served meanwhile.
+    // In-flight calls of removed tools continue. The other tools are served meanwhile.
     for (const [name, tool] of dropped)
       void tool.stop().then(() => log.info({ tool: name }, 'a tool is no longer served'));
   };
@@ -123,7 +133,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     get tools() {
       return [...served.keys()];
     },
-    // A connection that was closed by stopping has not failed.
+    // A connection that `stop` has closed did not fail.
     failed: client.closed().then((why) => why ?? new Promise<never>(() => undefined)),
     ping: async () => void (await client.roundTripMs()),
     stop,
@@ -133,7 +143,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
         { file, error, running },
         'uncaught exception in the code of a tool: the outcome of in-flight calls is unknown',
       );
-      // What was said last is out when the server answers.
+      // Published messages have arrived when the server responds.
       const late = new Promise((resolve) => setTimeout(resolve, FLUSHED_WITHIN_MS).unref());
       await Promise.race([client.roundTripMs().catch(() => undefined), late]);
       await client.close();

@@ -1,12 +1,14 @@
-/** Watches the files of a module that is served. */
+/** Watches the files of a served module. */
 import { unwatchFile, watchFile } from 'node:fs';
 import type { Log } from '@coxswain/ports';
 
 const LOOKED_EVERY_MS = 250;
-/** A version that cannot be loaded may lack a file that nobody watches yet. */
+/** A version that failed to load may lack a file that is not watched yet. */
 const BROKEN_TRIED_EVERY_MS = 2_000;
 
-/** Calls `reload` when a file has changed, one call after another; it says which files to look at from then on. */
+/**
+ * Calls `reload` after a file has changed, one call at a time. `reload` resolves with the files to watch from then on.
+ */
 export function watchFiles(
   first: readonly string[],
   log: Log,
@@ -49,7 +51,7 @@ export function watchFiles(
         retry.unref();
       }
     }
-    // Here, and not when its promise has settled: what changes in between would be looked at by nobody.
+    // Set here instead of in `finally` of the promise: a change in between would start no reload.
     running = null;
   }
   look();

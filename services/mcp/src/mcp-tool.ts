@@ -1,19 +1,19 @@
-/** What a tool of the server is: its schemas, what it needs, and what it does. */
+/** Definitions of the server's tools: schemas, scope and implementation. */
 import type { Client } from '@coxswain/client';
 import type { z } from 'zod';
 import type { McpScope, SessionsAccess } from './sessions-access.ts';
 
-/** What a tool is handed beside its input. */
+/** The context of a tool call. */
 export interface ToolUse {
   readonly client: Client;
   readonly access: SessionsAccess;
-  /** What the client may do. */
+  /** The scopes of the client. */
   readonly scopes: ReadonlySet<McpScope>;
-  /** Whom commands name. */
+  /** The actor of commands; undefined leaves it to the connection. */
   readonly actor: string | undefined;
-  /** Aborts when the client takes the call back, or goes away. */
+  /** Aborts when the client cancels the call or disconnects. */
   readonly signal: AbortSignal;
-  /** Tells the client how a wait goes on; does nothing where it has not asked for that. */
+  /** Sends a progress notification, if the client asked for progress. */
   progress(message: string): void;
 }
 
@@ -25,19 +25,19 @@ export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
   readonly scope: McpScope;
   readonly input: I;
   readonly output: O;
-  /** What a client may be told of it; `readOnly` goes with the scope `read`. */
+  /** Hints for clients. Tools with the scope `read` are also marked as read-only. */
   readonly destructive?: boolean;
   readonly idempotent?: boolean;
   run(input: z.output<I>, use: ToolUse): Promise<z.output<O>>;
 }
 
-/** A tool as the server has it. */
+/** A tool as the server calls it. */
 export interface McpTool extends Omit<ToolDefinition<z.ZodObject, z.ZodObject>, 'run'> {
   run(input: unknown, use: ToolUse): Promise<object>;
 }
 
-/** A tool whose input has the type that its schema says. */
+/** Defines a tool whose input type comes from its schema. */
 export function mcpTool<I extends z.ZodObject, O extends z.ZodObject>(definition: ToolDefinition<I, O>): McpTool {
-  // The server parses by this very schema before it runs the tool.
+  // The server validates the input with this schema before it runs the tool.
   return { ...definition, run: (input, use) => definition.run(input as z.output<I>, use) };
 }

@@ -23,23 +23,23 @@ import type { McpScope, SessionsAccess } from './sessions-access.ts';
 import { troubleOf, troubleResult } from './tool-trouble.ts';
 import { listTranscripts, readTranscript, sessionOfUri, TRANSCRIPT_TEMPLATE } from './transcripts.ts';
 
-/** How it is served. */
+/** Options of the MCP service. */
 export interface McpServiceOptions {
   readonly access: SessionsAccess;
-  /** What the client may do; tools beyond are not offered. */
+  /** Scopes of the client. Tools that need another scope are not offered. */
   readonly scopes: ReadonlySet<McpScope>;
-  /** Where the client's messages come from, and where ours go: nothing else may be written there. */
+  /** Streams of messages from and to the client. No other output may be written to `output`. */
   readonly input: Readable;
   readonly output: Writable;
-  /** Told what is ours to mend, and what could not be read. */
+  /** Reports internal errors and unreadable input to the operator. */
   say(problem: string): void;
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface McpService {
-  /** Resolves when the client has disconnected, or has sent what cannot be gone on with: a message without an end. */
+  /** Resolves when the client has disconnected (`gone`), or has sent a message above the size limit (`too_long`). */
   readonly closed: Promise<'gone' | 'too_long'>;
-  /** Takes back what still waits and leaves the streams. Sessions go on. */
+  /** Cancels in-flight calls and stops. Sessions continue. */
   stop(): Promise<void>;
 }
 
@@ -48,11 +48,11 @@ const INSTRUCTIONS =
   'when a session has ended or waits for an approval; steer sends a message into a running session; get_result returns its answer. ' +
   'Sessions continue after you disconnect.';
 
-/** The protocol's own number for it, of which the SDK has no name. */
+/** The error code of the MCP specification; the SDK has no constant for it. */
 const RESOURCE_NOT_FOUND = -32_002;
 const NOT_THERE: ReadonlySet<string> = new Set(['session_not_found', 'session_deleted']);
 
-/** Starts serving. */
+/** Starts to serve the client. */
 export async function startMcpService(options: McpServiceOptions): Promise<McpService> {
   const { access, scopes, input, output, say } = options;
   const offered = new Map(ALL_TOOLS.filter(({ scope }) => scopes.has(scope)).map((tool) => [tool.name, tool]));
@@ -78,7 +78,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
       if (token === undefined) return;
       told++;
       const params = { progressToken: token, progress: told, message };
-      // Whoever has gone is told nothing more.
+      // The client may have disconnected.
       sendNotification({ method: 'notifications/progress', params }).catch(() => undefined);
     };
     atOnce++;
@@ -105,7 +105,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
     });
   }
 
-  /** Answers a request for resources: what goes wrong is an error of the protocol, as it has no other. */
+  /** Handles a request for resources. Errors become protocol errors, because resources have no other error result. */
   async function look<T>(signal: AbortSignal, task: (client: Client) => Promise<T>): Promise<T> {
     if (atOnce >= MCP_SERVER_BOUNDS.callsAtOnceMax)
       throw new McpError(ErrorCode.InternalError, `too_many_queries: ${atOnce} calls are already in progress`);
@@ -171,7 +171,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
 
 const TOO_LONG = `a message has more than ${MCP_SERVER_BOUNDS.messageMaxBytes} bytes; the server ends, its sessions continue`;
 
-/** In one line: the library says in many what a message would have been. */
+/** The reason in one line: the library's messages have many lines. */
 function whyUnreadable(error: Error): string {
   if (error.name === 'ZodError') return 'a line is JSON, but not a JSON-RPC 2.0 message';
   if (error instanceof SyntaxError) return `a line is not JSON: ${cutText(error.message, 200)}`;
@@ -199,7 +199,7 @@ function described({ name, title, description, scope, input, output, destructive
       readOnlyHint: readOnly,
       destructiveHint: destructive ?? false,
       idempotentHint: readOnly || (idempotent ?? false),
-      // Models and tools of sessions reach whatever they reach.
+      // The models and tools of sessions may access external systems.
       openWorldHint: !readOnly,
     },
   };

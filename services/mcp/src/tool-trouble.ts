@@ -1,16 +1,16 @@
-/** Trouble as a tool's client is told it: a catalogued code and a sentence, never an error of the protocol. */
+/** Error results of tools: a code of the error catalogue with a message, instead of a protocol error. */
 import { errorOnWire, isNotPermitted } from '@coxswain/client';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
-/** What is wrong with a call. */
+/** The error of a call. */
 export interface ToolTrouble {
   readonly code: string;
   readonly message: string;
-  /** The argument that is wrong, where one is. */
+  /** The invalid argument, if any. */
   readonly field?: string | undefined;
 }
 
-/** A tool refuses what it is asked for. */
+/** A tool rejects its arguments. */
 export class ToolRefusal extends Error {
   override readonly name = 'ToolRefusal';
   readonly code: string;
@@ -23,7 +23,7 @@ export class ToolRefusal extends Error {
   }
 }
 
-/** The code and the sentence of whatever was thrown; `internal` for an error without a code, which is a bug. */
+/** The code and the message of an error. An error without a code becomes `internal`; it is a bug. */
 export function troubleOf(given: unknown): ToolTrouble {
   const error = errorOnWire(given);
   if (!(error instanceof Error)) return { code: 'internal', message: String(error) };
@@ -34,12 +34,12 @@ export function troubleOf(given: unknown): ToolTrouble {
     };
   const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
   if (typeof code !== 'string') return { code: 'internal', message: error.message };
-  // Some say their code themselves.
+  // Some messages already start with the code.
   const said = error.message.startsWith(`${code}: `) ? error.message.slice(code.length + 2) : error.message;
   return { code, message: said, field: typeof field === 'string' ? field : undefined };
 }
 
-/** The answer to a call that came to nothing: for models in words, for programs in `_meta`. */
+/** The result of a failed call: text for models, and `_meta` for programs. */
 export function troubleResult({ code, message, field }: ToolTrouble): CallToolResult {
   return {
     isError: true,

@@ -1,4 +1,4 @@
-/** Transcripts of sessions as resources: what was said and done, for whoever reads it as a text. */
+/** Transcripts of sessions as resources, in Markdown. */
 import { type Client, createEventTranslator, topState, type UiEvent } from '@coxswain/client';
 import { SessionId } from '@coxswain/protocol';
 import type { ReadResourceResult, Resource, ResourceTemplate } from '@modelcontextprotocol/sdk/types.js';
@@ -10,7 +10,7 @@ const { transcriptMaxChars, transcriptTextMaxChars, sessionsMax } = MCP_SERVER_B
 const PREFIX = 'coxswain://sessions/';
 const mimeType = 'text/markdown';
 
-/** By which a client makes the address of any session's. */
+/** The URI template of transcripts. */
 export const TRANSCRIPT_TEMPLATE: ResourceTemplate = {
   uriTemplate: `${PREFIX}{session_id}`,
   name: 'transcript',
@@ -19,7 +19,7 @@ export const TRANSCRIPT_TEMPLATE: ResourceTemplate = {
   mimeType,
 };
 
-/** Those of the newest sessions, page by page. */
+/** The transcripts of the newest sessions, in pages. */
 export async function listTranscripts(
   client: Client,
   cursor: string | undefined,
@@ -39,13 +39,16 @@ export async function listTranscripts(
   return { resources, ...(page.next_cursor === null ? {} : { nextCursor: page.next_cursor }) };
 }
 
-/** The session of an address, or null where it is none of ours. */
+/** The session of a URI; null for a URI of another kind. */
 export function sessionOfUri(uri: string): string | null {
   const id = uri.startsWith(PREFIX) ? uri.slice(PREFIX.length) : '';
   return SessionId.safeParse(id).success ? id : null;
 }
 
-/** The transcript of a session. @throws SessionNotFoundError, SessionDeletedError. */
+/**
+ * The transcript of a session.
+ * @throws SessionNotFoundError, SessionDeletedError.
+ */
 export async function readTranscript(client: Client, id: string): Promise<ReadResourceResult> {
   const { session, newest } = await existingSession(client, id);
   const translator = createEventTranslator();
@@ -60,7 +63,7 @@ export async function readTranscript(client: Client, id: string): Promise<ReadRe
       lines.push(line);
       chars += line.length;
     }
-    // The newest part is what is asked after; dropped in batches, as each drop moves all that stays.
+    // Keep the newest part. Drop older lines in batches, because each drop copies the rest.
     if (chars <= transcriptMaxChars * 2) continue;
     lines = newestOf(lines);
     chars = lines.reduce((sum, line) => sum + line.length, 0);
@@ -72,7 +75,7 @@ export async function readTranscript(client: Client, id: string): Promise<ReadRe
   return { contents: [{ uri: `${PREFIX}${id}`, mimeType, text: [head, ...cut, ...kept].join('\n\n') }] };
 }
 
-/** The newest lines that fit; one always does, as each is cut. */
+/** The newest lines that fit into the limit. */
 function newestOf(lines: readonly string[]): string[] {
   let room = transcriptMaxChars;
   let from = lines.length;
@@ -83,7 +86,7 @@ function newestOf(lines: readonly string[]): string[] {
   return lines.slice(from);
 }
 
-/** One event, where it is part of what was said and done. */
+/** Formats an event of the conversation; null for other events. */
 function lineOf(event: UiEvent): string | null {
   const cut = (text: string) => shortenText(text, transcriptTextMaxChars);
   switch (event.type) {

@@ -1,4 +1,4 @@
-/** Code of the hooks of a persona that was read from a file: loaded where it is served, and nowhere else. */
+/** Loads the code of a persona's hooks from the modules that its file references. */
 
 import type { PersonaHandlers } from '@coxswain/client';
 import { type LoadedModule, loadHandler } from '@coxswain/handlers/load';
@@ -6,10 +6,10 @@ import { type AnyHandler, type Persona, pathText, readPersonaHooks } from '@coxs
 import { PersonaModuleError } from './load-persona-module.ts';
 
 /**
- * Loads every handler that a persona names as `./file.js#name`.
- * @param folder where relative paths begin: that of the persona's file.
- * @param placeOf where in its file a path stands, as `file:line:column`.
- * @throws PersonaModuleError naming the place and what is wrong.
+ * Loads each handler that a persona references as `./file.js#name`.
+ * @param folder the folder of the persona's file. Relative paths start there.
+ * @param placeOf maps a path in the definition to `file:line:column`.
+ * @throws PersonaModuleError with the position and the reason.
  */
 export async function loadPersonaHandlers(
   persona: Persona,

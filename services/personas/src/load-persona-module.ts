@@ -1,4 +1,4 @@
-/** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
+/** Loads a persona from a module. Its default export is the definition, and its export `tools` is a list of tools. */
 
 import { dirname, resolve } from 'node:path';
 import { readPersonaDefinition, type Tool } from '@coxswain/client';
@@ -6,18 +6,21 @@ import { HookModuleError, loadModule } from '@coxswain/handlers/load';
 import type { Persona } from '@coxswain/protocol';
 import type { PersonaToServe } from './start-persona-service.ts';
 
-/** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
+/** A module of a persona cannot be loaded, or has invalid exports. The message starts with its path. */
 export class PersonaModuleError extends Error {
   override readonly name = 'PersonaModuleError';
   readonly code = 'persona_module_invalid';
 }
 
-/** Whether a path is one of a module, and not of a file of data or a folder. */
+/** Whether a path is a module, not a data file or a folder. */
 export function isPersonaModule(path: string): boolean {
   return /\.[cm]?[jt]s$/.test(path);
 }
 
-/** Loads a persona from a module. @throws PersonaModuleError. */
+/**
+ * Loads a persona from a module.
+ * @throws PersonaModuleError.
+ */
 export async function loadPersonaModule(path: string): Promise<PersonaToServe & { readonly definition: Persona }> {
   const file = resolve(path);
   const { exports } = await loadModule(file).catch((error: Error) => {

@@ -1,4 +1,4 @@
-/** A persona with its code, as a program gives it: a definition, or the path of a file, a folder or a module. */
+/** Loads a persona with its code, from a definition or the path of a file, a folder or a module. */
 import { resolve } from 'node:path';
 import {
   definePersona,
@@ -15,25 +15,25 @@ import { isPersonaModule, loadPersonaModule, PersonaModuleError } from './load-p
 import { readPersonaFile } from './persona-file.ts';
 import type { PersonaToServe } from './start-persona-service.ts';
 
-/** A persona that was loaded, and checked. */
+/** A loaded and validated persona. */
 export interface LoadedPersona extends Omit<PersonaToServe, 'definition'> {
   readonly persona: Persona;
-  /** The same as a program writes it. */
+  /** The same persona in the form of `definePersona`. */
   readonly definition: PersonaDefinition;
   readonly tools: readonly Tool[];
-  /** The code of its hooks, by what the definition has as their `handler`. */
+  /** Code of its hooks, by the `handler` in the definition. */
   readonly handlers: PersonaHandlers;
-  /** The same code, by the ids of the registrations without the persona's name. */
+  /** Code of its hooks, by registration id without the persona's name. */
   readonly handlersById: Readonly<Record<string, AnyHandler>>;
-  /** Ids of those that are asked before a daemon waits. */
+  /** Ids of the hooks at the point `session_idle`. */
   readonly idle: ReadonlySet<string>;
 }
 
 /**
  * Loads a persona.
- * @param given a definition, or a path as `cox serve personas` takes it.
- * @param folder where relative paths begin: the one that is given, and those in a definition.
- * @throws PersonaDefinitionError, PersonaFileError or PersonaModuleError, naming what is wrong and where.
+ * @param given a definition, or a path as for `cox serve personas`.
+ * @param folder base of the given path, and of relative paths in a given definition.
+ * @throws PersonaDefinitionError, PersonaFileError or PersonaModuleError, with the position and the reason.
  */
 export async function loadPersona(given: PersonaDefinition | string, folder: string): Promise<LoadedPersona> {
   if (typeof given !== 'string') {

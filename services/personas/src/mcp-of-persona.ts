@@ -1,22 +1,25 @@
-/** The MCP servers of a persona that is served: started once for the process, shared by all sessions. */
+/** MCP servers of a served persona. They are started once per process, and all sessions share them. */
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import type { ForeignTool } from '@coxswain/client';
 import type { Log, ToolOutcome, Toolset } from '@coxswain/ports';
 import { type McpServers, SessionId, TenantId, type ToolResult } from '@coxswain/protocol';
 
-/** A persona's MCP server could not be started. */
+/** A persona's MCP server failed to start. */
 export class PersonaServersError extends Error {
   override readonly name = 'PersonaServersError';
   readonly code = 'mcp_server_failed';
 }
 
-/** What is open, until it is closed. */
+/** Running MCP servers and their tools. */
 export interface McpOfPersona {
   readonly tools: readonly ForeignTool[];
   close(): Promise<void>;
 }
 
-/** Starts them. @throws PersonaServersError */
+/**
+ * Starts the MCP servers of a persona.
+ * @throws PersonaServersError if one fails to start.
+ */
 export async function openMcpOf(
   persona: string,
   tenant: string,
@@ -29,7 +32,7 @@ export async function openMcpOf(
   const source = createMcpTools({
     env,
     onNotice: ({ server, level, text }) => log.info({ persona, server, level }, text),
-    // A list that changes while sessions have pinned it is told to nobody: a new process announces it.
+    // Sessions have pinned the list of tools, so this process does not announce a changed one. A new process does.
     onChanged: () => log.warn({ persona }, 'an MCP server has changed its list of tools; restart to use it'),
   });
   const ref = { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(`persona-${persona}`.slice(0, 64)) };

@@ -1,4 +1,4 @@
-/** The persona service, for programs that run it inside their own process. */
+/** The persona service, for programs that run it in their own process. */
 export { type LoadedPersona, loadPersona } from './load-persona.ts';
 export { loadPersonaHandlers } from './load-persona-handlers.ts';
 export { isPersonaModule, loadPersonaModule, PersonaModuleError } from './load-persona-module.ts';

@@ -1,4 +1,7 @@
-/** A persona, or a skill of one, that cannot be read as it is written. The message names file, line and column. */
+/**
+ * A file of a persona, or of one of its skills, is invalid. The message contains the file, and where known line and
+ * column.
+ */
 export class PersonaFileError extends Error {
   override readonly name = 'PersonaFileError';
   readonly code = 'persona_invalid';

@@ -1,4 +1,4 @@
-/** Personas in files, for whoever reads them and serves none. */
+/** Persona files, for programs that read personas without serving them. */
 export {
   type PersonaFile,
   type PlaceIn,

@@ -1,6 +1,6 @@
 /**
- * Personas as people write them: a YAML or JSON file, or a folder with persona.yaml, prompt.md and skills. What is wrong is
- * told by file, line and column.
+ * Reads personas from a YAML or JSON file, or from a folder with persona.yaml, prompt.md and skills. Errors have the
+ * file, line and column.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -18,22 +18,22 @@ import { PersonaFileError } from './persona-file-error.ts';
 import { readSkill } from './skill-folder.ts';
 
 const FILE_MAX_BYTES = 1024 * 1024;
-/** Problems that are told of one file. */
+/** Maximum number of problems that are reported for a file. */
 const TOLD_MAX = 5;
 
-/** Where a path of a definition stands, as `file:line:column`. */
+/** Maps a path in a definition to `file:line:column`. */
 export type PlaceIn = (path: readonly PropertyKey[]) => string;
 
-/** A persona that was read from a file. */
+/** A persona from a file. */
 export interface PersonaFile {
   readonly input: PersonaInput;
   readonly persona: Persona;
   readonly place: PlaceIn;
-  /** Where relative paths in it begin. */
+  /** The base of relative paths in the file. */
   readonly folder: string;
 }
 
-/** Where a folder has personas: files and folders with a persona.yaml, in the order of their names. */
+/** Paths of the personas in a folder, sorted by name: YAML and JSON files, and folders with a persona.yaml. */
 export async function personaPaths(folder: string): Promise<string[]> {
   const paths: string[] = [];
   for (const entry of (await readdir(folder)).sort()) {
@@ -43,14 +43,17 @@ export async function personaPaths(folder: string): Promise<string[]> {
   return paths;
 }
 
-/** What a path is: a file or a folder with a persona.yaml, a folder in which personas may lie, or nothing. */
+/** The kind of a path: a persona (a file, or a folder with a persona.yaml), another folder, or a missing path. */
 export async function whatLiesAt(path: string): Promise<'persona' | 'folder of personas' | 'nothing'> {
   if (!(await exists(path))) return 'nothing';
   if (!(await isFolder(path)) || (await exists(join(path, 'persona.yaml')))) return 'persona';
   return 'folder of personas';
 }
 
-/** Reads and checks a persona: a file, or a folder with a persona.yaml. @throws PersonaFileError naming the path of what is wrong. */
+/**
+ * Reads and validates a persona from a file, or from a folder with a persona.yaml.
+ * @throws PersonaFileError with the position of the problem.
+ */
 export async function readPersonaFile(path: string): Promise<PersonaFile> {
   const inFolder = await isFolder(path);
   const file = inFolder ? join(path, 'persona.yaml') : path;
@@ -73,7 +76,7 @@ export async function readPersonaFile(path: string): Promise<PersonaFile> {
   return { input: value as PersonaInput, persona: read.data, place, folder: dirname(file) };
 }
 
-/** The value of a persona's file with what lies beside it: prompt.md of its folder, and skills, whole. */
+/** Adds the neighbouring files to a persona's definition: prompt.md of its folder, and its skills. */
 async function withItsFiles({ value, at }: LocatedYaml, file: string, folder: string | null): Promise<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const whole: Record<string, unknown> = { ...value };
@@ -86,7 +89,7 @@ async function withItsFiles({ value, at }: LocatedYaml, file: string, folder: st
   const beside = join(dirname(file), 'skills');
   if (Array.isArray(whole.skills)) {
     const skills: unknown[] = [];
-    // What is no text is a skill that is written out here, or is told by the schema that it is none.
+    // An entry that is not a text is an inline skill. The schema rejects other values.
     for (const [index, named] of whole.skills.entries()) {
       if (typeof named !== 'string') skills.push(named);
       else skills.push(await skillNamed(named, beside, `${file}:${at(['skills', index])}: skills[${index}]`));
@@ -99,7 +102,7 @@ async function withItsFiles({ value, at }: LocatedYaml, file: string, folder: st
   return whole;
 }
 
-/** A skill by its name in the folder `skills` beside the file, or by the path of its folder from there. */
+/** Reads a skill, by its name in the folder `skills` next to the file, or by a path relative to the file. */
 async function skillNamed(named: string, beside: string, place: string): Promise<Skill> {
   const path = /[./\\]/.test(named) ? resolve(dirname(beside), named) : join(beside, named);
   if (!(await isFolder(path))) throw new PersonaFileError(`persona ${place}: there is no folder ${path}`);
@@ -131,7 +134,7 @@ async function exists(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch {
-    // Not there, or not to be seen: then it is not what was meant.
+    // A missing or inaccessible path is treated as absent.
     return false;
   }
 }

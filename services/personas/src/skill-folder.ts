@@ -1,6 +1,7 @@
 /**
- * Skills as people write them: a folder with a SKILL.md, which begins with front matter, and files beside it. Read whole:
- * a session may go on where this disk is not. What lies outside the folder is never read, however a link or a path says so.
+ * Reads skills: a folder with a SKILL.md, which starts with front matter, and further files. A skill is read
+ * completely, because a session may continue on another machine. Links are rejected, so that no file outside the folder
+ * is read.
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
@@ -9,13 +10,14 @@ import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-fi
 import { BOUNDS, problemSentences, readStrictly, SKILL_FILE, Skill, type SkillFile, utf8Of } from '@coxswain/protocol';
 import { PersonaFileError } from './persona-file-error.ts';
 
-// Other keys of the convention (license, metadata, …) are for other readers; a misspelt one of these is missing.
+// Other keys of the format (license, metadata, …) are ignored. A misspelt `name` or `description` is reported as
+// missing.
 const FrontMatter = Skill.pick({ name: true, description: true });
 const FRONT_MATTER = /^---[ \t]*\r?\n([\s\S]*?)^---[ \t]*(?:\r?\n|$)/m;
 
 /**
- * Reads the folder of one skill.
- * @throws PersonaFileError naming the file, and for front matter line and column.
+ * Reads the folder of a skill.
+ * @throws PersonaFileError with the file, and for front matter the line and column.
  */
 export async function readSkill(folder: string): Promise<Skill> {
   const path = join(folder, SKILL_FILE);
@@ -52,7 +54,10 @@ async function parseSkill(path: string, text: string): Promise<Pick<Skill, 'name
   return { ...read.data, body: text.slice(whole.length).trim() };
 }
 
-/** The files of a skill beside its SKILL.md, by path; those whose names begin with a dot are left out. */
+/**
+ * The files of a skill other than its SKILL.md, sorted by name in each folder. Files whose names start with a dot are
+ * ignored.
+ */
 async function filesBeside(root: string, shown: string): Promise<SkillFile[]> {
   const files: SkillFile[] = [];
   let bytes = 0;
@@ -64,7 +69,7 @@ async function filesBeside(root: string, shown: string): Promise<SkillFile[]> {
       const said = join(shown, relative(root, path));
       const real = await realpath(path).catch(() => null);
       if (real === null) throw new PersonaFileError(`${said}: broken link`);
-      // A link that stays inside would bring the same file twice, or walk in a circle.
+      // A link to a file within the folder would add the file twice, or cause an endless walk.
       if ((await lstat(path)).isSymbolicLink())
         throw new PersonaFileError(`${said}: is a link; files of a skill must be in its folder`);
       const found = await stat(real);
@@ -91,7 +96,7 @@ const DEPTH_MAX = 16;
 
 function fileOf(path: string, bytes: Buffer): SkillFile {
   const text = bytes.toString('utf8');
-  // What does not come back as it was is no text.
+  // Bytes that are not valid UTF-8 text are stored as base64.
   return Buffer.from(text, 'utf8').equals(bytes) && !text.includes('\0')
     ? { path, text }
     : { path, base64: bytes.toString('base64') };
@@ -107,7 +112,11 @@ async function readSkillFile(root: string, path: string): Promise<string | null>
   return text;
 }
 
-/** The bytes of a file that errors call `said`. @throws PersonaFileError */
+/**
+ * The bytes of a file.
+ * @param said the path of the file in error messages.
+ * @throws PersonaFileError.
+ */
 async function bytesOf(path: string, said: string): Promise<Buffer> {
   try {
     return (await readRegularFile(path, BOUNDS.skillsMaxBytes)).bytes;

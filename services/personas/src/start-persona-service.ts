@@ -1,4 +1,4 @@
-/** The persona service: the model steps and tools of one or several personas, in a process of their own. */
+/** The persona service: runs model steps and tools of one or more personas in a separate process. */
 import { delimiter } from 'node:path';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createModels, type OwnModels, ownOrigins } from '@coxswain/adapter-models';
@@ -28,56 +28,62 @@ import {
 } from '@coxswain/protocol';
 import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
 
-/** One persona, as it was loaded. */
+/** A loaded persona. */
 export interface PersonaToServe {
-  /** In the form of a file. */
+  /** The definition in the form of a file. */
   readonly definition: PersonaInput;
-  /** Code of its hooks, by what the definition has as their `handler`. */
+  /** Code of its hooks, by the `handler` in the definition. */
   readonly handlers?: PersonaHandlers | undefined;
   readonly tools?: readonly Tool[] | undefined;
-  /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
+  /** The base of relative paths of its scripts, and the working directory of its MCP servers. */
   readonly folder: string;
 }
 
-/** What the service is started with. */
+/** Options of the persona service. */
 export interface PersonaServiceOptions {
-  /** 1 or more, of different names. */
+  /** One or more personas with different names. */
   readonly personas: readonly PersonaToServe[];
   readonly nats: NamedBus;
-  /** By default the one of the key that lets the service in, else `default`. */
+  /** Default: the tenant of the key, otherwise `default`. */
   readonly tenant?: string | undefined;
-  /** Models of the program that runs the service, by their whole names. */
+  /** Models in code, by their full names. */
   readonly models?: OwnModels | undefined;
-  /** Steps at once, of each persona. Default 16. */
+  /** Concurrent steps per persona. Default 16. */
   readonly stepsAtOnce?: number | undefined;
-  /** How long steps and calls may still take when it stops. Default 20,000. */
+  /** Time limit for in-flight steps and calls during a stop, in milliseconds. Default 20,000. */
   readonly drainMs?: number | undefined;
-  /** Where the log file lies. */
+  /** Folder of the log file. */
   readonly stateDir: string;
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  /** Address of the metrics endpoint. Default: `COX_METRICS_PORT`. Null: no endpoint. */
   readonly metrics?: MetricsAddress | null | undefined;
 }
 
-/** A service that runs. */
+/** A running persona service. */
 export interface PersonaService {
   readonly personas: readonly Pick<ServedPersonaInstance, 'name' | 'version' | 'instance' | 'tools'>[];
-  /** Where its meters are served; null where they are not. */
+  /** URL of the metrics endpoint; null without one. */
   readonly metricsUrl: string | null;
-  /** Resolves where the bus lets the service in no more. Stop it then. */
+  /**
+   * Resolves with the error when the NATS connection has ended permanently, for example after its key was revoked. The
+   * caller then stops the service.
+   */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the bus does not answer. */
+  /** Contract: rejects with the reason while NATS does not respond. */
   ping(): Promise<void>;
-  /** Takes nothing more; what runs ends, or goes elsewhere. The announcements stay. */
+  /**
+   * Accepts no further work and stops. In-flight steps and calls end within `drainMs`, or continue at another instance.
+   * The announcements stay.
+   */
   stop(): Promise<void>;
 }
 
 /**
  * Serves personas.
- * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, PersonaServersError, and what the bus
- *   throws where it cannot be reached or is not fit.
+ * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, PersonaServersError; errors of
+ *   connecting to NATS, or of a bus that is not prepared.
  */
 export async function startPersonaService(options: PersonaServiceOptions): Promise<PersonaService> {
   const bus = connectionTo(options.nats);
@@ -141,7 +147,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   return {
     personas: served.map(({ name, version, instance, tools }) => ({ name, version, instance, tools })),
     metricsUrl: telemetry.metricsUrl,
-    // A connection that was closed by stopping has not failed.
+    // A connection that `stop` has closed did not fail.
     failed: client.closed().then((why) => why ?? new Promise<never>(() => undefined)),
     ping: async () => void (await client.roundTripMs()),
     stop,
@@ -149,9 +155,10 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
 }
 
 /**
- * The models of a persona. Hosts pass on what the start of a session names, so its sender is not trusted here: keys go to the
- * providers' own origins, to those that the environment names, and to the address in the definition of the persona. No other
- * address is asked, and files of scripted models lie in the folder of the persona or in one that COX_ROOTS names.
+ * The models of a persona. Hosts pass on the model that a start names, so the service does not trust these settings.
+ * Keys are sent only to the providers' own origins, origins in the environment, and the `base_url` in the persona's
+ * definition. Files of scripted models must be in the folder of the persona or in COX_ROOTS. The model of the
+ * definition is exempt from this rule.
  */
 function modelsOf({ model }: Persona, env: NodeJS.ProcessEnv, folder: string, own: OwnModels): Models {
   const models = createModels({ env, baseFolder: folder, own });

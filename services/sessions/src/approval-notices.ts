@@ -1,31 +1,30 @@
 /**
- * Notices of waiting approvals: on the bus for whoever listens there, and as a webhook, signed as Standard Webhooks says
- * (https://www.standardwebhooks.com, version 1.0.0).
+ * Notices of pending approvals: messages on the bus, and a webhook that is signed according to Standard Webhooks 1.0.0
+ * (https://www.standardwebhooks.com).
  *
- * W1  It goes where the operator of the host says, and nowhere else: nothing of a session chooses the address, and a
- *     redirect is not followed.
- * W2  A notice has one id, whoever gives it and however often: receivers drop what they know.
- * W3  Every try, and their number, is bounded. A session waits for none of it.
+ * W1  The operator of the host sets the address. No part of a session influences it, and redirects are not followed.
+ * W2  A notice has one id, for every host and every attempt, so that receivers can drop duplicates.
+ * W3  The number of attempts and the duration of each are bounded. A session does not wait for them.
  */
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ApprovalNotices, Clock, Log } from '@coxswain/ports';
 import { type ApprovalNotice, type BackOff, BOUNDS, cutText, delayAfter } from '@coxswain/protocol';
 
-/** Where notices go. */
+/** Targets of notices. */
 export interface NoticeTargets {
-  /** Tells the listeners of the tenant's subject. Returns at once. */
+  /** Publishes a notice on the tenant's subject. Returns immediately. */
   readonly tell?: ((notice: ApprovalNotice) => void) | undefined;
   readonly webhook?: Webhook | undefined;
 }
 
-/** A webhook's address, and the bytes that its notices are signed with. */
+/** URL of a webhook, and the key for its signatures. */
 export interface Webhook {
   readonly url: URL;
   readonly secret: Uint8Array;
 }
 
-/** The settings of a host do not make a webhook. */
+/** The webhook settings of a host are invalid. */
 export class WebhookSettingsError extends Error {
   override readonly name = 'WebhookSettingsError';
   readonly code = 'invalid_field';
@@ -38,10 +37,10 @@ const SECRET_MIN_BYTES = 24;
 const SECRET_MAX_BYTES = 64;
 
 /**
- * Reads the webhook of a host's environment: COX_APPROVAL_WEBHOOK, with COX_APPROVAL_WEBHOOK_SECRET or the file that
- * COX_APPROVAL_WEBHOOK_SECRET_FILE names.
- * @returns undefined where none is set.
- * @throws WebhookSettingsError naming the variable.
+ * Reads the webhook settings: COX_APPROVAL_WEBHOOK, with COX_APPROVAL_WEBHOOK_SECRET, or with
+ * COX_APPROVAL_WEBHOOK_SECRET_FILE for a file.
+ * @returns undefined if no webhook is set.
+ * @throws WebhookSettingsError with the name of the variable.
  */
 export async function webhookFrom(env: NodeJS.ProcessEnv): Promise<Webhook | undefined> {
   const address = env.COX_APPROVAL_WEBHOOK?.trim();
@@ -71,7 +70,7 @@ async function secretIn(file: string): Promise<string> {
   }
 }
 
-/** The port; undefined where nobody is to be told. */
+/** Creates the port for notices; undefined without a target. */
 export function createApprovalNotices(
   { tell, webhook }: NoticeTargets,
   clock: Clock,
@@ -83,7 +82,7 @@ export function createApprovalNotices(
       try {
         tell?.(notice);
       } catch (error) {
-        // The connection is gone, and the host with it soon.
+        // The connection has ended, so the host stops soon.
         log.warn({ session_id: notice.data.session_id, error }, 'a notification was not sent');
       }
       if (!webhook) return { status: 'delivered', attempts: 1 };
@@ -110,17 +109,23 @@ function failed(attempts: number, problem: string) {
   return { status: 'failed' as const, attempts, error: { code: 'notice_failed' as const, message } };
 }
 
-/** What a receiver knows a notice by. A dot parts what is signed, so there is none in it. */
+/** The id of a notice. It must not contain a dot, which separates the signed parts. */
 function messageId(key: string): string {
   return `msg_${key.replaceAll('.', '_')}`;
 }
 
-/** The value of the header `webhook-signature`. */
+/**
+ * The value of the header `webhook-signature`.
+ * @param timestamp seconds since the epoch.
+ */
 export function signatureOf(secret: Uint8Array, id: string, timestamp: number, body: string): string {
   return `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** @returns null where it was taken; else why not, and whether another try is of no use. */
+/**
+ * Sends one attempt. Returns null if the receiver accepted it; otherwise the problem, and whether further attempts are
+ * useless.
+ */
 async function post(
   { url, secret }: Webhook,
   id: string,
@@ -143,10 +148,10 @@ async function post(
       },
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
-    // Nobody reads what it says; without this the connection would be kept for it.
+    // The response body is not needed. Without this call, the connection stays occupied.
     await response.body?.cancel();
     if (response.ok) return null;
-    // 410: whoever listens there wants no more of it.
+    // 410: the receiver no longer wants notices.
     return { problem: `it responded with HTTP ${response.status}`, isFinal: response.status === 410 };
   } catch (error) {
     const { message, cause } = error as Error;

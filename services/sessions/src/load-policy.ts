@@ -1,4 +1,4 @@
-/** The policy of a host: its file, what the host adds to it, and the paths that no session opens. */
+/** The policy of a host: its file, the host's additions, and the paths that no session may open. */
 import { realpath, stat } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks';
@@ -15,7 +15,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 
-/** A policy that is refused. The message begins with `path:line:column`, or with the path of a file that cannot be read. */
+/** An invalid policy. The message starts with `path:line:column`, or with the path of an unreadable file. */
 export class PolicyFileError extends Error {
   override readonly name = 'PolicyFileError';
   readonly code = 'policy_invalid';
@@ -23,7 +23,10 @@ export class PolicyFileError extends Error {
 
 const FILE_MAX_BYTES = 1024 * 1024;
 
-/** Reads a policy file in YAML or JSON. @throws PolicyFileError */
+/**
+ * Reads a policy file in YAML or JSON.
+ * @throws PolicyFileError.
+ */
 export async function readPolicyFile(path: string): Promise<HostPolicy> {
   const file = resolve(path);
   const yaml = await readLocatedYaml(await textOf(file));
@@ -50,14 +53,14 @@ async function textOf(file: string): Promise<string> {
   }
 }
 
-/** What a host's policy is made from. */
+/** Sources of a host's policy. */
 export interface PolicySources {
-  /** Path of the policy file; `COX_POLICY` if not given. */
+  /** Path of the policy file. Default: `COX_POLICY`. */
   readonly file: string | undefined;
   /** A policy in code, instead of a file. */
   readonly policy: HostPolicyInput | undefined;
   readonly trustsBus: boolean;
-  /** The working folder. */
+  /** The working directory. */
   readonly folder: string;
   readonly stateDir: string;
   /** Files and folders of this host, such as its keys. */
@@ -67,8 +70,8 @@ export interface PolicySources {
 }
 
 /**
- * The rules of each tenant of a host.
- * @throws PolicyFileError if the file is not valid, or names `roots` that `COX_ROOTS` names too.
+ * A function that returns the rules of a tenant.
+ * @throws PolicyFileError if the file is invalid, or both it and `COX_ROOTS` contain `roots`.
  */
 export async function hostRules(sources: PolicySources): Promise<(tenant: TenantId, restricted: boolean) => HostRules> {
   const { env, folder, stateDir, trustsBus, origins } = sources;
@@ -97,22 +100,25 @@ export async function hostRules(sources: PolicySources): Promise<(tenant: Tenant
   };
 }
 
-/** The state folder holds tokens and the store of an embedded server. Two folders in it are there for sessions and people. */
+/** The state folder contains tokens and the store of an embedded server. Sessions may open two of its folders. */
 async function refusedFolder(stateDir: string): Promise<RefusedPath> {
   const path = await realOf(resolve(stateDir));
   return { path, except: [join(path, 'demo'), join(path, 'steering')] };
 }
 
-/** Where a path leads. Of what is not there yet: where it will be, once it is made. */
+/** The real path. For a missing file, its path after creation. */
 async function realOf(path: string): Promise<string> {
   const above = dirname(path);
   return realpath(path).catch(async () => (above === path ? path : join(await realOf(above), basename(path))));
 }
 
-/** A key lies at most so many folders below that of `cox admin auth`: in `tenants/<tenant>/workers`. */
+/** The maximum depth of a key in the folder of `cox admin auth`: `tenants/<tenant>/workers`. */
 const KEY_DEPTH_MAX = 3;
 
-/** The folder of `cox admin auth` if a path lies in one: the other keys there are worth more than the host's own. Otherwise the path. */
+/**
+ * The folder of `cox admin auth` that contains a path, because its other keys are more powerful than the host's own.
+ * Otherwise the path itself.
+ */
 async function keysOf(path: string): Promise<string> {
   let folder = dirname(path);
   for (let depth = 0; depth <= KEY_DEPTH_MAX; depth++) {
@@ -123,7 +129,7 @@ async function keysOf(path: string): Promise<string> {
   return path;
 }
 
-/** `COX_ROOTS`: `roots` in one line, separated as in PATH; undefined if it is not set. */
+/** The folders in `COX_ROOTS`, separated as in PATH; undefined if it is not set. */
 function rootsIn({ COX_ROOTS: text = '' }: NodeJS.ProcessEnv): string[] | undefined {
   const folders = text.split(delimiter).filter((folder) => folder !== '');
   return folders.length === 0 ? undefined : folders.map((folder) => resolve(folder));

@@ -1,6 +1,6 @@
 /**
- * The sessions service as a process of its own: `NATS_URL` says where, `NATS_NKEY` names the file of the key that lets it
- * in, SIGTERM ends it in order.
+ * The sessions service as a separate process. `NATS_URL` is the address of the bus, and `NATS_NKEY` the file of the
+ * host's key. SIGINT and SIGTERM stop it cleanly.
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -24,14 +24,14 @@ const service = await startSessionsService({
 });
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // A second one ends the process at once.
+  // A second signal ends the process immediately.
   process.once(signal, () => {
     stopping = true;
     void service.stop().then(() => process.exit(0));
   });
 }
 void service.failed.then(async (error) => {
-  // Who stops closes the connection too.
+  // `stop` closes the connection, which resolves `failed` too.
   if (stopping) return;
   process.stderr.write(`sessions: ${error.message}\n`);
   await service.stop();

@@ -1,4 +1,4 @@
-/** The sessions service, for programs that run it inside their own process. */
+/** The sessions service, for programs that run it in their own process. */
 export {
   createApprovalNotices,
   type NoticeTargets,

@@ -1,4 +1,4 @@
-/** The retention job as a service: purges what is deleted, with a key of its own. */
+/** The retention job as a service: purges deleted sessions, with its own key. */
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
 import { createSystemClock } from '@coxswain/adapter-memory';
 import {
@@ -15,31 +15,31 @@ import {
 } from '@coxswain/adapter-nats';
 import { startRetentionJob } from '@coxswain/session';
 
-/** What the service is started with. */
+/** Options of the retention service. */
 export interface RetentionServiceOptions {
   readonly nats: NamedBus;
-  /** Where the log file lies. */
+  /** Folder of the log file. */
   readonly stateDir: string;
   /** Default `file`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** A retention job that runs on a bus. */
+/** A running retention job. */
 export interface RetentionService {
-  /** Within what time a deleted session's records are purged, milliseconds. */
+  /** Maximum time until the records of a deleted session are purged, in milliseconds. */
   readonly recordsWithinMs: number;
-  /** Resolves where the service can do no more, with the reason. */
+  /** Resolves with the reason when the service cannot continue. */
   readonly failed: Promise<Error>;
-  /** Contract: rejects while the bus does not answer, or the last look has failed. */
+  /** Contract: rejects while NATS does not respond, or if the last round of the job failed. */
   ping(): Promise<void>;
-  /** Stops behind the purge at hand. */
+  /** Stops after the current purge. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the job and resolves when hosts can ask it.
- * @throws NotPermittedError for a key that may not purge; what connecting throws.
+ * Starts the job and resolves when hosts can query it.
+ * @throws NotPermittedError for a key without permission to purge; errors of connecting to NATS.
  */
 export async function startRetentionService(options: RetentionServiceOptions): Promise<RetentionService> {
   const env = options.env ?? process.env;

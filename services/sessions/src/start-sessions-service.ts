@@ -1,4 +1,4 @@
-/** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
+/** The sessions service: connects a session host to NATS, models, MCP servers and the built-in tools. */
 
 import { resolve } from 'node:path';
 import { combineHooks, loadManifest } from '@coxswain/adapter-hooks';
@@ -70,87 +70,106 @@ import { hostRules } from './load-policy.ts';
 import { watchReplicas } from './watch-replicas.ts';
 import { watchStreamFill } from './watch-stream-fill.ts';
 
-/** What the service is started with. */
+/** Options of the sessions service. */
 export interface SessionsServiceOptions {
   readonly nats: NamedBus;
-  /** Where the log file lies. */
+  /** Folder of the log file. */
   readonly stateDir: string;
-  /** A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -. */
+  /** The host's name for people: 1 to 64 characters of A-Z a-z 0-9 _ -. Default `host`. */
   readonly hostName?: string | undefined;
   /** Default `file`. */
   readonly log?: LogTarget | undefined;
-  /** The member `name` of log lines that a sink takes. Default `sessions`. */
+  /** The member `name` of log lines, if `log` is a sink. Default `sessions`. */
   readonly logName?: string | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** The root of sessions that name none, and where relative paths of scripts begin; the working directory by default. */
+  /** Root of sessions that name none, and the base of relative paths of scripts. Default: the working directory. */
   readonly defaultRoot?: string | undefined;
-  /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
+  /** Model prices. They take precedence over the file in COX_PRICES and the built-in table. */
   readonly prices?: PriceTable | undefined;
-  /** Models of the program that runs the service, by their whole names. */
+  /** Models in code, by their full names. */
   readonly models?: OwnModels | undefined;
-  /** The model of sessions that name none; `COX_MODEL` if not given. */
+  /** Model of sessions that name none. Default: `COX_MODEL`. */
   readonly defaultModel?: string | undefined;
-  /** In place of the built-in tools and of MCP servers, which {@link combineToolSources} puts together with others; those of the bus are there besides. */
+  /**
+   * Tools instead of the built-in tools, crew tools and MCP servers; {@link combineToolSources} combines several
+   * sources. Tools of the manifest, of served personas and of the bus are added.
+   */
   readonly tools?: ToolSource | undefined;
-  /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
+  /** Hooks in code, in addition to those of the manifest and the bus. */
   readonly hooks?: Hooks | undefined;
-  /** The manifest, `coxswain.yaml`: its hooks and tools run in this process. */
+  /** The manifest, `coxswain.yaml`. Its hooks and tools run in this process. */
   readonly manifest?: string | undefined;
-  /** The digest of `inspectManifest`: a manifest with another content is refused. Any content, if not given. */
+  /** Digest from `inspectManifest`: a manifest with another digest is rejected. Default: any content is accepted. */
   readonly manifestDigest?: string | undefined;
-  /** What requests may name; instead of the file. */
+  /** The policy in code, instead of a file. */
   readonly policy?: HostPolicyInput | undefined;
-  /** The file that declares it; `COX_POLICY` if neither is given. */
+  /** Path of the policy file. Default: `COX_POLICY`, if `policy` is not given either. */
   readonly policyFile?: string | undefined;
-  /** Whether senders on the bus may configure the host if the policy does not say it. Default: false. */
+  /** Whether senders on the bus may configure the host, unless the policy decides that. Default: false. */
   readonly trustsBus?: boolean | undefined;
-  /** Files and folders of this host, in addition to its state folder and the key of `NATS_NKEY`: no session opens them. */
+  /**
+   * Files and folders of this host that no session may open, in addition to its state folder and the key in
+   * `NATS_NKEY`.
+   */
   readonly ownPaths?: readonly string[] | undefined;
-  /** Stop conditions in code, for personas that name them in stop_when. */
+  /** Stop conditions in code, for personas that name them in `stop_when`. */
   readonly stopPredicates?: StopPredicates | undefined;
-  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  /** Address of the metrics endpoint. Default: `COX_METRICS_PORT`. Null: no endpoint. */
   readonly metrics?: MetricsAddress | null | undefined;
-  /** A registry that the caller serves itself. */
+  /** A metrics registry that the caller serves. */
   readonly metricsRegistry?: TelemetryOptions['registry'];
-  /** How long the end may wait for a collector of spans; see {@link startTelemetry}. */
+  /** Time limit for exporting spans during a stop, in milliseconds; see {@link startTelemetry}. */
   readonly spansWithinMs?: number | undefined;
-  /** Told at the end of spans that no collector has, beside the log. */
+  /**
+   * Called at the end of a stop with the number of spans that were not exported, and the reason. The log also reports
+   * them.
+   */
   readonly spansLost?: ((lost: SpansLost) => void) | undefined;
-  /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
+  /** Replaces the host channel on the bus. */
   readonly hostLine?: HostLine | undefined;
 }
 
-/** What a host has heard of by now: whoever serves something is not known to it at once. */
+/** Announcements that a host has received so far. An announcement arrives with some delay. */
 export interface HeardOnBus {
-  /** The hooks that sessions of the tenant see. */
+  /** Hooks that apply to sessions of the tenant. */
   hooks(tenant: TenantId): HookTable;
-  /** The tools that are announced, by name. */
+  /** Names of the announced tools. */
   tools(tenant: TenantId): readonly string[];
   readonly personas: Pick<ServedPersonas, 'names' | 'find' | 'isServed'>;
 }
 
-/** A service that runs. */
+/** A running sessions service. */
 export interface SessionsService {
   readonly heard: HeardOnBus;
-  /** This host's incarnation. */
+  /** Incarnation of this host. */
   readonly hostId: string;
-  /** Where its meters are served; null where they are not. */
+  /** URL of the metrics endpoint; null without one. */
   readonly metricsUrl: string | null;
-  /** Sessions that were found at the start, may have something to do, and are being taken up. */
+  /** Number of sessions with possibly unfinished work that were found at the start. The host is claiming them. */
   readonly found: number;
-  /** Resolves where the service can do no more, with why: the streams were deleted, or the bus lets it in no more. Stop it then. */
+  /**
+   * Resolves with the reason when the service cannot continue: the streams were deleted, or the NATS connection has
+   * ended permanently. The caller then stops the service.
+   */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the bus or its store does not answer, or this host has not heard itself on it. */
+  /**
+   * Contract: rejects with the reason while NATS or its store does not respond, or this host does not receive its own
+   * heartbeats.
+   */
   ping(): Promise<void>;
-  /** What the background check of replicas has found last, in one sentence; null where nothing is wrong, or another host checks. */
+  /**
+   * The last finding of the background check of replicas, in one sentence. Null if there is none, or another host runs
+   * the check.
+   */
   remark(): string | null;
-  /** Stops in order; calls under way may end first, within a bound. */
+  /** Stops cleanly. In-flight calls may end first, within a time limit. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts a session host on a bus and resolves when it serves.
- * @throws PolicyFileError if the policy is not valid, InvalidIdError where the host's name is none, and what the adapters throw where the bus cannot be reached or is not fit.
+ * @throws PolicyFileError for an invalid policy; InvalidIdError for an invalid host name; WebhookSettingsError; errors
+ *   of connecting to NATS, or of a bus that is not prepared.
  */
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
@@ -176,7 +195,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
   });
-  // Without handlers in this process there is nothing that they could leave behind.
+  // Only handlers in this process can leave unfinished asynchronous work behind.
   const endWatching = options.manifest !== undefined || options.hooks ? watchLeftBehind(log) : () => undefined;
   const masked = secretMask(env, secrets);
   const telemetry = await startTelemetry({
@@ -198,7 +217,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     connected = nc;
     void lostForGood(nc).then(fail);
     logConnection(nc, log);
-    // Where servers are choosing a leader just now, nobody says anything for some seconds.
+    // During a leader election, servers do not respond for some seconds.
     const { atRisk } = await whenAnswered(() => ensureStreams(nc), log);
     if (atRisk.length > 0)
       log.warn(
@@ -270,7 +289,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     });
     const stopLargeFields = serveLargeFields(nc, log, blobs);
     const stopTenantKeys = serveTenantKeys(nc, log);
-    // Hosts are listed by name: one of them checks for all.
+    // Hosts are listed by name; the first one runs the checks for all.
     const isFirst = async () => (await listHosts(nc))[0] === host.peerName;
     const streams = watchStreamFill({ isFirst, fill: () => streamFill(nc), log });
     telemetry.meters.census('coxswain_stream_fill_ratio', () => streams.fill());
@@ -325,8 +344,11 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   }
 }
 
-/** Between two streams of the background check: all streams are read within some ten seconds, a few hundred reads a second. */
+/**
+ * Pause in milliseconds between two streams of the background check. All streams take about ten seconds, at a few
+ * hundred reads per second.
+ */
 const REPLICAS_PAUSE_MS = 250;
 
-// Personas by name are those that are served; a host has none of its own.
+// Personas by name are served personas; a host has none of its own.
 const noPersonas: Personas = { find: async () => null, names: async () => [] };

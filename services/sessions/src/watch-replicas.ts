@@ -1,30 +1,30 @@
 /**
- * The background check of replicas: one host of a bus at a time reads every stream from every server, slowly, and keeps what it
- * found for its meters and for `cox health`.
+ * The background check of replicas. One host of a bus slowly reads every stream from every server. It keeps the
+ * findings for its metrics and for `cox health`.
  */
 import { setTimeout } from 'node:timers/promises';
 import type { CheckedStream, ReplicaFinding } from '@coxswain/adapter-nats';
 import type { Log } from '@coxswain/ports';
 
-/** What the check reads and tells. */
+/** Dependencies of the check. */
 export interface WatchedReplicas {
-  /** Whether this host is the one that checks. Rejects while the bus does not answer. */
+  /** Whether this host runs the check. Rejects while NATS does not respond. */
   isFirst(): Promise<boolean>;
-  /** Reads all streams. Rejects as above. */
+  /** Reads all streams. Rejects while NATS does not respond. */
   check(signal: AbortSignal): AsyncIterable<CheckedStream>;
   readonly log: Log;
 }
 
 /** The last result of a host's background check. */
 export interface ReplicaWatch {
-  /** Findings by kind, each kind with a number; empty before the first check, and on hosts that do not check. */
+  /** Number of findings per kind; empty before the first check, and on hosts that do not run it. */
   counts(): ReadonlyMap<string, number>;
-  /** One sentence for `cox health`; null where nothing was found, or this host does not check. */
+  /** One sentence for `cox health`; null if there is no finding, or this host does not run the check. */
   remark(): string | null;
   stop(): void;
 }
 
-/** Before the first check, between two, and after one that did not read every stream. */
+/** Delays before the first check, between checks, and after a check that did not read every stream. */
 const FIRST_MS = 5_000;
 const EVERY_MS = 15 * 60_000;
 const RETRY_MS = 60_000;
@@ -49,7 +49,7 @@ export function watchReplicas(
   const ended = new AbortController();
   let last: readonly ReplicaFinding[] | null = null;
 
-  /** @returns whether every stream was read. */
+  /** Runs one check. @returns whether every stream was read. */
   async function look(): Promise<boolean> {
     if (!(await isFirst())) {
       last = null;
@@ -63,7 +63,7 @@ export function watchReplicas(
         found.push(...findings);
       }
     } catch (error) {
-      // What is known of the streams that were not reached is kept.
+      // Keep the earlier findings of streams that were not reached.
       const kept = (last ?? []).filter(({ stream }) => !checked.has(stream));
       if (checked.size > 0) commit([...found, ...kept]);
       throw error;

@@ -1,24 +1,26 @@
-/** The background check of streams against their limits: one host of a bus at a time asks, for its meters and its log. */
+/**
+ * The background check of streams against their size limits. One host of a bus runs it, for its metrics and its log.
+ */
 import { setTimeout } from 'node:timers/promises';
 import type { Log } from '@coxswain/ports';
 
-/** What the check reads and logs. */
+/** Dependencies of the check. */
 export interface WatchedStreams {
-  /** Whether this host is the one that checks. Rejects while the bus does not answer. */
+  /** Whether this host runs the check. Rejects while NATS does not respond. */
   isFirst(): Promise<boolean>;
-  /** The share of its limit that each limited stream has, 0 to 1. Rejects as above. */
+  /** The used share of each limited stream's limit, 0 to 1. Rejects while NATS does not respond. */
   fill(): Promise<ReadonlyMap<string, number>>;
   readonly log: Log;
 }
 
 /** The last result of a host's background check. */
 export interface StreamFillWatch {
-  /** Shares by stream; empty before the first check, and on hosts that do not check. */
+  /** Shares by stream; empty before the first check, and on hosts that do not run it. */
   fill(): ReadonlyMap<string, number>;
   stop(): void;
 }
 
-/** The alert rules have the same. */
+/** The alert rules use the same threshold. */
 const NEARLY_FULL = 0.8;
 const EVERY_MS = 60_000;
 const FIRST_MS = 5_000;
@@ -44,7 +46,7 @@ export function watchStreamFill({ isFirst, fill, log }: WatchedStreams, firstMs 
     for (let pauseMs = firstMs; !ended.signal.aborted; pauseMs = EVERY_MS) {
       await setTimeout(pauseMs, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
       if (ended.signal.aborted) return;
-      // While the bus does not answer the last result stands, and other checks say so.
+      // While NATS does not respond, the last result is kept. Other checks report the outage.
       await look().catch((error: Error) => log.debug({ error: error.message }, 'the streams cannot be checked now'));
     }
   }

@@ -1,20 +1,21 @@
-/** Whether the interrupts that a request answers have ever existed in its session. */
+/** Checks that the interrupts which an AG-UI request answers exist in its session. */
 import type { BusSession } from '@coxswain/client';
 import type { GatewayContext } from '../gateway-context.ts';
 import { Problem } from '../problem.ts';
-import type { Answered } from './run-commands.ts';
+import type { InterruptAnswer } from './run-commands.ts';
 import { SUSPENDED_ID } from './run-end.ts';
 
 /**
- * Finds an answer to an interrupt that the session has never had. An interrupt that was settled elsewhere is known: its
- * answer is late, and not wrong. Reads the journal only for an interrupt that is not pending now.
- * @returns the problem with the first such answer, as AG-UI reports it in `RUN_ERROR`; null if all are known.
- * @throws what reading the session throws.
+ * Finds an answer to an interrupt that never existed in the session. An interrupt that was settled by another client is
+ * known: its answer is late, but valid. Reads the journal only if an interrupt is not pending now.
+ * @returns a Problem (`call_unknown` or `not_suspended`) for the first unknown interrupt, for AG-UI's `RUN_ERROR`; null
+ *   if all are known.
+ * @throws errors of reading the session; Problem `gateway_busy`.
  */
-export async function unknownInterrupt(
+export async function findUnknownInterrupt(
   { expensiveReads }: Pick<GatewayContext, 'expensiveReads'>,
   session: Pick<BusSession, 'state' | 'journal'>,
-  answers: readonly Answered[],
+  answers: readonly InterruptAnswer[],
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
   const { approvals, suspended } = await session.state();
@@ -37,7 +38,7 @@ export async function unknownInterrupt(
   return new Problem(code, `resume: the session has no interrupt "${interruptId}"; no command was sent to it`);
 }
 
-/** The call that an answer decides; null for the interrupt of a suspended session. */
-function callOf({ command }: Answered): string | null {
+/** The id of the call that an answer decides; null for the interrupt of a suspended session. */
+function callOf({ command }: InterruptAnswer): string | null {
   return command?.verb === 'approve' ? command.body.call_id : null;
 }

@@ -1,4 +1,4 @@
-/** What a request does to its session: answers to interrupts, then what its newest message says. */
+/** The commands of an AG-UI request: answers to interrupts, and the newest message. */
 import type { BodyInput, BusSession } from '@coxswain/client';
 import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -6,36 +6,36 @@ import { isAllowed, type Principal } from '../auth/principal.ts';
 import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, withFieldNamed } from '../problem.ts';
-import { refuseUnknown, sendOptions, told } from '../send-command.ts';
+import { Problem, withRenamedField } from '../problem.ts';
+import { rejectUnknownFields, sendCounted, sendOptions } from '../send-command.ts';
 import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
 import type { ResumeEntry, RunRequest } from './run-input.ts';
 import { commandOfAnswer, commandOfMessage } from './thread-ids.ts';
 
-/** A command that the session has taken, or has refused because somebody else was quicker. */
-export interface Sent {
+/** A command that the session accepted, or rejected with a tolerated code. */
+export interface CommandResult {
   readonly verb: Verb;
   readonly command_id: string;
   readonly stage: 'accepted' | 'rejected';
-  /** The record that holds it. */
+  /** Number of the record with the command; null if the command was rejected, or its receipt has no record. */
   readonly n: number | null;
   readonly duplicate: boolean;
-  /** It waits for the next run: this one has ended. */
+  /** The command stays queued for the next run, because this one has ended. */
   readonly pending_for_next_run?: true;
   readonly code?: string;
   readonly message?: string;
 }
 
-/** With what commands are sent. */
-export interface Sending {
+/** The dependencies of sending commands. */
+export interface CommandSender {
   readonly context: GatewayContext;
   readonly session: BusSession;
   readonly principal: Principal;
   readonly signal: AbortSignal;
 }
 
-/** Another decision was first, or a guard has denied the edited arguments; the run goes on all the same. */
-const NOT_DECIDING: ReadonlySet<string> = new Set([
+/** Rejections after which the run continues: another decision came first, or a guard denied the edited arguments. */
+const TOLERATED_CODES: ReadonlySet<string> = new Set([
   'edited_call_denied',
   'edit_pending',
   'already_decided',
@@ -45,7 +45,7 @@ const NOT_DECIDING: ReadonlySet<string> = new Set([
   'call_unknown',
 ]);
 
-/** The bound of a call id in a command. */
+/** The maximum length of a call id in a command. */
 const CALL_ID_MAX_CHARS = 256;
 
 const Answer = z.strictObject({
@@ -55,47 +55,54 @@ const Answer = z.strictObject({
   remember: RememberScope.optional(),
 });
 
-/** The commands that answer interrupts. @throws Problem for what is no answer, or may not be given. */
-export function readAnswers(principal: Principal, { resume }: RunRequest): readonly Answered[] {
-  const twice = resume.findIndex(
+/**
+ * Reads the answers to interrupts.
+ * @throws Problem `invalid_field` or another validation code for an invalid answer; `scope_missing` for a missing
+ *   permission.
+ */
+export function readAnswers(principal: Principal, { resume }: RunRequest): readonly InterruptAnswer[] {
+  const repeated = resume.findIndex(
     ({ interruptId }, at) => resume.findIndex((one) => one.interruptId === interruptId) < at,
   );
-  if (twice >= 0) {
-    const field = `resume[${twice}].interruptId`;
+  if (repeated >= 0) {
+    const field = `resume[${repeated}].interruptId`;
     throw new Problem('invalid_field', `${field}: has two answers in this request`, { field });
   }
   const answers = resume.map(answerOf);
-  for (const { command } of answers) if (command) mayWith(principal, command.verb);
+  for (const { command } of answers) if (command) expectScope(principal, command.verb);
   return answers;
 }
 
-/** Answers interrupts. @throws what sending throws. */
+/**
+ * Sends the answers to interrupts, in order. Rejections in `TOLERATED_CODES` are returned, not thrown.
+ * @throws Problem, and the errors of sending a command.
+ */
 export async function sendAnswers(
-  sending: Sending,
+  sender: CommandSender,
   runId: string,
-  answers: readonly Answered[],
-): Promise<readonly Sent[]> {
-  const sent: Sent[] = [];
+  answers: readonly InterruptAnswer[],
+): Promise<readonly CommandResult[]> {
+  const sent: CommandResult[] = [];
   for (const { command, interruptId } of answers) {
     if (!command) continue;
     const { verb, body } = command;
-    const id = commandOfAnswer(sending.session.id, runId, interruptId, body);
-    sent.push(await send(sending, verb, body, id, NOT_DECIDING));
+    const id = commandOfAnswer(sender.session.id, runId, interruptId, body);
+    sent.push(await send(sender, verb, body, id, TOLERATED_CODES));
   }
   return sent;
 }
 
-/** The answer to one interrupt. */
-export interface Answered {
+/** The answer to an interrupt. */
+export interface InterruptAnswer {
   readonly interruptId: string;
-  /** What the answer sends; null for a cancelled `suspended`, which leaves the session suspended. */
+  /** The command of the answer. Null for a cancelled `suspended`, which leaves the session suspended. */
   readonly command:
     | { readonly verb: 'approve'; readonly body: BodyInput<'approve'> }
     | { readonly verb: 'resume'; readonly body: BodyInput<'resume'> }
     | null;
 }
 
-function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): Answered {
+function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): InterruptAnswer {
   const at = `resume[${index}]`;
   if (interruptId === SUSPENDED_ID)
     return { interruptId, command: status === 'resolved' ? { verb: 'resume', body: {} } : null };
@@ -130,105 +137,121 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
 }
 
 /**
- * Brings the newest message to the session: starts it, begins its next run, or says it while it works.
- * @param persona who works in a new session, by the address.
- * @throws Problem, and what sending throws.
+ * Delivers the newest message to the session. It starts the session, starts its next run, or joins the run in progress.
+ * @param persona persona of a new session from the request's path; null if the path names none.
+ * @throws Problem, and the errors of sending a command.
  */
-export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
-  const { session } = sending;
+export async function deliverMessage(
+  sender: CommandSender,
+  request: RunRequest,
+  persona: string | null,
+): Promise<CommandResult> {
+  const { session } = sender;
   const { message } = request;
   if (message === null) throw new Error('a request without a message has none');
   const id = commandOfMessage(session.id, message.id);
   const newest = await session.newest();
-  // Two requests at once: the second finds the first one's run.
-  const quicker = new Set(['session_busy', 'session_exists']);
+  // Of two concurrent requests, the second gets one of these codes. Its message then joins the run of the first.
+  const lostRaceCodes = new Set(['session_busy', 'session_exists']);
   if (newest === null) {
     const body = startBody(request, message.text, persona);
-    expectMayAllow(sending.principal, body, (field) => `forwardedProps.start.${field}`);
-    const sent = await send(sending, 'start', body as BodyInput<'start'>, id, quicker).catch(asAsked(request));
-    sending.context.known.note(session);
-    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
+    expectMayAllow(sender.principal, body, (field) => `forwardedProps.start.${field}`);
+    const sent = await send(sender, 'start', body as BodyInput<'start'>, id, lostRaceCodes).catch(
+      rethrowWithRequestField(request),
+    );
+    sender.context.known.remember(session);
+    return sent.stage === 'accepted' ? sent : sendToRun(sender, request, message.text, `${id}-f`);
   }
   if (hasEnded(newest.state)) {
-    const sent = await send(sending, 'prompt', { body: message.text }, id, quicker);
-    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
+    const sent = await send(sender, 'prompt', { body: message.text }, id, lostRaceCodes);
+    return sent.stage === 'accepted' ? sent : sendToRun(sender, request, message.text, `${id}-f`);
   }
-  // One that was refused as a start, and is sent again, is known under its id as what was refused.
-  const sent = await say(sending, request, message.text, id, quicker);
-  return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
+  // If a start or prompt with this id was rejected before, a repeated request gets the same rejection.
+  const sent = await sendToRun(sender, request, message.text, id, lostRaceCodes);
+  return sent.stage === 'accepted' ? sent : sendToRun(sender, request, message.text, `${id}-f`);
 }
 
-/** To a session that works. Where its run ends just before, what is said is taken back, and begins the next one. */
-async function say(
-  sending: Sending,
+/** Sends a message to a running session. If the run has just ended, the message is revoked and starts the next run. */
+async function sendToRun(
+  sender: CommandSender,
   { mode, preempt }: RunRequest,
   body: string,
   id: string,
   tolerated?: ReadonlySet<string>,
-): Promise<Sent> {
+): Promise<CommandResult> {
   const sent =
     mode === 'follow_up'
-      ? await send(sending, 'followup', { body }, id, tolerated)
-      : await send(sending, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
-  // What only the journal is told waits for no answer.
-  return sent.pending_for_next_run && mode !== 'audit_only' ? promptInstead(sending, sent, body) : sent;
+      ? await send(sender, 'followup', { body }, id, tolerated)
+      : await send(sender, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
+  // An audit-only message needs no answer, so it starts no run.
+  return sent.pending_for_next_run && mode !== 'audit_only' ? revokeAndPrompt(sender, sent, body) : sent;
 }
 
-/** It is taken back, and begins the next run; where another has begun meanwhile, that one has it. */
-async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
-  // Who may steer and begin no run leaves it to the next one.
-  if (!isAllowed(sending.principal, VERB_SCOPES.prompt)) return kept;
+/**
+ * Revokes a queued message and starts the next run with it. If another run has started meanwhile, the message joins
+ * that run.
+ */
+async function revokeAndPrompt(sender: CommandSender, kept: CommandResult, body: string): Promise<CommandResult> {
+  // A client with permission to steer but not to prompt leaves the message queued for the next run.
+  if (!isAllowed(sender.principal, VERB_SCOPES.prompt)) return kept;
   const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
-  const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
+  const revoked = await send(sender, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
   if (revoked.stage === 'rejected') return kept;
-  const sent = await send(sending, 'prompt', { body }, `${kept.command_id}-p`, tolerated);
-  return sent.stage === 'accepted' ? sent : send(sending, 'followup', { body }, `${kept.command_id}-q`);
+  const sent = await send(sender, 'prompt', { body }, `${kept.command_id}-p`, tolerated);
+  return sent.stage === 'accepted' ? sent : send(sender, 'followup', { body }, `${kept.command_id}-q`);
 }
 
-/** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */
-const ELSEWHERE = ['prompt', 'messages', 'message_id', 'fork', 'command_id', 'persona'] as const;
+/**
+ * Members of a start's body that `forwardedProps.start` must not contain. `persona` is allowed if the request's path
+ * names none.
+ */
+const EXCLUDED_START_FIELDS = ['prompt', 'messages', 'message_id', 'fork', 'command_id', 'persona'] as const;
 
 function startBody({ start }: RunRequest, prompt: string, persona: string | null): Record<string, unknown> {
-  const without = persona === null ? ELSEWHERE.filter((name) => name !== 'persona') : [...ELSEWHERE];
+  const excluded =
+    persona === null ? EXCLUDED_START_FIELDS.filter((name) => name !== 'persona') : [...EXCLUDED_START_FIELDS];
   try {
-    refuseUnknown(start, 'start', without);
+    rejectUnknownFields(start, 'start', excluded);
   } catch (error) {
-    throw withFieldNamed(error, (field) => `${AT_START}${field}`);
+    throw withRenamedField(error, (field) => `${START_PREFIX}${field}`);
   }
   return { ...start, prompt, ...(persona === null ? {} : { persona }) };
 }
 
-const AT_START = 'forwardedProps.start.';
+const START_PREFIX = 'forwardedProps.start.';
 
-/** A start is sent, whose fields stand elsewhere in the request. */
-function asAsked({ message, start }: RunRequest): (error: unknown) => never {
+/** Maps the field in an error of a start to the field of the AG-UI request that contains its value. */
+function rethrowWithRequestField({ message, start }: RunRequest): (error: unknown) => never {
   return (error) => {
-    throw withFieldNamed(error, (field) => {
+    throw withRenamedField(error, (field) => {
       if (field === 'prompt' && message !== null) return message.field;
       const [member = ''] = field.split('.', 1);
-      return member in start ? `${AT_START}${field}` : field;
+      return member in start ? `${START_PREFIX}${field}` : field;
     });
   };
 }
 
-/** @throws Problem `scope_missing`. */
-function mayWith(principal: Principal, verb: Verb): void {
+/**
+ * Checks the scope that a verb needs.
+ * @throws Problem `scope_missing`.
+ */
+function expectScope(principal: Principal, verb: Verb): void {
   const scope = VERB_SCOPES[verb];
   if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
 }
 
 async function send<V extends Verb>(
-  { context, session, principal, signal }: Sending,
+  { context, session, principal, signal }: CommandSender,
   verb: V,
   body: BodyInput<V>,
   id: string,
   tolerated: ReadonlySet<string> = new Set(),
-): Promise<Sent> {
-  mayWith(principal, verb);
+): Promise<CommandResult> {
+  expectScope(principal, verb);
   const waiting = { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.waitDefaultMs } as const;
   const options = sendOptions(verb, { principal, id, waiting, signal });
   try {
-    const sent = await told(context, verb, () => session.wire.send(verb, body, options));
+    const sent = await sendCounted(context, verb, () => session.wire.send(verb, body, options));
     const { commandId, receipt, duplicate } = sent;
     const kept = receipt?.pending_for_next_run ? { pending_for_next_run: true as const } : {};
     return { verb, command_id: commandId, stage: 'accepted', n: receipt?.n ?? null, duplicate, ...kept };

@@ -1,29 +1,32 @@
-/** Where an AG-UI run ends: where the session's does, or where it waits for somebody. */
+/** The end of an AG-UI run: the session's run has ended, or the session waits for a person or an event. */
 import { type Event, EventType, type Interrupt } from '@ag-ui/core';
 import type { RunResult } from '@coxswain/client';
 import { hasEnded, type SessionStatus, type StateValue, topState } from '@coxswain/protocol';
 import type { SharedState } from './shared-state.ts';
 
-/** What an approval's id is behind. */
+/** The prefix of an approval's interrupt id; the call id follows. */
 export const APPROVAL_PREFIX = 'approval:';
-/** The one interrupt of a session that is suspended. */
+/** The id of the interrupt of a suspended session. */
 export const SUSPENDED_ID = 'suspended';
 
-/** Whether a run's events end in this state: nothing more comes of itself. */
-export function waitsForSomebody(state: StateValue): boolean {
-  return hasEnded(state) || WAITING.has(topState(state));
+/** Whether an AG-UI run ends in this state: the session continues only after an input or a timer. */
+export function endsAguiRun(state: StateValue): boolean {
+  return hasEnded(state) || WAITING_STATES.has(topState(state));
 }
 
-const WAITING: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
+const WAITING_STATES: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
 
-/** What a run is. */
+/** The ids of an AG-UI run. */
 export interface RunIds {
   readonly threadId: string;
   readonly runId: string;
 }
 
-/** The last event of a run. @param result of the session's newest run, where that has ended. */
-export function runEnd(ids: RunIds, shared: SharedState, result: RunResult | null): Event {
+/**
+ * The last event of a run.
+ * @param result result of the session's newest run; null if that run has not ended.
+ */
+export function buildRunEnd(ids: RunIds, shared: SharedState, result: RunResult | null): Event {
   const finished = { type: EventType.RUN_FINISHED as const, ...ids };
   if (result === null) {
     const interrupts = interruptsOf(shared);
@@ -48,13 +51,13 @@ export function runEnd(ids: RunIds, shared: SharedState, result: RunResult | nul
     const { code = 'internal', message = 'the run has failed' } = error ?? {};
     return { type: EventType.RUN_ERROR, code, message, ...spent };
   }
-  const said = { stop_reason: stopReason, text, turns, cost_usd: costUsd ?? null, pending };
+  const summary = { stop_reason: stopReason, text, turns, cost_usd: costUsd ?? null, pending };
   const outcome = stopReason === 'cancelled' ? ({ type: 'cancelled' } as const) : ({ type: 'success' } as const);
-  return { ...finished, outcome, result: said, ...spent };
+  return { ...finished, outcome, result: summary, ...spent };
 }
 
 function interruptsOf({ state, approvals, suspended }: SharedState): Interrupt[] {
-  if (state === 'function_awaiting_approval') return approvals.map(asInterrupt);
+  if (state === 'function_awaiting_approval') return approvals.map(toInterrupt);
   if (suspended === null) return [];
   const { reason, until, signal } = suspended;
   const message =
@@ -62,7 +65,7 @@ function interruptsOf({ state, approvals, suspended }: SharedState): Interrupt[]
   return [{ id: SUSPENDED_ID, reason: 'suspended', message, responseSchema: { type: 'object', properties: {} } }];
 }
 
-function asInterrupt({ call_id, tool, args, question, expires_at }: SessionStatus['approvals'][number]): Interrupt {
+function toInterrupt({ call_id, tool, args, question, expires_at }: SessionStatus['approvals'][number]): Interrupt {
   return {
     id: `${APPROVAL_PREFIX}${call_id}`,
     reason: 'tool_approval',
@@ -74,7 +77,7 @@ function asInterrupt({ call_id, tool, args, question, expires_at }: SessionStatu
   };
 }
 
-/** What answers an approval. */
+/** The JSON Schema of an answer to an approval. */
 const ANSWER_SCHEMA = {
   type: 'object',
   properties: {

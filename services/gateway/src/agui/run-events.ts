@@ -7,11 +7,11 @@ import {
   uiEventToWire,
 } from '@coxswain/client';
 import { callsOf, type Delta, type JournalRecord } from '@coxswain/protocol';
-import { withoutContext } from './run-input.ts';
+import { removeContext } from './run-input.ts';
 import { resultText } from './session-messages.ts';
 import { answerId, resultId } from './thread-ids.ts';
 
-/** Told by other events, or with the state. */
+/** Types without a custom event: other AG-UI events or the shared state carry their content. */
 const NOT_CUSTOM: ReadonlySet<UiEvent['type']> = new Set([
   'state_changed',
   'run_started',
@@ -21,25 +21,26 @@ const NOT_CUSTOM: ReadonlySet<UiEvent['type']> = new Set([
 ]);
 
 /**
- * Translates the events of a session into the events of one AG-UI run. Text comes from the event translator of the client,
- * calls and their results from the journal.
+ * Translates the events of a session into the events of one AG-UI run. Texts come from the event translator of the
+ * client; calls and their results come from the journal.
+ *
  * E1 Every open message, reasoning and step is closed before the run's end.
  * E2 A text has the message id of its effect, so that a later snapshot has it under the same id.
  */
 export class RunEvents {
   readonly #sessionId: string;
   readonly #messageOf: (commandId: string) => string;
-  /** Messages that the client has itself. */
+  /** Ids of messages that the client already has. */
   readonly #known: ReadonlySet<string>;
   #translator: EventTranslator = createEventTranslator();
-  /** The answer that streams. */
+  /** The effect of the streaming answer. */
   #streaming: string | null = null;
   #text: string | null = null;
   #reasoning: string | null = null;
   #step: string | null = null;
-  /** Sessions below, of which this run has told that they work. */
+  /** Child sessions for which this run has sent `SUBAGENT_STARTED` and no end yet. */
   readonly #children = new Set<string>();
-  /** Texts of one effect that began again. */
+  /** Number of restarts of an answer, by effect. */
   readonly #restarts = new Map<string, number>();
 
   constructor(sessionId: string, messageOf: (commandId: string) => string, known: ReadonlySet<string>) {
@@ -48,31 +49,32 @@ export class RunEvents {
     this.#known = known;
   }
 
-  /** The client has a snapshot of everything up to this record. */
+  /** Skips records up to this one: the client has a snapshot of them. */
   startAfter(n: number): void {
     this.#translator = createEventTranslator({ after: n });
   }
 
-  /** What the client is sent for a delta. */
-  ofDelta(delta: Delta): Event[] {
+  /** The AG-UI events for a delta. */
+  translateDelta(delta: Delta): Event[] {
     if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
-    return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
+    return this.#translateEvents(this.#translator.delta(delta), delta.effect_id, null);
   }
 
-  /** What the client is sent for a record. */
-  ofRecord(record: JournalRecord): Event[] {
+  /** The AG-UI events for a record. */
+  translateRecord(record: JournalRecord): Event[] {
     const effect = 'effect_id' in record.input ? record.input.effect_id : `n${record.n}`;
     const shown = this.#translator.record(record);
-    // What has streamed ahead of the record that asked for it comes behind that: it is the next answer's.
+    // Pieces of the next answer may arrive before the record that requested it. The translator returns them after
+    // `state_changed`.
     const at = shown.findIndex(({ type }) => type === 'state_changed');
     return [
-      ...this.#shown(shown.slice(0, at), effect, record),
+      ...this.#translateEvents(shown.slice(0, at), effect, record),
       ...this.#callsIn(record, effect),
-      ...this.#shown(shown.slice(at), this.#streaming ?? effect, record),
+      ...this.#translateEvents(shown.slice(at), this.#streaming ?? effect, record),
     ];
   }
 
-  /** Closes what is open. Sessions below that work on are paused as far as this run tells. */
+  /** Closes open texts and the open step. Child sessions that still run are reported as suspended. */
   close(): Event[] {
     const paused = [...this.#children].map(
       (subagentRunId): Event => ({ type: EventType.SUBAGENT_FINISHED, subagentRunId, outcome: { type: 'suspended' } }),
@@ -81,7 +83,7 @@ export class RunEvents {
     return [...this.#endTexts(), ...paused, ...this.#endStep()];
   }
 
-  /** A session below is a subagent, whose run is its id. */
+  /** Reports a child session as a subagent, with the session id as run id. */
   #startChild({
     session,
     persona,
@@ -95,37 +97,38 @@ export class RunEvents {
   #endChild(event: UiEventOf<'child_ended'>): Event[] {
     const { session, callId, stopReason, turns } = event;
     const { usage } = uiEventToWire(event);
-    // One that an earlier run of this thread has told of begins here anew: what its persona was, that run has said.
-    const begun = this.#startChild({ session, persona: session, callId });
+    // A child that an earlier AG-UI run reported is started again in this run, with its session id as name: its persona
+    // is not known here.
+    const started = this.#startChild({ session, persona: session, callId });
     this.#children.delete(session);
-    const told = { subagentRunId: session, metadata: { turns, usage } };
+    const common = { subagentRunId: session, metadata: { turns, usage } };
     const ended: Event =
       stopReason === 'error'
-        ? { type: EventType.SUBAGENT_ERROR, ...told, message: `the session ${session} has failed`, code: stopReason }
+        ? { type: EventType.SUBAGENT_ERROR, ...common, message: `the session ${session} has failed`, code: stopReason }
         : {
             type: EventType.SUBAGENT_FINISHED,
-            ...told,
+            ...common,
             result: { stop_reason: stopReason },
             outcome: { type: 'success' },
           };
-    return [...begun, ended];
+    return [...started, ended];
   }
 
-  #shown(events: readonly UiEvent[], effect: string, record: JournalRecord | null): Event[] {
-    return events.flatMap((event) => this.#one(event, effect, record));
+  #translateEvents(events: readonly UiEvent[], effect: string, record: JournalRecord | null): Event[] {
+    return events.flatMap((event) => this.#translateEvent(event, effect, record));
   }
 
-  #one(event: UiEvent, effect: string, record: JournalRecord | null): Event[] {
+  #translateEvent(event: UiEvent, effect: string, record: JournalRecord | null): Event[] {
     switch (event.type) {
       case 'text_appended': {
-        const messageId = this.#idOf(effect);
-        const begun = this.#text === messageId ? [] : [...this.#endTexts(), textStart(messageId, 'assistant')];
+        const messageId = this.#answerIdOf(effect);
+        const started = this.#text === messageId ? [] : [...this.#endTexts(), textStart(messageId, 'assistant')];
         this.#text = messageId;
-        return [...begun, { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: event.text }];
+        return [...started, { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: event.text }];
       }
       case 'reasoning_appended': {
-        const messageId = `${this.#idOf(effect)}:reasoning`;
-        const begun: Event[] =
+        const messageId = `${this.#answerIdOf(effect)}:reasoning`;
+        const started: Event[] =
           this.#reasoning === messageId
             ? []
             : [
@@ -134,12 +137,12 @@ export class RunEvents {
                 { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
               ];
         this.#reasoning = messageId;
-        return [...begun, { type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: event.text }];
+        return [...started, { type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: event.text }];
       }
       case 'answer_restarted': {
         const ended = this.#endTexts();
         this.#restarts.set(effect, (this.#restarts.get(effect) ?? 0) + 1);
-        return [...ended, custom(event)];
+        return [...ended, toCustomEvent(event)];
       }
       case 'turn_started': {
         const ended = [...this.#endTexts(), ...this.#endStep()];
@@ -148,26 +151,29 @@ export class RunEvents {
       }
       case 'prompt_shown': {
         const command = record?.input.type === 'command' ? record.input.command_id : null;
-        return command === null ? [] : this.#said(command, event.text);
+        return command === null ? [] : this.#userMessage(command, event.text);
       }
       case 'seam_delivered': {
-        const said = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
-        return [...said.flatMap(({ commandId, text }) => this.#said(commandId, text)), custom(event)];
+        const userMessages = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
+        return [
+          ...userMessages.flatMap(({ commandId, text }) => this.#userMessage(commandId, text)),
+          toCustomEvent(event),
+        ];
       }
       case 'child_started':
-        return [...this.#startChild(event), custom(event)];
+        return [...this.#startChild(event), toCustomEvent(event)];
       case 'child_ended':
-        return [...this.#endChild(event), custom(event)];
+        return [...this.#endChild(event), toCustomEvent(event)];
       default:
-        return NOT_CUSTOM.has(event.type) ? [] : [custom(event)];
+        return NOT_CUSTOM.has(event.type) ? [] : [toCustomEvent(event)];
     }
   }
 
-  /** What the model has asked for, and what came of it. */
+  /** The calls of a completed message, and the results of ended calls. */
   #callsIn({ events }: JournalRecord, effect: string): Event[] {
     return events.flatMap((event): Event[] => {
       if (event.type === 'message_complete') {
-        const parentMessageId = this.#idOf(effect);
+        const parentMessageId = this.#answerIdOf(effect);
         const calls = callsOf(event.message).flatMap(({ call_id: toolCallId, tool, args }): Event[] => [
           { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: tool, parentMessageId },
           { type: EventType.TOOL_CALL_ARGS, toolCallId, delta: JSON.stringify(args) },
@@ -190,21 +196,21 @@ export class RunEvents {
     });
   }
 
-  /** What somebody else has said; what the client has said itself it has. */
-  #said(commandId: string, text: string): Event[] {
+  /** A message of another client. A message that the client already has is not sent again. */
+  #userMessage(commandId: string, text: string): Event[] {
     const messageId = this.#messageOf(commandId);
     if (this.#known.has(messageId)) return [];
     return [
       ...this.#endTexts(),
       textStart(messageId, 'user'),
-      { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: withoutContext(text) },
+      { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: removeContext(text) },
       { type: EventType.TEXT_MESSAGE_END, messageId },
     ];
   }
 
-  #idOf(effect: string): string {
-    const again = this.#restarts.get(effect);
-    return `${answerId(this.#sessionId, effect)}${again === undefined ? '' : `:again-${again}`}`;
+  #answerIdOf(effect: string): string {
+    const restarts = this.#restarts.get(effect);
+    return `${answerId(this.#sessionId, effect)}${restarts === undefined ? '' : `:again-${restarts}`}`;
   }
 
   #endTexts(): Event[] {
@@ -229,8 +235,8 @@ function textStart(messageId: string, role: 'user' | 'assistant'): Event {
   return { type: EventType.TEXT_MESSAGE_START, messageId, role };
 }
 
-/** What is ours alone: under its name, as the console is told it. */
-function custom(event: UiEvent): Event {
+/** An event without an AG-UI equivalent: a custom event `coxswain.<type>` with its wire fields. */
+function toCustomEvent(event: UiEvent): Event {
   const { type, ...value } = uiEventToWire(event);
   return { type: EventType.CUSTOM, name: `coxswain.${type}`, value };
 }

@@ -1,10 +1,10 @@
-/** What an AG-UI client asks for: a `RunAgentInput` of AG-UI 1.0, and what is ours in its `forwardedProps`. */
+/** The request of an AG-UI client: a `RunAgentInput` of AG-UI 1.0, with Coxswain's options in `forwardedProps`. */
 import { cutText, hasVisibleText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
 import { Problem } from '../problem.ts';
 
 const Id = z.string().min(1).max(256);
-/** Of the history only the newest message is read; the session has its own. */
+/** Of the history, only the ids and the newest message are used: the session has its own history. */
 const ClientMessage = z.looseObject({
   id: Id,
   role: z.enum(['user', 'assistant', 'system', 'developer', 'tool', 'activity', 'reasoning']),
@@ -17,11 +17,11 @@ const Resume = z.strictObject({
   metadata: z.unknown().optional(),
 });
 
-/** How a message is sent to a session that works already. */
+/** How a message is sent to a running session. */
 export const BUSY_MODES = ['follow_up', 'finish_step', 'interrupt_immediate', 'audit_only'] as const;
 
-/** What is ours of `forwardedProps`; whatever else stands there is for others. */
-const OurProps = z.looseObject({
+/** Coxswain's members of `forwardedProps`. Other members are ignored. */
+const CoxswainProps = z.looseObject({
   mode: z.enum(BUSY_MODES).default('follow_up').meta({
     description:
       'How to handle a message to a running session: as a follow-up after the current work, or as a steering message of this mode.',
@@ -39,7 +39,7 @@ const OurProps = z.looseObject({
     .meta({ description: 'Settings of a new session: members of the body of a start, without the prompt.' }),
 });
 
-/** The request's body. */
+/** The request body. */
 export const RunInput = z.strictObject({
   threadId: Id.meta({ description: 'The session. A thread id that is not a valid session id is hashed into one.' }),
   runId: Id,
@@ -59,47 +59,50 @@ export const RunInput = z.strictObject({
   resume: z.array(Resume).max(64).optional(),
 });
 
-/** One answer to an interrupt. */
+/** An answer to an interrupt. */
 export type ResumeEntry = z.output<typeof Resume>;
 
-/** A request as the route works with it. */
+/** A parsed request. */
 export interface RunRequest {
   readonly threadId: string;
   readonly runId: string;
-  /** The newest message, where it is the user's; null where the request only attaches or resumes. */
+  /** The newest message if it is the user's. Null if the request only attaches to the session or resumes it. */
   readonly message: { readonly id: string; readonly text: string; readonly field: string } | null;
-  /** Ids of all messages that the client has. */
+  /** Ids of all messages in the request. */
   readonly known: ReadonlySet<string>;
   readonly resume: readonly ResumeEntry[];
-  /** The record up to which the client has been told; null where it does not say. */
+  /** Number of the last record that the client has received; null if it does not say. */
   readonly seen: number | null;
   readonly mode: (typeof BUSY_MODES)[number];
   readonly preempt: boolean;
   readonly start: Readonly<Record<string, unknown>>;
 }
 
-/** Reads a body. @throws Problem naming the field. */
+/**
+ * Parses a request body.
+ * @throws Problem (HTTP status 400) that names the field.
+ */
 export function readRunInput(body: unknown): RunRequest {
   const input = read(RunInput, body, '');
   const { forwardedProps } = input;
   const isObject = typeof forwardedProps === 'object' && forwardedProps !== null && !Array.isArray(forwardedProps);
-  const ours = read(OurProps, isObject ? forwardedProps : {}, 'forwardedProps.');
-  if (input.tools.length > 0 && ours.page_tools === 'refuse') throw pageTools(input.tools[0]?.name ?? '');
-  if (ours.preempt && ours.mode !== 'interrupt_immediate')
-    throw invalid('forwardedProps.preempt', 'requires the mode interrupt_immediate');
+  const props = read(CoxswainProps, isObject ? forwardedProps : {}, 'forwardedProps.');
+  if (input.tools.length > 0 && props.page_tools === 'refuse') throw frontendToolProblem(input.tools[0]?.name ?? '');
+  if (props.preempt && props.mode !== 'interrupt_immediate')
+    throw invalidFieldProblem('forwardedProps.preempt', 'requires the mode interrupt_immediate');
   const newest = input.messages.at(-1);
   const field = `messages[${input.messages.length - 1}].content`;
-  const said = newest?.role === 'user' ? textOf(newest.content, field) : null;
+  const text = newest?.role === 'user' ? textOf(newest.content, field) : null;
   return {
     threadId: input.threadId,
     runId: input.runId,
-    message: newest && said !== null ? { id: newest.id, text: withContext(said, input.context), field } : null,
+    message: newest && text !== null ? { id: newest.id, text: appendContext(text, input.context), field } : null,
     known: new Set(input.messages.map(({ id }) => id)),
     resume: input.resume ?? [],
-    seen: seenIn(input.state),
-    mode: ours.mode,
-    preempt: ours.preempt,
-    start: ours.start,
+    seen: lastSeenIn(input.state),
+    mode: props.mode,
+    preempt: props.preempt,
+    start: props.start,
   };
 }
 
@@ -112,10 +115,13 @@ function read<S extends z.ZodType>(schema: S, value: unknown, at: string): z.out
 
 function textOf(content: unknown, place: string): string {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  if (!Array.isArray(parts)) throw invalid(place, 'must be a text or a list of parts');
+  if (!Array.isArray(parts)) throw invalidFieldProblem(place, 'must be a text or a list of parts');
   const texts = parts.map((part: { readonly type?: unknown; readonly text?: unknown } | null, at) => {
     if (part?.type === 'text' && typeof part.text === 'string') return part.text;
-    throw invalid(`${place}[${at}]`, 'only text is supported; put files where the tools of the session can read them');
+    throw invalidFieldProblem(
+      `${place}[${at}]`,
+      'only text is supported; put files where the tools of the session can read them',
+    );
   });
   const text = texts.join('\n');
   if (!hasVisibleText(text)) throw new Problem('empty_body', `${place}: must not be empty`, { field: place });
@@ -125,8 +131,8 @@ function textOf(content: unknown, place: string): string {
 const CONTEXT_HEAD = '\n\n<context>\n';
 const CONTEXT_TAIL = '\n</context>';
 
-/** Context is of the moment in which something is said: it goes along with it. */
-function withContext(
+/** Appends the context to the message that it belongs to. */
+function appendContext(
   text: string,
   context: readonly { readonly description: string; readonly value: string }[],
 ): string {
@@ -134,30 +140,30 @@ function withContext(
   return `${text}${CONTEXT_HEAD}${context.map(({ description, value }) => `${description}: ${value}`).join('\n')}${CONTEXT_TAIL}`;
 }
 
-/** What somebody has said, without the context that went along with it. */
-export function withoutContext(text: string): string {
+/** A message without its appended context. */
+export function removeContext(text: string): string {
   const at = text.endsWith(CONTEXT_TAIL) ? text.lastIndexOf(CONTEXT_HEAD) : -1;
   return at < 0 ? text : text.slice(0, at);
 }
 
-function seenIn(state: unknown): number | null {
+function lastSeenIn(state: unknown): number | null {
   const n = (state as { readonly n?: unknown } | null | undefined)?.n;
   return typeof n === 'number' && Number.isSafeInteger(n) && n >= 0 ? n : null;
 }
 
-function pageTools(name: string): Problem {
+function frontendToolProblem(name: string): Problem {
   const called = `${JSON.stringify(cutText(name, 128))} is a frontend tool`;
-  return invalid(
+  return invalidFieldProblem(
     'tools',
     `${called}, and sessions call only tools on the bus; serve it there (docs/guides/bus-tools.md), or send forwardedProps.page_tools: "ignore"`,
   );
 }
 
-function invalid(field: string, words: string): Problem {
+function invalidFieldProblem(field: string, words: string): Problem {
   return new Problem('invalid_field', `${field}: ${words}`, { field });
 }
 
-/** Whether a thread's id can be a session's as it is. */
+/** Whether a thread id is a valid session id. */
 export function isSessionId(threadId: string): boolean {
   return ID_PATTERN.test(threadId);
 }

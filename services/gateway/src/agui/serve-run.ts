@@ -1,32 +1,40 @@
-/** One AG-UI run: what the request does to its session, and the session's events until it waits for somebody. */
+/**
+ * Serves an AG-UI run: sends the request's commands to the session, and streams its events until the session ends its
+ * run or waits.
+ */
 import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/core';
 import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswain/client';
 import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type EventStream, openEventStream } from '../feed/event-stream.ts';
-import { catchUpPages } from '../feed/journal-pages.ts';
+import { createPageReader } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import type { Problem } from '../problem.ts';
-import { whileListened } from '../send-command.ts';
-import { unknownInterrupt } from './known-interrupts.ts';
-import { bringMessage, readAnswers, type Sent, sendAnswers } from './run-commands.ts';
-import { type RunIds, runEnd, waitsForSomebody } from './run-end.ts';
+import { abortOnDisconnectOrStop } from '../send-command.ts';
+import { findUnknownInterrupt } from './known-interrupts.ts';
+import { type CommandResult, deliverMessage, readAnswers, sendAnswers } from './run-commands.ts';
+import { buildRunEnd, endsAguiRun, type RunIds } from './run-end.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunRequest } from './run-input.ts';
-import { messageIds, SessionMessages } from './session-messages.ts';
+import { createMessageIds, SessionMessages } from './session-messages.ts';
 import { changesBetween, type SharedState, sharedState } from './shared-state.ts';
 import { commandsOfMessage, sessionOfThread } from './thread-ids.ts';
 
-/** So many records that the client has not been told of are told one by one; more are told as a snapshot. */
-const RETOLD_MAX = 500;
+/** The maximum number of missed records that are sent as events. For more records, the client gets a snapshot. */
+const MISSED_RECORDS_MAX = 500;
 
-/** Events of a session after which more of the shared state may differ than where it stands. */
+/** Types of events after which members of the shared state other than `n` may differ. */
 const CHANGES_STATE =
   /^(approval_|steering_|reminder_|followup_|message_|injection_|agent_|suspended|resumed|turn_|persona_)/;
 
-/** Serves it until the run ends, or whoever asked has gone: the session goes on. @throws Problem where it cannot begin. */
+/**
+ * Streams a run as server-sent events until it ends or the client disconnects. The session continues after a
+ * disconnect.
+ * @param persona persona of a new session from the request's path; null if the path names none.
+ * @throws Problem, or an error of sending a command, before the stream starts.
+ */
 export async function serveRun(
   context: GatewayContext,
   request: FastifyRequest,
@@ -36,72 +44,78 @@ export async function serveRun(
 ): Promise<void> {
   const principal = principalOf(request);
   const session = clientFor(context, principal).session(sessionOfThread(run.threadId)) as BusSession;
-  const sending = { context, session, principal, signal: whileListened(context, reply) };
-  // What can be wrong is told by a status, before there is a stream.
+  const sender = { context, session, principal, signal: abortOnDisconnectOrStop(context, reply) };
+  // Errors before the stream starts are reported as an HTTP status.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
   const answers = readAnswers(principal, run);
-  const unknown = await unknownInterrupt(context, session, answers);
-  // Before anything is sent: what streams at once is told, too, and who finds no place has changed nothing.
+  const unknown = await findUnknownInterrupt(context, session, answers);
+  // Join the feed before any command is sent: the client gets the first pieces of an answer, and a client without a
+  // free slot changes nothing.
   const seat = context.feeds.join(session, principal, 'sse');
   const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
-  let sent: readonly Sent[];
+  let sent: readonly CommandResult[];
   let last: number;
   try {
-    // AG-UI reports an unknown interrupt on the stream. The session is sent nothing: not its message, nor other answers.
+    // AG-UI reports an unknown interrupt on the stream. The gateway then sends neither the message nor other answers to
+    // the session.
     if (unknown) {
-      await openEventStream(context, session, request, reply, asError, refuse(run, unknown), seat);
+      await openEventStream(context, session, request, reply, asError, failRun(run, unknown), seat);
       return;
     }
-    // Before the answers, with which the session may come to its end.
-    const brought = run.message === null ? [] : [await bringMessage(sending, run, persona)];
-    sent = [...brought, ...(await sendAnswers(sending, run.runId, answers))];
+    // The message goes before the answers, because an answer may end the session's run.
+    const delivered = run.message === null ? [] : [await deliverMessage(sender, run, persona)];
+    sent = [...delivered, ...(await sendAnswers(sender, run.runId, answers))];
     last = await session.lastNumber();
   } catch (error) {
     seat.leave();
     throw error;
   }
-  const tell = async ({ feed, sink, signal }: EventStream) => {
-    const teller = new RunTeller(context, session, run, (event) => sink.text(frame(event)));
-    await teller.begin(sent);
-    const from = await teller.catchUp(fromRecord(run, sent, last));
-    const readPage = catchUpPages(context.pages, session);
-    if (!teller.isOver) await watchFeed(feed, teller, { from, deltas: true, signal, readPage });
+  const send = async ({ feed, sink, signal }: EventStream) => {
+    const writer = new RunWriter(context, session, run, (event) => sink.text(frame(event)));
+    await writer.sendStart(sent);
+    const from = await writer.catchUp(firstRecordToSend(run, sent, last));
+    const readPage = createPageReader(context.pages, session);
+    if (!writer.isOver) await watchFeed(feed, writer, { from, deltas: true, signal, readPage });
   };
-  await openEventStream(context, session, request, reply, asError, tell, seat);
+  await openEventStream(context, session, request, reply, asError, send, seat);
 }
 
-/** Writes a run that fails at once. */
-function refuse({ threadId, runId }: RunRequest, problem: Problem) {
+/** Writes a run that fails immediately. */
+function failRun({ threadId, runId }: RunRequest, problem: Problem) {
   return async ({ sink }: EventStream): Promise<void> => {
     await sink.text(frame({ type: EventType.RUN_STARTED, threadId, runId, protocolVersion: PROTOCOL_VERSION }));
     throw problem;
   };
 }
 
-/** The first record that the client has yet to be told of; null where it is given all that there is as a snapshot. */
-function fromRecord({ seen, message, resume }: RunRequest, sent: readonly Sent[], last: number): number | null {
-  // Who only comes back may have been told half of an answer.
+/** The first record to send as events; null if the client gets a snapshot of everything. */
+function firstRecordToSend(
+  { seen, message, resume }: RunRequest,
+  sent: readonly CommandResult[],
+  last: number,
+): number | null {
+  // A client that reconnects may have received a part of an answer.
   if (sent.some(({ duplicate }) => duplicate) || (message === null && resume.length === 0)) return null;
   const taken = Math.min(...sent.flatMap(({ n }) => (n === null ? [] : [n])), last);
   const next = seen === null ? taken : Math.min(seen + 1, taken);
-  return last - next > RETOLD_MAX ? null : Math.max(1, next);
+  return last - next > MISSED_RECORDS_MAX ? null : Math.max(1, next);
 }
 
 function frame(event: Event): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Tells one client of one run. */
-class RunTeller {
+/** Sends one run to one client. */
+class RunWriter {
   readonly #context: GatewayContext;
   readonly #session: BusSession;
   readonly #ids: RunIds;
-  readonly #tell: (event: Event) => Promise<boolean> | boolean;
+  readonly #send: (event: Event) => Promise<boolean> | boolean;
   readonly #messageOf: (commandId: string) => string;
   readonly #events: RunEvents;
   readonly #results = new ResultCollector();
   #state: SharedState | null = null;
-  /** The session has to come past this record before the run can end: its command is there. */
+  /** The run does not end before this record, which contains its newest command. */
   #notBefore = 0;
   isOver = false;
 
@@ -109,42 +123,43 @@ class RunTeller {
     context: GatewayContext,
     session: BusSession,
     { threadId, runId, known }: RunRequest,
-    tell: (event: Event) => Promise<boolean> | boolean,
+    send: (event: Event) => Promise<boolean> | boolean,
   ) {
     this.#context = context;
     this.#session = session;
     this.#ids = { threadId, runId };
-    this.#tell = tell;
+    this.#send = send;
     const own = new Map([...known].flatMap((id) => commandsOfMessage(session.id, id).map((command) => [command, id])));
-    this.#messageOf = messageIds(session.id, own);
+    this.#messageOf = createMessageIds(session.id, own);
     this.#events = new RunEvents(session.id, this.#messageOf, known);
   }
 
-  /** The run's first events: that it runs, and what became of what it asked for. */
-  async begin(sent: readonly Sent[]): Promise<void> {
-    await this.#tell({ type: EventType.RUN_STARTED, ...this.#ids, protocolVersion: PROTOCOL_VERSION });
+  /** Sends the first events of the run: its start, and the receipts of its commands. */
+  async sendStart(sent: readonly CommandResult[]): Promise<void> {
+    await this.#send({ type: EventType.RUN_STARTED, ...this.#ids, protocolVersion: PROTOCOL_VERSION });
     for (const one of sent) {
-      await this.#tell({ type: EventType.CUSTOM, name: 'coxswain.receipt', value: { ...one } });
+      await this.#send({ type: EventType.CUSTOM, name: 'coxswain.receipt', value: { ...one } });
       this.#notBefore = Math.max(this.#notBefore, one.n ?? 0);
     }
   }
 
   /**
-   * Tells the state, and where the client has not been told all along, the messages that there are.
-   * @param from the first record that it is told of; null for a snapshot.
-   * @returns the record from which on it is told what happens.
+   * Sends the state. Without a start record, also sends a snapshot of the messages.
+   * @param from the first record to send as events; null for a snapshot.
+   * @returns the number of the first record to send as events.
+   * @throws SessionNotFoundError; Problem `gateway_busy`.
    */
   async catchUp(from: number | null): Promise<number> {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
-    const told = past?.newest.n ?? (from ?? 1) - 1;
-    this.#events.startAfter(told);
-    this.#state = sharedState(await this.#session.wire.stateAfter(told), told);
-    await this.#tell({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
+    const lastSent = past?.newest.n ?? (from ?? 1) - 1;
+    this.#events.startAfter(lastSent);
+    this.#state = sharedState(await this.#session.wire.stateAfter(lastSent), lastSent);
+    await this.#send({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
     if (past) {
-      await this.#tell({ type: EventType.MESSAGES_SNAPSHOT, messages: [...past.messages] });
-      await this.#endAfter(past.newest);
+      await this.#send({ type: EventType.MESSAGES_SNAPSHOT, messages: [...past.messages] });
+      await this.#endIfDone(past.newest);
     }
-    return told + 1;
+    return lastSent + 1;
   }
 
   async #readPast(): Promise<{ readonly newest: JournalRecord; readonly messages: readonly Message[] }> {
@@ -155,43 +170,46 @@ class RunTeller {
       messages.add(record);
       newest = record;
     }
-    // It was there a moment ago.
+    // The session existed a moment ago; it was deleted since.
     if (newest === null) throw new SessionNotFoundError(this.#session.id);
     return { newest, messages: messages.all };
   }
 
-  /** Takes what comes. @returns whether more may come. */
+  /**
+   * Sends the events of a record or a delta.
+   * @returns whether more may follow.
+   */
   async write({ json, delta }: FeedItem): Promise<boolean> {
     this.#context.metrics.sent.inc({ what: delta === null ? 'record' : 'delta' });
-    if (delta !== null) return this.#tellAll(this.#events.ofDelta(delta));
+    if (delta !== null) return this.#sendAll(this.#events.translateDelta(delta));
     const record = JSON.parse(json) as JournalRecord;
-    if (!(await this.#tellAll(this.#events.ofRecord(record)))) return false;
+    if (!(await this.#sendAll(this.#events.translateRecord(record)))) return false;
     this.#results.add(record);
-    await this.#tellState(record);
-    await this.#endAfter(record);
+    await this.#sendState(record);
+    await this.#endIfDone(record);
     return !this.isOver;
   }
 
-  async #tellAll(events: readonly Event[]): Promise<boolean> {
-    for (const event of events) if (!(await this.#tell(event))) return false;
+  async #sendAll(events: readonly Event[]): Promise<boolean> {
+    for (const event of events) if (!(await this.#send(event))) return false;
     return true;
   }
 
-  async #tellState({ n, events, state }: JournalRecord): Promise<void> {
+  async #sendState({ n, events, state }: JournalRecord): Promise<void> {
     const before = this.#state;
     if (!before) return;
-    const changed = waitsForSomebody(state) || events.some(({ type }) => CHANGES_STATE.test(type));
+    const changed = endsAguiRun(state) || events.some(({ type }) => CHANGES_STATE.test(type));
     const after = changed ? sharedState(await this.#session.wire.stateAfter(n), n) : { ...before, n };
     this.#state = after;
-    await this.#tell({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
+    await this.#send({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
   }
 
-  async #endAfter({ n, state }: JournalRecord): Promise<void> {
-    if (n < this.#notBefore || !waitsForSomebody(state) || !this.#state) return;
-    // What was waited for may have been settled while it was told.
-    if (!hasEnded(state) && !waitsForSomebody(this.#state.state)) return;
+  async #endIfDone({ n, state }: JournalRecord): Promise<void> {
+    if (n < this.#notBefore || !endsAguiRun(state) || !this.#state) return;
+    // An approval may have been decided before the state was read.
+    if (!hasEnded(state) && !endsAguiRun(this.#state.state)) return;
     this.isOver = true;
-    for (const event of this.#events.close()) await this.#tell(event);
-    await this.#tell(runEnd(this.#ids, this.#state, hasEnded(state) ? this.#results.newest : null));
+    for (const event of this.#events.close()) await this.#send(event);
+    await this.#send(buildRunEnd(this.#ids, this.#state, hasEnded(state) ? this.#results.newest : null));
   }
 }

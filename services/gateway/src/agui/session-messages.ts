@@ -1,17 +1,20 @@
-/** A session's journal as the messages of an AG-UI thread, under the ids that they had as they streamed. */
+/**
+ * Converts a session's journal to the messages of an AG-UI thread. Each message has the id that it had in the event
+ * stream.
+ */
 import type { Message, ToolCall } from '@ag-ui/core';
 import { type CallPart, callsOf, cutText, type JournalRecord, type ToolResult, textOf } from '@coxswain/protocol';
-import { withoutContext } from './run-input.ts';
-import { answerId, resultId, saidId } from './thread-ids.ts';
+import { removeContext } from './run-input.ts';
+import { answerId, resultId, userMessageId } from './thread-ids.ts';
 
-/** The newest messages that are kept, and the characters of one. */
+/** The minimum number of newest messages that are kept. The list is cut to this length at twice the length. */
 const MESSAGES_MAX = 500;
 const TEXT_MAX_CHARS = 64 * 1024;
 
-/** Takes records in order. */
+/** Collects the messages of records, which must be added in order. */
 export class SessionMessages {
   readonly #sessionId: string;
-  /** The message by which the client knows what a command brought. */
+  /** Maps a command id to the client's message id. */
   readonly #messageOf: (commandId: string) => string;
   #messages: Message[] = [];
 
@@ -20,19 +23,20 @@ export class SessionMessages {
     this.#messageOf = messageOf;
   }
 
-  /** All of them, the oldest first; of very many the newest. */
+  /** The messages, oldest first. Of a long history, only the newest are kept. */
   get all(): readonly Message[] {
     return this.#messages;
   }
 
   add({ events, input }: JournalRecord): void {
     for (const event of events) {
-      if (event.type === 'prompt_received') this.#said(event.command_id, event.messages.map(textOf).join('\n'));
+      if (event.type === 'prompt_received')
+        this.#addUserMessage(event.command_id, event.messages.map(textOf).join('\n'));
       else if (event.type === 'message_injected' && event.message.role === 'user' && !event.audit_only)
-        this.#said(event.command_id, textOf(event.message));
+        this.#addUserMessage(event.command_id, textOf(event.message));
       else if (event.type === 'message_complete') {
         const effect = 'effect_id' in input ? input.effect_id : `turn-${event.turn}`;
-        const calls = callsOf(event.message).map(asToolCall);
+        const calls = callsOf(event.message).map(toToolCall);
         this.#push({
           id: answerId(this.#sessionId, effect),
           role: 'assistant',
@@ -49,8 +53,8 @@ export class SessionMessages {
     }
   }
 
-  #said(commandId: string, text: string): void {
-    this.#push({ id: this.#messageOf(commandId), role: 'user', content: cut(withoutContext(text)) });
+  #addUserMessage(commandId: string, text: string): void {
+    this.#push({ id: this.#messageOf(commandId), role: 'user', content: cut(removeContext(text)) });
   }
 
   #push(message: Message): void {
@@ -59,17 +63,17 @@ export class SessionMessages {
   }
 }
 
-/** By which message a client knows a command: its own, or one that is made of the command. */
-export function messageIds(sessionId: string, own: ReadonlyMap<string, string>): (commandId: string) => string {
-  return (commandId) => own.get(commandId) ?? saidId(sessionId, commandId);
+/** Maps a command id to the client's own message id, or to an id derived from the command. */
+export function createMessageIds(sessionId: string, own: ReadonlyMap<string, string>): (commandId: string) => string {
+  return (commandId) => own.get(commandId) ?? userMessageId(sessionId, commandId);
 }
 
-/** A call as AG-UI has it: its arguments are a text. */
-function asToolCall({ call_id, tool, args }: CallPart): ToolCall {
+/** A call in the form of AG-UI, where arguments are a JSON text. */
+function toToolCall({ call_id, tool, args }: CallPart): ToolCall {
   return { id: call_id, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
 }
 
-/** A result's text, within its bound. */
+/** The text of a result, cut after 65,536 characters. */
 export function resultText({ content }: ToolResult): string {
   return cut(content.map((part) => (part.type === 'text' ? part.text : `(a file: ${part.media_type})`)).join('\n'));
 }

@@ -1,13 +1,13 @@
 import type { JsonPatchOperation } from '@ag-ui/core';
 import { canonicalJson, type SessionStatus, topState } from '@coxswain/protocol';
 
-/** Entries of each list. */
+/** The maximum number of entries in each list. */
 const ENTRIES_MAX = 100;
 
-/** The state that AG-UI clients see. It is read-only: state that a client sends is ignored. */
+/** The state that AG-UI clients see. It is read-only: of a state that a client sends, only `n` is read. */
 export interface SharedState {
   readonly session_id: string;
-  /** The record up to which the client has been told. */
+  /** Number of the last record that the client has received. */
   readonly n: number;
   readonly state: string;
   readonly stop_reason: string | null;
@@ -16,7 +16,7 @@ export interface SharedState {
   readonly run: number;
   readonly turn: number;
   readonly approvals: SessionStatus['approvals'];
-  /** What was said and is not delivered yet, in order. */
+  /** Queued messages, in order. */
   readonly pending: readonly {
     readonly command_id: string;
     readonly kind: string;
@@ -28,7 +28,10 @@ export interface SharedState {
   readonly cost_usd: number | null;
 }
 
-/** The state by what a host says, as of the record that the client has been told of. */
+/**
+ * Converts a status to the shared state.
+ * @param n number of the last record that the client has received.
+ */
 export function sharedState(status: SessionStatus, n: number): SharedState {
   const { session_id, stop_reason, persona, model, run, turn, suspended, usage, cost_usd } = status;
   return {
@@ -41,7 +44,7 @@ export function sharedState(status: SessionStatus, n: number): SharedState {
   };
 }
 
-/** What makes the one of the other: members that differ, each replaced whole (RFC 6902). */
+/** The difference of two states as a JSON Patch (RFC 6902) that replaces each changed member. */
 export function changesBetween(before: SharedState, after: SharedState): JsonPatchOperation[] {
   return (Object.keys(after) as (keyof SharedState)[])
     .filter((key) => canonicalJson(before[key] ?? null) !== canonicalJson(after[key] ?? null))

@@ -1,41 +1,44 @@
-/** Ids that follow from a client's: no gateway has to remember any, and the same request again means the same. */
+/** Ids derived from a client's ids. Gateways store no mapping, and a repeated request produces the same ids. */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@coxswain/protocol';
 import { isSessionId } from './run-input.ts';
 
-/** The session of a thread: its id as it stands where it can be one. */
+/** The session of a thread. A thread id that is a valid session id is used unchanged. */
 export function sessionOfThread(threadId: string): string {
   return isSessionId(threadId) ? threadId : `agui-${digest('thread', threadId)}`;
 }
 
-/** The command by which a message comes to a session: the same message again changes nothing. */
+/** The id of the command that delivers a message. A repeated message has the same id, so it changes nothing. */
 export function commandOfMessage(sessionId: string, messageId: string): string {
   return `agui-${digest('message', sessionId, messageId)}`;
 }
 
-/** All commands that may have brought a message: where another run had begun, or one had just ended, a later one has. */
+/**
+ * The ids of all commands that may have delivered a message. Later ids are used if another run had started, or a run
+ * had just ended.
+ */
 export function commandsOfMessage(sessionId: string, messageId: string): readonly string[] {
   const first = commandOfMessage(sessionId, messageId);
   return [first, `${first}-f`].flatMap((id) => [id, `${id}-p`, `${id}-q`]);
 }
 
-/** The command by which an interrupt is answered, by a run: another answer is another command. */
+/** The id of the command that answers an interrupt in a run. A different answer has a different id. */
 export function commandOfAnswer(sessionId: string, runId: string, interruptId: string, body: unknown): string {
   return `agui-${digest('answer', sessionId, runId, interruptId, canonicalJson(body))}`;
 }
 
-/** The message that an effect's answer becomes. */
+/** The message id of a model's answer. */
 export function answerId(sessionId: string, effectId: string): string {
   return `${sessionId}:${effectId}`;
 }
 
-/** The message that a call's result becomes. */
+/** The message id of a call's result. */
 export function resultId(sessionId: string, callId: string): string {
   return `${sessionId}:result:${callId}`;
 }
 
-/** The message that somebody else's command becomes. */
-export function saidId(sessionId: string, commandId: string): string {
+/** The message id of another client's command. */
+export function userMessageId(sessionId: string, commandId: string): string {
   return `${sessionId}:said:${commandId}`;
 }
 

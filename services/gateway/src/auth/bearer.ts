@@ -1,39 +1,43 @@
 /**
- * Where a request has its token: in the header `authorization`. Never in its address, which ends in logs, histories and the
- * headers of other requests. A page that opens a WebSocket can send no header of its own, and offers it as a protocol. A program
- * that can be given nothing but a WebSocket’s address has it there as a password, and sends that as a header, too.
+ * Extracts the bearer token of a request from its headers. A token in the URL is not accepted, because URLs end up in
+ * logs, histories and the headers of other requests.
+ *
+ * A web page cannot set headers of a WebSocket, so it offers the token as a subprotocol `bearer.TOKEN`. A program that
+ * has only a WebSocket's URL puts the token there as a password; its client sends that as HTTP basic authentication.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The protocol of our WebSockets. */
+/** The subprotocol of Coxswain's WebSockets. */
 export const SOCKET_PROTOCOL = 'coxswain.v1';
 const OFFERED = 'bearer.';
 const TOKEN_MAX_CHARS = 8_192;
 
-/** The token, or null where there is none. */
+/** The token of a request; null if there is none, or it is longer than 8,192 characters. */
 export function bearerOf(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers;
-  const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1] ?? offered(headers) ?? password(headers);
+  const token =
+    /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1] ?? offeredToken(headers) ?? passwordToken(headers);
   return token === undefined || token.length > TOKEN_MAX_CHARS ? null : token;
 }
 
-function opensSocket({ upgrade }: IncomingHttpHeaders): boolean {
+function isSocketUpgrade({ upgrade }: IncomingHttpHeaders): boolean {
   return upgrade?.toLowerCase() === 'websocket';
 }
 
-function offered(headers: IncomingHttpHeaders): string | undefined {
+function offeredToken(headers: IncomingHttpHeaders): string | undefined {
   const { authorization, 'sec-websocket-protocol': protocols } = headers;
-  if (!opensSocket(headers) || authorization !== undefined) return undefined;
+  if (!isSocketUpgrade(headers) || authorization !== undefined) return undefined;
   const names = (protocols ?? '').split(',').map((name) => name.trim());
   return names.find((name) => name.startsWith(OFFERED))?.slice(OFFERED.length);
 }
 
 /**
- * Of a WebSocket alone: browsers name the page that opens one always, so that credentials that a browser might send by itself are of no
- * use to a page of another site. Whose the name is, is for the token to say.
+ * The password of basic authentication, only for WebSockets. Browsers always send the origin of a page that opens a
+ * WebSocket. So a page of another site cannot use credentials that the browser adds. The user name is ignored: the
+ * token identifies the principal.
  */
-function password(headers: IncomingHttpHeaders): string | undefined {
-  const encoded = opensSocket(headers)
+function passwordToken(headers: IncomingHttpHeaders): string | undefined {
+  const encoded = isSocketUpgrade(headers)
     ? /^Basic +([A-Za-z0-9+/=]+) *$/i.exec(headers.authorization ?? '')?.[1]
     : undefined;
   if (encoded === undefined || encoded.length > 2 * TOKEN_MAX_CHARS) return undefined;

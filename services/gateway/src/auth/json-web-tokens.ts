@@ -1,4 +1,4 @@
-/** JSON Web Tokens: checked against keys that an identity provider publishes, or that lie in a file. */
+/** Authentication with JSON Web Tokens, verified with the keys of an identity provider or of a file. */
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN } from '@coxswain/protocol';
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
@@ -8,19 +8,22 @@ import { isLoopback } from '../request-guard.ts';
 import { type Authenticator, type Principal, SCOPES, type Scope } from './principal.ts';
 import { TokensUnreadableError } from './token-file.ts';
 
-/** Which tokens are taken. */
+/** Options of JWT authentication. */
 export interface JwtOptions {
-  /** A file with a JWK Set, or its https:// address; http:// for loopback only. */
+  /** A file with a JWK Set, or its https:// URL. An http:// URL is allowed for loopback only. */
   readonly jwks: string;
-  /** Who must have issued it, and for whom: both are checked always. */
+  /** The required claims `iss` and `aud`. Every token is checked for both. */
   readonly issuer: string;
   readonly audience: string;
-  /** The claim that names the tenant. Default `tenant`. */
+  /** The name of the claim with the tenant. Default `tenant`. */
   readonly tenantClaim?: string | undefined;
   readonly now: () => number;
 }
 
-/** Never `none`, and no shared secrets: a public key must not be taken for one. */
+/**
+ * Signature algorithms with key pairs. `none` and shared secrets are excluded: otherwise a public key could be used as
+ * a shared secret.
+ */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -36,20 +39,23 @@ const ALGORITHMS = [
 ];
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-/** Authenticates tokens that were issued for this gateway. @throws TokensUnreadableError for a file that is none, GatewayOptionError for an address that is not safe. */
+/**
+ * Creates an authenticator for tokens that were issued for this gateway.
+ * @throws TokensUnreadableError for a file that is not a JWK Set; GatewayOptionError for an unsafe URL.
+ */
 export async function openJsonWebTokens(options: JwtOptions): Promise<Authenticator> {
-  const keys = await keysOf(options.jwks);
+  const keys = await openKeys(options.jwks);
   const { issuer, audience, tenantClaim = 'tenant', now } = options;
   return {
     async authenticate(token) {
       if (token.split('.').length !== 3) return null;
-      const payload = await verified(token);
+      const payload = await verifyToken(token);
       return payload && principalOf(payload, tenantClaim);
     },
   };
 
-  // Apart from what is read of the claims: what is wrong with those must not look like keys that could not be fetched.
-  async function verified(token: string): Promise<JWTPayload | null> {
+  // Separate from reading the claims: an error in those must not look like an unavailable key set.
+  async function verifyToken(token: string): Promise<JWTPayload | null> {
     try {
       const { payload } = await jwtVerify(token, keys, {
         issuer,
@@ -71,7 +77,7 @@ export async function openJsonWebTokens(options: JwtOptions): Promise<Authentica
   }
 }
 
-async function keysOf(jwks: string): Promise<JWTVerifyGetKey> {
+async function openKeys(jwks: string): Promise<JWTVerifyGetKey> {
   const address = keyAddressOf(jwks);
   if (address) return createRemoteJWKSet(address, { timeoutDuration: 5_000 });
   let bytes: Buffer;
@@ -83,42 +89,42 @@ async function keysOf(jwks: string): Promise<JWTVerifyGetKey> {
   try {
     return createLocalJWKSet(JSON.parse(bytes.toString('utf8')));
   } catch (error) {
-    // The JSON parser's message quotes the file.
+    // The JSON parser's message would quote the file.
     const why = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message;
     throw new TokensUnreadableError(`${jwks} is not a JWK Set: ${why}`);
   }
 }
 
-/** Far more than identity providers have keys. */
+/** The maximum size of a JWK Set file, far above real key sets. */
 const KEYS_MAX_BYTES = 1024 * 1024;
 
 /**
- * The address that `--jwks` names; null for a file. The answer of the address must be safe from anyone on the way, who could
- * otherwise sign tokens for the gateway.
- * @throws GatewayOptionError for an address with a user, or that is neither https nor http to loopback.
+ * The URL in `--jwks`; null for a file. The URL must be protected against interception: an attacker who replaces the
+ * keys could sign tokens.
+ * @throws GatewayOptionError for a URL with a user name or password, or one that is neither https nor http to loopback.
  */
 export function keyAddressOf(jwks: string): URL | null {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(jwks)) return null;
   const url = URL.parse(jwks);
   if (url?.username || url?.password)
     throw new GatewayOptionError('--jwks: the address must not contain a user name or a password');
-  // URL writes every spelling of an IPv4 address in one way: 0x7f.1 is 127.0.0.1.
-  const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
-  if (url && (url.protocol === 'https:' || isHere)) return url;
+  // `URL` normalizes IPv4 addresses: 0x7f.1 becomes 127.0.0.1.
+  const isLoopbackUrl = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  if (url && (url.protocol === 'https:' || isLoopbackUrl)) return url;
   throw new GatewayOptionError(
     '--jwks: give an https:// address or a file; http:// is allowed only for 127.0.0.1, [::1] and localhost',
   );
 }
 
-/** What could not be fetched is not the token's fault; what is wrong with the token is. */
+/** Whether the keys could not be fetched. Other errors are errors of the token. */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout) return true;
-  // The library's own class for an answer that is no key set, and what fetch throws.
+  // jose throws its generic error for a response that is not 200 or not JSON. `fetch` throws a TypeError.
   if (error instanceof errors.JOSEError) return error.code === 'ERR_JOSE_GENERIC';
   return error instanceof TypeError;
 }
 
-/** Null where a claim is not what it has to be: whoever issues tokens decides what stands in them. */
+/** The principal in a token's claims; null if a required claim is missing or invalid. */
 function principalOf(payload: JWTPayload, tenantClaim: string): Principal | null {
   const claims: Readonly<Record<string, unknown>> = payload;
   const { [tenantClaim]: tenant, sub, exp } = claims;
@@ -130,14 +136,17 @@ function principalOf(payload: JWTPayload, tenantClaim: string): Principal | null
 }
 
 /**
- * A name stands in journals, lists and terminals: what breaks lines, turns the direction of writing or cannot be seen would let one
+ * Names appear in journals, lists and terminals. Line breaks, direction marks and invisible characters could make one
  * name look like another.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
-/** The last moment that a date can be (ECMA-262, time values). */
+/** The maximum time value of a `Date` in ECMAScript, in seconds. */
 const LAST_DATE_SECONDS = 8.64e12;
 
-/** `scope`, words in a text (RFC 8693), or a list under `scope` or `scp`; each may be led in by `cox:`. */
+/**
+ * The scopes in `scope` (words in a text, RFC 8693) or a list in `scope` or `scp`. Each may have the prefix `cox:`.
+ * Unknown scopes are ignored.
+ */
 function scopesOf({ scope, scp }: Readonly<Record<string, unknown>>): ReadonlySet<Scope> {
   const words = [scope, scp]
     .flatMap((claim): unknown[] => (typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : []))

@@ -1,13 +1,13 @@
-/** Who a request is from, and what it may. */
+/** Principals and their permissions. */
 import * as z from 'zod';
 
-/** What a token may be allowed. `admin` is allowed everything. */
+/** The permissions of tokens. `admin` includes all others. */
 export const SCOPES = ['read', 'run', 'steer', 'approve', 'admin'] as const;
 /** One permission of a token. */
 export const Scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof Scope>;
 
-/** What each scope is for, as the reference says it. */
+/** The meaning of each scope, as printed in the reference. */
 export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   read: 'Read sessions: lists, states, journals, live events, trees, exports. Read metrics.',
   run: 'Start, prompt, fork, cancel, suspend, resume and signal sessions.',
@@ -17,32 +17,32 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   admin: 'All of these rights, and delete sessions.',
 };
 
-/** Somebody who was let in. */
+/** An authenticated client. */
 export interface Principal {
   /** Recorded as the actor of commands. */
   readonly name: string;
   readonly tenant: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** When what let them in is over, milliseconds since the epoch; null where it is not. */
+  /** Expiry of the token, in milliseconds since the epoch; null if it does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** Whether somebody may do what a scope is for. */
+/** Whether a principal has a scope, directly or through `admin`. */
 export function isAllowed({ scopes }: Principal, scope: Scope): boolean {
   return scopes.has(scope) || scopes.has('admin');
 }
 
-/** Lets people in by what they show. */
+/** Authenticates clients by their tokens. */
 export interface Authenticator {
   /**
-   * Who holds this token, or null where nobody does.
-   * @throws Problem `auth_unavailable` where it cannot be told at the moment.
+   * The principal of a token; null for an unknown, expired or invalid one.
+   * @throws Problem `auth_unavailable` (503) if the token cannot be checked at the moment.
    */
   authenticate(token: string): Promise<Principal | null>;
 }
 
-/** The first that knows the token. */
-export function anyOf(authenticators: readonly Authenticator[]): Authenticator {
+/** Tries authenticators in order and returns the first principal. */
+export function firstAuthenticator(authenticators: readonly Authenticator[]): Authenticator {
   return {
     async authenticate(token) {
       for (const one of authenticators) {

@@ -1,6 +1,6 @@
 /**
- * Tokens in a file: who holds each, for which tenant, and what it may. The file has their hashes alone; a token is seen once,
- * when it is made.
+ * Tokens in a file, each with its name, tenant and scopes. The file contains only their SHA-256 hashes. A token is
+ * shown once, when it is created.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rename, stat, writeFile } from 'node:fs/promises';
@@ -11,12 +11,12 @@ import * as z from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { type Authenticator, type Principal, Scope } from './principal.ts';
 
-/** One token, as the file has it. */
+/** The entry of a token in the file. */
 export const StoredToken = z.strictObject({
   name: z.string().trim().min(1).max(BOUNDS.actorMaxChars),
   tenant: z.string().regex(ID_PATTERN),
   scopes: z.array(Scope).min(1),
-  /** Of the whole token, hex. */
+  /** Hash of the whole token, in lower-case hex. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().optional(),
@@ -25,13 +25,16 @@ export type StoredToken = z.infer<typeof StoredToken>;
 
 const TokenFile = z.strictObject({ tokens: z.array(StoredToken).max(GATEWAY_BOUNDS.tokensMax) });
 
-/** The file cannot be read, or is none. */
+/** A file with tokens or keys is unreadable or invalid. */
 export class TokensUnreadableError extends Error {
   override readonly name = 'TokensUnreadableError';
   readonly code = 'tokens_unreadable';
 }
 
-/** The tokens of a file. @throws TokensUnreadableError. */
+/**
+ * Reads the tokens of a file.
+ * @throws TokensUnreadableError.
+ */
 export async function readTokens(path: string): Promise<StoredToken[]> {
   let text: string;
   try {
@@ -43,7 +46,7 @@ export async function readTokens(path: string): Promise<StoredToken[]> {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's message quotes the file.
+    // The JSON parser's message would quote the file.
     throw new TokensUnreadableError(`${path} is not JSON`);
   }
   const read = readStrictly(TokenFile, value);
@@ -51,14 +54,14 @@ export async function readTokens(path: string): Promise<StoredToken[]> {
   return read.data.tokens;
 }
 
-/** Writes them, in one step and for this user's eyes. */
+/** Replaces the file atomically. Only the current user may read it. */
 export async function writeTokens(path: string, tokens: readonly StoredToken[]): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   await writeFile(draft, `${JSON.stringify({ tokens }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   await rename(draft, path);
 }
 
-/** A new token, 256 bits of chance, and what the file keeps of it. */
+/** A new token with 256 random bits, and its entry for the file. */
 export function newToken(
   fields: Omit<StoredToken, 'sha256'>,
   token = `cox_${randomBytes(32).toString('base64url')}`,
@@ -66,18 +69,18 @@ export function newToken(
   return { token, stored: { ...fields, sha256: createHash('sha256').update(token).digest('hex') } };
 }
 
-/** Tokens that are known, by their hashes: what is compared says nothing of a token, however long it takes. */
+/** Authenticates tokens by their hashes. The time of a lookup reveals nothing about the token itself. */
 export class TokenTable implements Authenticator {
   #byHash: ReadonlyMap<string, StoredToken>;
   readonly #now: () => number;
 
   constructor(tokens: readonly StoredToken[], now: () => number) {
-    this.#byHash = byHash(tokens);
+    this.#byHash = indexByHash(tokens);
     this.#now = now;
   }
 
   replace(tokens: readonly StoredToken[]): void {
-    this.#byHash = byHash(tokens);
+    this.#byHash = indexByHash(tokens);
   }
 
   async authenticate(token: string): Promise<Principal | null> {
@@ -90,22 +93,22 @@ export class TokenTable implements Authenticator {
   }
 }
 
-function byHash(tokens: readonly StoredToken[]): ReadonlyMap<string, StoredToken> {
+function indexByHash(tokens: readonly StoredToken[]): ReadonlyMap<string, StoredToken> {
   return new Map(tokens.map((token) => [token.sha256, token]));
 }
 
 /**
- * The tokens of a file, which is looked at again when it has changed: a token that is taken out lets nobody in a second later.
- * A file that cannot be read any more leaves what was read before, and is told in the log.
- * @throws TokensUnreadableError where it cannot be read now.
+ * Authenticates with the tokens of a file, and reloads it after a change. A removed token is rejected at most about one
+ * second later. If the changed file is unreadable, the earlier tokens stay valid and the error is logged.
+ * @throws TokensUnreadableError if the file is unreadable now.
  */
 export async function openTokenFile(path: string, log: Log, now: () => number): Promise<Authenticator> {
-  // Looked at before it is read: a change in between is read again, and none is missed.
+  // Get the change mark before reading: a change in between causes another read.
   let seen = await changeMark(path);
   const table = new TokenTable(await readTokens(path), now);
-  let lookedAt = now();
-  let looking: Promise<void> | null = null;
-  const look = async () => {
+  let checkedAt = now();
+  let reloading: Promise<void> | null = null;
+  const reload = async () => {
     const mark = await changeMark(path);
     if (mark === seen) return;
     seen = mark;
@@ -119,14 +122,14 @@ export async function openTokenFile(path: string, log: Log, now: () => number): 
   };
   return {
     async authenticate(token) {
-      if (now() - lookedAt >= GATEWAY_BOUNDS.tokensReadEveryMs) {
-        lookedAt = now();
-        looking ??= look().finally(() => {
-          looking = null;
+      if (now() - checkedAt >= GATEWAY_BOUNDS.tokensReadEveryMs) {
+        checkedAt = now();
+        reloading ??= reload().finally(() => {
+          reloading = null;
         });
       }
-      // Whoever comes while it is read again is judged by the new one.
-      if (looking) await looking;
+      // A request during a reload waits for the new tokens.
+      if (reloading) await reloading;
       return table.authenticate(token);
     },
   };
@@ -137,7 +140,7 @@ async function changeMark(path: string): Promise<string> {
     const { ino, mtimeMs, size } = await stat(path);
     return `${ino}:${mtimeMs}:${size}`;
   } catch {
-    // Told when it is read.
+    // The error is logged when the file is read.
     return 'gone';
   }
 }

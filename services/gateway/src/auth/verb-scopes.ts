@@ -1,9 +1,9 @@
-/** What a token must be allowed to send a command, whichever way it comes. */
+/** The scopes that commands need, over every transport. */
 import { allowanceOf, parseBody, type Verb } from '@coxswain/protocol';
 import { Problem } from '../problem.ts';
 import { isAllowed, type Principal, type Scope } from './principal.ts';
 
-/** By verb. */
+/** The required scope, by verb. */
 export const VERB_SCOPES: Readonly<Record<Verb, Scope>> = {
   start: 'run',
   prompt: 'run',
@@ -22,18 +22,18 @@ export const VERB_SCOPES: Readonly<Record<Verb, Scope>> = {
 };
 
 /**
- * Who may start sessions and may not approve calls starts none that approves them by itself. A body that is none is for the
- * client to refuse.
- * @param written the body's field as the request has it, where the request is no plain start.
- * @throws Problem `scope_missing`.
+ * Rejects a start that would run calls without approval, if the token may not approve calls. An invalid body passes:
+ * sending it reports the error.
+ * @param toRequestField maps a field of the body to its name in the request, if they differ.
+ * @throws Problem `scope_missing` (403).
  */
-export function expectMayAllow(principal: Principal, body: unknown, written = (field: string) => field): void {
+export function expectMayAllow(principal: Principal, body: unknown, toRequestField = (field: string) => field): void {
   if (isAllowed(principal, VERB_SCOPES.approve)) return;
   const read = parseBody('start', body);
   if (!read.ok || read.verb !== 'start') return;
   const found = allowanceOf(read.body);
   if (found === null) return;
-  const field = written(found);
+  const field = toRequestField(found);
   const what = field.endsWith('.command')
     ? 'starts a program on the host'
     : /\.headers\.[^.]+$/.test(field)
@@ -45,8 +45,8 @@ export function expectMayAllow(principal: Principal, body: unknown, written = (f
 }
 
 /**
- * A prompt that may become a steer needs the scope of both.
- * @throws Problem `scope_missing`.
+ * Rejects a prompt with `if_running` if the token may not steer: such a prompt may become a steer.
+ * @throws Problem `scope_missing` (403).
  */
 export function expectMaySteer(principal: Principal, verb: Verb, body: object): void {
   if (verb !== 'prompt' || !('if_running' in body) || isAllowed(principal, VERB_SCOPES.steer)) return;

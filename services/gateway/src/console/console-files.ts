@@ -1,17 +1,17 @@
-/** The console's files: read once when the gateway starts, served from memory. */
+/** The files of the console. They are read when the gateway starts, and served from memory. */
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** One file, as it is served. */
+/** A file of the console. */
 export interface ConsoleFile {
-  /** Its address: `/` for the page, `/assets/…` for what it loads. */
+  /** Its URL path: `/` for the page, `/assets/…` for the files that it loads. */
   readonly path: string;
   readonly type: string;
   readonly bytes: Buffer;
-  /** Null where it would be no smaller. */
+  /** Null if compression does not make it smaller. */
   readonly gzipped: Buffer | null;
-  /** Its name says what is in it: it never changes. */
+  /** Whether the file never changes, because its name contains a hash of its content. */
   readonly immutable: boolean;
 }
 
@@ -26,11 +26,11 @@ const FILES_MAX = 200;
 const BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Reads the folder that the console was built into; empty where it was not built.
- * @throws where it is none: more files, or larger ones, than a console has.
+ * Reads the build folder of the console. Returns an empty list if the console was not built.
+ * @throws Error if the folder has more than 200 files or 32 MiB; errors of reading it.
  */
 export async function readConsole(folder: string): Promise<readonly ConsoleFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(emptyWhereMissing);
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(emptyIfMissing);
   const names = entries
     .filter((entry) => entry.isFile() && extname(entry.name) in TYPES)
     .map((entry) => join(entry.parentPath, entry.name));
@@ -57,7 +57,7 @@ export async function readConsole(folder: string): Promise<readonly ConsoleFile[
   return files;
 }
 
-function emptyWhereMissing(error: unknown): never[] {
+function emptyIfMissing(error: unknown): never[] {
   if ((error as { readonly code?: unknown }).code === 'ENOENT') return [];
   throw error;
 }

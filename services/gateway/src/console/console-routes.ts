@@ -1,10 +1,11 @@
-/** The console: static files of this origin, which anybody may have. What they show needs a token. */
+/** Routes of the console. Its static files need no token; the data that it shows does. */
 import type { App } from '../create-app.ts';
 import type { ConsoleFile } from './console-files.ts';
 
 /**
- * What the page may do: run and load what this gateway serves, and speak to this gateway. Nothing inline, nothing from text,
- * nothing in a frame of another page. One script's address is made by the page itself: the layouter's.
+ * The content security policy of the page. It may load scripts, styles and images only from this gateway, and connect
+ * only to it. Inline scripts, scripts from text and framing are forbidden. The trusted-types policy allows the URL of
+ * the layout worker.
  */
 const POLICY = [
   "default-src 'none'",
@@ -20,10 +21,10 @@ const POLICY = [
   'trusted-types coxswain-layout',
 ].join('; ');
 
-/** Of what a page loads: a script that runs beside the page may load nothing at all. */
+/** The policy of the files that the page loads: a worker may load nothing. */
 const PART_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
-/** Adds them. */
+/** Adds a route for each file. */
 export function consoleRoutes(app: App, files: readonly ConsoleFile[]): void {
   for (const { path, type, bytes, gzipped, immutable } of files) {
     const isPage = path === '/';

@@ -1,8 +1,8 @@
-/** Where server-sent events go: as fast as is read, and no faster. */
+/** Writes server-sent events with backpressure. */
 import type { ServerResponse } from 'node:http';
 import type { GatewayContext } from '../gateway-context.ts';
 
-/** Writes as fast as is read, and no faster: what cannot be written is not kept here. */
+/** Writes at the speed at which the client reads. It buffers nothing itself. */
 export class EventSink {
   readonly #out: ServerResponse;
   readonly #context: Pick<GatewayContext, 'metrics' | 'times'>;
@@ -14,30 +14,30 @@ export class EventSink {
     this.#leaving = leaving;
   }
 
-  /** Resolves when more may be written; false where nobody is there any more. */
+  /** Writes a text. Resolves when more may be written; false if the client has disconnected or does not read. */
   text(text: string | Buffer): Promise<boolean> | boolean {
     if (this.#out.destroyed || this.#leaving.signal.aborted) return false;
     return this.#out.write(text) ? true : this.#drained();
   }
 
-  /** Where something waits to be written already, the connection is known to be there or is about to be cut. */
-  beat(): void {
+  /** Writes a heartbeat comment if no data is buffered. Sending buffered data also reveals a lost connection. */
+  heartbeat(): void {
     if (!this.#out.destroyed && this.#out.writableLength === 0) this.#out.write(': still here\n\n');
   }
 
   #drained(): Promise<boolean> {
     return new Promise((resolve) => {
-      const settle = (goesOn: boolean) => {
+      const settle = (isDrained: boolean) => {
         clearTimeout(stalled);
         this.#out.off('drain', drained);
         this.#leaving.signal.removeEventListener('abort', gone);
-        resolve(goesOn);
+        resolve(isDrained);
       };
       const drained = () => settle(true);
       const gone = () => settle(false);
       const stalled = setTimeout(() => {
         this.#context.metrics.cutOff.inc({ kind: 'sse' });
-        // There is no use in saying why to somebody who does not read.
+        // A client that does not read would not receive a reason.
         this.#out.destroy();
         settle(false);
       }, this.#context.times.stallMs);

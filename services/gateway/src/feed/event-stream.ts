@@ -1,89 +1,95 @@
-/** A connection on which server-sent events are written, for as long as somebody listens and may. */
+/** A connection for server-sent events, open while the client is connected and authorized. */
 import type { ServerResponse } from 'node:http';
 import type { BusSession } from '@coxswain/client';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { type Problem, problemFrom } from '../problem.ts';
-import { whenStopping } from '../when-stopping.ts';
+import { onStopping } from '../when-stopping.ts';
 import { EventSink } from './event-sink.ts';
 import type { SessionFeed } from './session-feed.ts';
 import type { Seat } from './session-feeds.ts';
-import { endedAccess } from './watched-access.ts';
+import { findAccessProblem } from './watched-access.ts';
 
-/** What writes the events is handed this. */
+/** Arguments of a function that writes the events. */
 export interface EventStream {
   readonly feed: SessionFeed;
   readonly sink: EventSink;
-  /** Aborts when whoever asked has gone, or may not listen any more, or the gateway is about to end; the reason says why. */
+  /**
+   * Aborts if the client disconnects, loses its access, or the gateway stops. The reason of the latter two is a
+   * Problem.
+   */
   readonly signal: AbortSignal;
 }
 
-/** What is said last: why, where there is something to say. */
-export type LastWord = (problem: Problem) => string;
+/** Formats the last message of a stream that ends with a problem. */
+export type ProblemFormat = (problem: Problem) => string;
 
 /**
- * Opens the stream, lets the events be written, and ends it. What goes wrong is told on the stream.
- * @param lastWord what is written where it ends with a problem.
- * @param taken a place among the session's watchers that whoever asked has already; it is given back here.
+ * Opens the stream, writes the events and ends it. Errors after the start are written to the stream.
+ * @param formatProblem formats the last message, if the stream ends with a problem.
+ * @param serve writes the events.
+ * @param ownSeat a watcher slot that the caller has already acquired; it is released here.
+ * @throws Problem `too_many_watchers` (429), before the stream starts.
  */
 export async function openEventStream(
   context: GatewayContext,
   session: BusSession,
   request: FastifyRequest,
   reply: FastifyReply,
-  lastWord: LastWord,
+  formatProblem: ProblemFormat,
   serve: (stream: EventStream) => Promise<void>,
-  taken?: Seat,
+  ownSeat?: Seat,
 ): Promise<void> {
-  // Who has gone while it was looked for the session is told of nothing any more, and would keep a place for ever.
+  // The client disconnected before the stream started, so its `close` event has been emitted already. A slot taken now
+  // would never be released.
   if (reply.raw.destroyed) {
-    taken?.leave();
+    ownSeat?.leave();
     return void reply.hijack();
   }
-  const seat = taken ?? context.feeds.join(session, principalOf(request), 'sse');
+  const seat = ownSeat ?? context.feeds.join(session, principalOf(request), 'sse');
   const leaving = new AbortController();
   const out = reply.raw;
   const leave = () => leaving.abort();
   const stop = () => leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is shutting down' }));
   out.once('close', leave);
-  const callOff = whenStopping(context, stop);
-  // It lasts as long as it lasts: what bounds a request does not bound this.
+  const removeStopListener = onStopping(context, stop);
+  // An event stream has no maximum duration: disable the inactivity timeout of the socket.
   request.raw.socket.setTimeout(0);
   reply.hijack();
   out.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
     'content-type': 'text/event-stream; charset=utf-8',
-    // A proxy that gathers answers would hold events back.
+    // Prevents proxies from buffering events.
     'x-accel-buffering': 'no',
   });
   const sink = new EventSink(out, context, leaving);
-  const beat = setInterval(() => sink.beat(), context.times.heartbeatMs);
+  const heartbeat = setInterval(() => sink.heartbeat(), context.times.heartbeatMs);
   const recheck = setInterval(async () => {
-    const over = await endedAccess(context, request);
-    if (over) leaving.abort(over);
+    const problem = await findAccessProblem(context, request);
+    if (problem) leaving.abort(problem);
   }, context.times.recheckMs);
   try {
     await serve({ feed: seat.feed, sink, signal: leaving.signal });
-    end(out, leaving.signal.reason, lastWord);
+    endResponse(out, leaving.signal.reason, formatProblem);
   } catch (error) {
     const problem = problemFrom(error);
     if (problem.status === 500) context.log.error({ error, session: session.id }, 'sending events failed');
-    // Whoever comes back is told so before there is a stream.
+    // A client that reconnects then gets the error as an HTTP status.
     if (problem.code === 'session_deleted') context.known.forget(session);
-    end(out, problem, lastWord);
+    endResponse(out, problem, formatProblem);
   } finally {
-    clearInterval(beat);
+    clearInterval(heartbeat);
     clearInterval(recheck);
-    callOff();
+    removeStopListener();
     out.off('close', leave);
     seat.leave();
   }
 }
 
-/** Says why, where there is somebody to say it to and something to say. */
-function end(out: ServerResponse, why: unknown, lastWord: LastWord): void {
+/** Writes the reason, if there is one and the client is connected, and ends the response. */
+function endResponse(out: ServerResponse, why: unknown, formatProblem: ProblemFormat): void {
   if (out.destroyed || out.writableEnded) return;
   const problem = why as Partial<Problem> | undefined;
-  if (problem?.document) out.write(lastWord(problem as Problem));
+  if (problem?.document) out.write(formatProblem(problem as Problem));
   out.end();
 }

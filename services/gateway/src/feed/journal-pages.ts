@@ -1,6 +1,6 @@
 /**
- * A journal in pages. A page is read whole before any of it is handed on: whoever takes it slowly holds up no reading, and
- * there is a bound on what waits for them.
+ * Reads journals in pages. A page is read completely before any record is sent: a slow client does not occupy a read
+ * slot, and the memory for it is bounded.
  */
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
@@ -8,13 +8,13 @@ import { type JournalRecord, sessionKey } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { LimitedReads } from '../limited-reads.ts';
 
-/** What a page is to have. */
+/** The request for a page. */
 export interface PageRequest {
   readonly session: BusSession;
-  /** The first record, by its number. */
+  /** Number of the first record. */
   readonly from: number;
   readonly recordsMax: number;
-  /** The page ends after the record that passes it. */
+  /** The page ends after the record with which it reaches this size. */
   readonly maxBytes: number;
 }
 
@@ -25,7 +25,10 @@ export interface JournalPage {
   readonly more: boolean;
 }
 
-/** Reads pages, so many at once, and remembers where they ended: the next one does not count from the beginning. */
+/**
+ * Reads pages with limited concurrency. It remembers the stream sequence at the end of each page, so that the next page
+ * starts there.
+ */
 export class JournalPages {
   readonly #reads: LimitedReads;
   readonly #seqs = new Map<string, number>();
@@ -34,23 +37,26 @@ export class JournalPages {
     this.#reads = reads;
   }
 
-  /** @throws what reading the journal throws. */
-  read(asked: PageRequest): Promise<JournalPage> {
+  /**
+   * Reads a page.
+   * @throws the errors of reading the journal; Problem `gateway_busy` (503).
+   */
+  read(request: PageRequest): Promise<JournalPage> {
     return this.#reads.run(async () => {
-      const after = this.#before(asked);
-      const page = after === undefined ? null : await this.#pageBehind(asked, after);
-      return page ?? (await this.#page(asked, undefined));
+      const after = this.#placeBefore(request);
+      const page = after === undefined ? null : await this.#pageAfter(request, after);
+      return page ?? (await this.#page(request, undefined));
     });
   }
 
   /**
-   * Null where the store has the journal elsewhere now: it was made anew, and the journal brought back into it or begun again. Then the
-   * place says nothing any more.
+   * Reads a page from a remembered position. Returns null if the position is invalid: the stream was recreated, and its
+   * journal was restored or started again.
    */
-  async #pageBehind(asked: PageRequest, after: JournalPlace): Promise<JournalPage | null> {
-    const { session, from } = asked;
+  async #pageAfter(request: PageRequest, after: JournalPlace): Promise<JournalPage | null> {
+    const { session, from } = request;
     try {
-      const page = await this.#page(asked, after);
+      const page = await this.#page(request, after);
       if (page.records.length > 0 || (await session.lastNumber()) < from) return page;
     } catch (error) {
       if (!(error instanceof JournalGapError)) throw error;
@@ -81,7 +87,7 @@ export class JournalPages {
     return { records, more };
   }
 
-  #before({ session, from }: PageRequest): JournalPlace | undefined {
+  #placeBefore({ session, from }: PageRequest): JournalPlace | undefined {
     const seq = this.#seqs.get(key(session, from - 1));
     return seq === undefined ? undefined : { n: from - 1, seq };
   }
@@ -101,8 +107,8 @@ function key({ ref }: BusSession, n: number): string {
   return `${sessionKey(ref)}/${n}`;
 }
 
-/** For a watcher: the next page that it is behind. */
-export function catchUpPages(pages: JournalPages, session: BusSession): (from: number) => Promise<JournalPage> {
+/** A function that reads the pages a watcher has missed. */
+export function createPageReader(pages: JournalPages, session: BusSession): (from: number) => Promise<JournalPage> {
   const { catchUpRecordsMax: recordsMax, catchUpMaxBytes: maxBytes } = GATEWAY_BOUNDS;
   return (from) => pages.read({ session, from, recordsMax, maxBytes });
 }

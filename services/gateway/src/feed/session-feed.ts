@@ -2,20 +2,20 @@ import type { Session, WatchItem } from '@coxswain/client';
 import { type AnswerPieces, type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 
-/** A record or a delta, as text. */
+/** A record or a delta, formatted. */
 export interface FeedItem {
-  /** The record's number; null for a delta. */
+  /** Number of the record; null for a delta. */
   readonly n: number | null;
   readonly json: string;
-  /** What it is, where it is a delta. */
+  /** The delta; null for a record. */
   readonly delta: Delta | null;
-  /** The effect whose answer the record holds. */
+  /** The effect whose answer the record contains; null if there is none. */
   readonly answered: string | null;
-  /** The same as a server-sent event: one text for all who listen. */
+  /** The item as a server-sent event. All watchers share these bytes. */
   readonly frame: Buffer;
 }
 
-/** Makes an item. The line breaks of JSON are escaped, so its text is one line. */
+/** Formats an item. JSON escapes line breaks, so its text is one line. */
 export function feedItem(item: JournalRecord | Delta): FeedItem {
   const json = JSON.stringify(item);
   const framed = (head: string) => Buffer.from(`${head}data: ${json}\n\n`);
@@ -40,27 +40,27 @@ export class SessionFeed {
   readonly #leaving = new AbortController();
   readonly #waiting = new Set<() => void>();
   readonly #answer = new AnswerSoFar();
-  /** The place of the first item that is kept, counted from the first there ever was. */
+  /** Position of the first kept item, counted from the first item of the feed. */
   #base = 0;
   #bytes = 0;
   #newest = 0;
   #failure: unknown = null;
   #ended = false;
-  /** Resolves when it has ended. Never rejects: see {@link failure}. */
+  /** Resolves when the feed has ended. Never rejects: see {@link failure}. */
   readonly done: Promise<void>;
 
-  /** @param bytesMax what it may keep at the moment. */
+  /** @param bytesMax the current limit of kept items, in bytes. The newest item is kept also above it. */
   constructor(session: Session, bytesMax: () => number = () => GATEWAY_BOUNDS.feedMaxBytes) {
     this.#bytesMax = bytesMax;
     this.done = this.#follow(session);
   }
 
-  /** The number of the newest record; 0 before the first was read. */
+  /** Number of the newest record; 0 before the first record was read. */
   get newest(): number {
     return this.#newest;
   }
 
-  /** Why it has ended, where it did not end because it was stopped; null else. */
+  /** The error that ended the feed; null if it has not ended, or was stopped. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -69,14 +69,14 @@ export class SessionFeed {
     return this.#ended;
   }
 
-  /** The place behind the newest item. */
+  /** The position after the newest item. */
   get end(): number {
     return this.#base + this.#items.length;
   }
 
   /**
-   * Where a watcher goes on that wants record `n` next; null where records before it are not kept any more and have to be
-   * read from the journal.
+   * The position at which a watcher gets record `n` next. Null if the record is no longer kept and must be read from
+   * the journal, or no record was read yet.
    */
   placeOf(n: number): number | null {
     if (this.#newest === 0) return null;
@@ -85,18 +85,21 @@ export class SessionFeed {
     return index >= 0 && this.#items[index]?.n === n ? this.#base + index : null;
   }
 
-  /** The item at a place; null where it is not kept any more, undefined where it has not come yet. */
+  /** The item at a position; null if it is no longer kept, undefined if it does not exist yet. */
   at(place: number): FeedItem | null | undefined {
     return place < this.#base ? null : this.#items[place - this.#base];
   }
 
-  /** What a watcher at {@link end} lacks of the running answer. @param from its place; null for the whole answer. */
+  /**
+   * The pieces of the running answer that a watcher at {@link end} lacks.
+   * @param from the watcher's place in the answer; null for the whole answer.
+   */
   answerAfter(from: AnswerPlace | null): AnswerPieces {
     return this.#answer.after(from);
   }
 
-  /** Resolves when something has come, or the feed has ended, or the signal aborts. */
-  async changed(place: number, signal: AbortSignal): Promise<void> {
+  /** Resolves when an item at this position exists, the feed has ended, or the signal aborts. */
+  async waitForItem(place: number, signal: AbortSignal): Promise<void> {
     if (this.#ended || this.end > place || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const wake = () => {
@@ -109,14 +112,14 @@ export class SessionFeed {
     });
   }
 
-  /** Follows no more. */
+  /** Stops following the session. */
   stop(): void {
     this.#leaving.abort();
   }
 
   async #follow(session: Session): Promise<void> {
     try {
-      // From the newest record on: whoever wants older ones reads them where they are.
+      // From the newest record on: watchers read older records from the journal.
       for await (const item of session.records({ deltas: true, from: 'newest', signal: this.#leaving.signal }))
         this.#push(item);
       if (!this.#leaving.signal.aborted) this.#failure = new Error('the connection to the bus was closed');
@@ -132,7 +135,7 @@ export class SessionFeed {
     if (delta) this.#answer.take(delta);
     else if (record?.input.type === 'model_outcome') this.#answer.end(record.input.effect_id);
     const item = record ?? delta;
-    // Before the first record no watcher has joined: the answer so far has the deltas.
+    // Before the first record, no position exists. The answer so far contains these deltas.
     if (!item || (delta && this.#newest === 0)) return;
     const kept = feedItem(item);
     this.#items.push(kept);

@@ -4,23 +4,26 @@ import type { Principal } from '../auth/principal.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayMetrics } from '../gateway-metrics.ts';
 import { Problem } from '../problem.ts';
-import type { SocketKind } from '../socket/held-socket.ts';
+import type { SocketKind } from '../socket/monitored-socket.ts';
 import { SessionFeed } from './session-feed.ts';
 
-interface Followed {
+interface FollowedSession {
   feed: SessionFeed;
   watchers: number;
   leaving: NodeJS.Timeout | undefined;
 }
 
-/** A place among a session's watchers. */
+/** A watcher's slot. */
 export interface Seat {
   readonly feed: SessionFeed;
-  /** Gives it back; to be called once. */
+  /** Releases the slot. Further calls change nothing. */
   leave(): void;
 }
 
-/** How many may watch, and how long a session is followed without watchers. */
+/**
+ * Maximum numbers of watchers. `lingersMs` is the time in milliseconds for which a session is followed without
+ * watchers.
+ */
 export interface FeedBounds {
   readonly perSession: number;
   readonly perPrincipal: number;
@@ -28,7 +31,7 @@ export interface FeedBounds {
   readonly lingersMs: number;
 }
 
-/** Bounds as they are shipped. */
+/** The default limits. */
 export const FEED_BOUNDS: FeedBounds = {
   perSession: GATEWAY_BOUNDS.watchersPerSessionMax,
   perPrincipal: GATEWAY_BOUNDS.watchersPerPrincipalMax,
@@ -36,14 +39,14 @@ export const FEED_BOUNDS: FeedBounds = {
   lingersMs: GATEWAY_BOUNDS.feedLingersMs,
 };
 
-/** What all feeds keep together; each has its part of it. */
+/** The maximum size of the kept items of all feeds. Each feed gets an equal share. */
 const ALL_FEEDS_MAX_BYTES = 256 * 1024 * 1024;
 
-/** The sessions that this process follows, each once. */
+/** The sessions that this process follows, each with one feed. */
 export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
-  readonly #followed = new Map<string, Followed>();
+  readonly #followed = new Map<string, FollowedSession>();
   readonly #byPrincipal = new Map<string, number>();
   #watchers = 0;
 
@@ -52,22 +55,27 @@ export class SessionFeeds {
     this.#bounds = bounds;
   }
 
-  /** Takes a place. @throws Problem `too_many_watchers`. */
+  /**
+   * Acquires a slot and starts to follow the session if necessary.
+   * @throws Problem `too_many_watchers` (429).
+   */
   join(session: Session, principal: Principal, kind: 'sse' | SocketKind): Seat {
     const key = sessionKey(session.ref);
     const who = `${principal.tenant}/${principal.name}`;
     const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
-    const full = (whose: string, most: number) => {
+    const tooManyProblem = (whose: string, most: number) => {
       const message = `${most} connections already follow ${whose}, the maximum of this gateway`;
       return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
     };
-    if (this.#watchers >= this.#bounds.all) throw full('sessions', this.#bounds.all);
-    if (ofPrincipal >= this.#bounds.perPrincipal) throw full('sessions with this token', this.#bounds.perPrincipal);
+    if (this.#watchers >= this.#bounds.all) throw tooManyProblem('sessions', this.#bounds.all);
+    if (ofPrincipal >= this.#bounds.perPrincipal)
+      throw tooManyProblem('sessions with this token', this.#bounds.perPrincipal);
     let followed = this.#followed.get(key);
-    if (followed && followed.watchers >= this.#bounds.perSession) throw full('this session', this.#bounds.perSession);
+    if (followed && followed.watchers >= this.#bounds.perSession)
+      throw tooManyProblem('this session', this.#bounds.perSession);
     if (!followed || followed.feed.ended) {
       const feed = new SessionFeed(session, () => this.#bytesEach);
-      // Those of one that has ended keep it until they have gone.
+      // The watchers of an ended feed keep that feed until they leave.
       followed = { feed, watchers: 0, leaving: undefined };
       this.#followed.set(key, followed);
     }
@@ -90,12 +98,12 @@ export class SessionFeeds {
         const left = (this.#byPrincipal.get(who) ?? 1) - 1;
         if (left > 0) this.#byPrincipal.set(who, left);
         else this.#byPrincipal.delete(who);
-        if (joined.watchers === 0) this.#abandon(key, joined);
+        if (joined.watchers === 0) this.#release(key, joined);
       },
     };
   }
 
-  /** Follows nothing any more. */
+  /** Stops all feeds. */
   async stop(): Promise<void> {
     const all = [...this.#followed.values()];
     this.#followed.clear();
@@ -106,14 +114,16 @@ export class SessionFeeds {
     await Promise.all(all.map(({ feed }) => feed.done));
   }
 
-  /** Whoever lost the connection comes back within moments, and finds what it missed. */
-  #abandon(key: string, followed: Followed): void {
+  /**
+   * Keeps the feed for some seconds: a client that lost its connection reconnects and finds the items that it missed.
+   */
+  #release(key: string, followed: FollowedSession): void {
     const drop = () => {
       followed.feed.stop();
       if (this.#followed.get(key) === followed) this.#followed.delete(key);
       this.#metrics.feeds.set(this.#followed.size);
     };
-    // One of which there is nothing was never there: its start was refused.
+    // A feed without a record may belong to a session that does not exist, for example because its start was rejected.
     if (followed.feed.ended || followed.feed.newest === 0) drop();
     else {
       followed.leaving = setTimeout(drop, this.#bounds.lingersMs);

@@ -1,32 +1,32 @@
 /**
- * One watcher's way through a session: what it has missed from the journal, then what comes, each record once. The deltas of an answer are
- * dense from its first character on, wherever in the answer the watcher joins.
+ * Sends a session to one watcher: missed records from the journal, then live items, each record once. The deltas of an
+ * answer are dense from its first character on, also if the watcher joins in the middle.
  */
 import type { JournalStart } from '@coxswain/client';
 import { AnswerCursor } from '@coxswain/protocol';
 import type { JournalPage } from './journal-pages.ts';
 import { type FeedItem, feedItem, type SessionFeed } from './session-feed.ts';
 
-/** Where a watcher's events go. */
+/** The output of a watcher. */
 export interface WatchSink {
-  /** Writes one item. Resolves when the next may be written; false where nobody is there any more. */
+  /** Writes one item. Resolves when the next may be written; false if the client has disconnected or does not read. */
   write(item: FeedItem): Promise<boolean> | boolean;
 }
 
-/** What a watcher asks for. */
+/** The request of a watcher. */
 export interface WatchRequest {
-  /** The first record, by its number, or the newest that there is. */
+  /** Number of the first record, or `newest`. */
   readonly from: JournalStart;
-  /** Whether it wants pieces of running answers between records. */
+  /** Whether the watcher gets pieces of running answers between records. */
   readonly deltas: boolean;
   readonly signal: AbortSignal;
-  /** Reads what is no more, or not yet, kept for all: the journal from a record on, so much of it. */
+  /** Reads a page of the journal from a record on. It is used for records that the feed does not hold. */
   readonly readPage: (from: number) => Promise<JournalPage>;
 }
 
 /**
- * Writes until the signal aborts, the sink is gone, or the feed ends.
- * @throws what ended the feed, and what reading the journal throws.
+ * Writes items until the signal aborts, the sink is closed, or the feed ends.
+ * @throws the error that ended the feed; errors of reading the journal.
  */
 export async function watchFeed(
   feed: SessionFeed,
@@ -34,15 +34,15 @@ export async function watchFeed(
   { from, deltas, signal, readPage }: WatchRequest,
 ): Promise<void> {
   let place: number | null = null;
-  // Nobody joins a feed that has not found where it stands.
-  if (feed.newest === 0) await feed.changed(0, signal);
-  // Of one that has failed meanwhile any number will do.
+  // Wait until the feed has read its first record.
+  if (feed.newest === 0) await feed.waitForItem(0, signal);
+  // If the feed has failed in the meantime, the number does not matter.
   let next = from === 'newest' ? Math.max(1, feed.newest) : from;
   const answer = new AnswerCursor();
   while (!signal.aborted) {
     place ??= feed.placeOf(next);
     if (place === null) {
-      if (feed.ended) return ended(feed);
+      if (feed.ended) return throwFailure(feed);
       const caughtUp = await catchUp();
       if (caughtUp === null) return;
       next = caughtUp;
@@ -50,16 +50,16 @@ export async function watchFeed(
     }
     const item = feed.at(place);
     if (item === undefined) {
-      if (feed.ended) return ended(feed);
+      if (feed.ended) return throwFailure(feed);
       if (deltas && !(await writeAnswer())) return;
-      await feed.changed(place, signal);
+      await feed.waitForItem(place, signal);
     } else if (item === null) {
-      // It was too slow for what is kept, and goes on where it stands.
+      // The watcher was too slow for the kept items. It continues from the journal.
       place = null;
     } else {
       place++;
       if (item.delta !== null) {
-        // Behind a gap nothing is written until the watcher is at the end of the feed, and is given the answer so far.
+        // After a gap, write no delta until the watcher is at the end of the feed and gets the answer so far.
         const fit = deltas ? answer.take(item.delta) : 'seen';
         if (typeof fit !== 'string' && !(await sink.write(fit === item.delta ? item : feedItem(fit)))) return;
       } else if (item.n !== null && item.n >= next) {
@@ -70,7 +70,10 @@ export async function watchFeed(
     }
   }
 
-  /** Writes what the watcher lacks of the running answer. @returns false where the watcher has left. */
+  /**
+   * Writes the pieces of the running answer that the watcher lacks.
+   * @returns false if the watcher has left.
+   */
   async function writeAnswer(): Promise<boolean> {
     for (let more = true; more && !signal.aborted; ) {
       const reply = feed.answerAfter(answer.place);
@@ -85,7 +88,10 @@ export async function watchFeed(
     return true;
   }
 
-  /** Reads the journal until the feed has what comes next. @returns that record's number; null where nobody listens. */
+  /**
+   * Sends records of the journal until the feed holds the next one, or the journal ends.
+   * @returns the number of the next record; null if the watcher has left.
+   */
   async function catchUp(): Promise<number | null> {
     let wanted = next;
     for (;;) {
@@ -100,6 +106,6 @@ export async function watchFeed(
   }
 }
 
-function ended({ failure }: SessionFeed): void {
+function throwFailure({ failure }: SessionFeed): void {
   if (failure !== null) throw failure;
 }

@@ -1,16 +1,18 @@
-/** Whether somebody who watches may watch still: a token that was taken back, or is over, ends what it began. */
+/** Repeated authorization of watchers: a revoked or expired token ends the connections that it opened. */
 import type { FastifyRequest } from 'fastify';
 import { isAllowed } from '../auth/principal.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { Problem } from '../problem.ts';
 
-/** Why somebody may not watch any more, or null where they may. Where it cannot be told at the moment, they may. */
-export async function endedAccess(context: GatewayContext, request: FastifyRequest): Promise<Problem | null> {
+/**
+ * The reason why a watcher has lost its access; null if it has access, or the token cannot be checked at the moment.
+ */
+export async function findAccessProblem(context: GatewayContext, request: FastifyRequest): Promise<Problem | null> {
   const { tenant } = principalOf(request);
   try {
     const principal = request.bearer === null ? null : await context.authenticator.authenticate(request.bearer);
     if (principal?.tenant === tenant && isAllowed(principal, 'read')) {
-      // What it may else do may have changed: commands of a WebSocket go by that.
+      // Other scopes may have changed. Commands over a WebSocket use this principal.
       request.principal = principal;
       return null;
     }

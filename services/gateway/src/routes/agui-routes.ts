@@ -1,4 +1,4 @@
-/** AG-UI: sessions for clients such as CopilotKit, by the protocol that those speak. */
+/** Routes of AG-UI, for clients such as CopilotKit. */
 import { Persona } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
@@ -14,11 +14,11 @@ const OfPersona = z.strictObject({
   persona: Persona.shape.name.meta({ description: 'Persona of a new session.' }),
 });
 
-/** Adds them. */
+/** Adds the routes. */
 export function aguiRoutes(app: App, context: GatewayContext): void {
   const options = (operationId: string, summary: string) => ({
     config: { scope: 'read' as const },
-    // A client sends the whole conversation each time.
+    // AG-UI clients send the whole conversation each time.
     bodyLimit: GATEWAY_BOUNDS.aguiBodyMaxBytes,
     schema: {
       operationId,

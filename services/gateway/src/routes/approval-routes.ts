@@ -1,11 +1,11 @@
-/** What waits for a person, in all sessions. */
+/** The list of pending approvals of all sessions. */
 import { type ApprovalPlace, cursorOf, longestFirst, partsOfCursor } from '@coxswain/client';
 import { SessionStatus } from '@coxswain/protocol';
 import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { whileAwaited } from '../problem.ts';
+import { abortOnDisconnect } from '../problem.ts';
 import { Cursor } from './list-schemas.ts';
 import { PROBLEMS, wholeNumber } from './route-schemas.ts';
 
@@ -23,7 +23,7 @@ const ApprovalsPage = z.strictObject({
   next_cursor: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last page.' }),
 });
 
-/** Adds it. */
+/** Adds the route. */
 export function approvalRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/v1/approvals',
@@ -39,10 +39,10 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
     },
     async (request, reply) => {
       const { limit, cursor } = request.query;
-      const behind = cursor === undefined ? null : placeOf(cursor);
+      const after = cursor === undefined ? null : placeOf(cursor);
       const client = clientFor(context, principalOf(request));
-      const all = await context.expensiveReads.run(() => client.wire.approvals(), whileAwaited(reply));
-      const rest = behind === null ? all : all.filter((one) => longestFirst(one, behind) > 0);
+      const all = await context.expensiveReads.run(() => client.wire.approvals(), abortOnDisconnect(reply));
+      const rest = after === null ? all : all.filter((one) => longestFirst(one, after) > 0);
       const approvals = rest.slice(0, limit);
       const last = approvals.at(-1);
       const more = last !== undefined && rest.length > limit;

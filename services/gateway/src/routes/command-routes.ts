@@ -1,4 +1,4 @@
-/** Commands: what a request asks of a session. */
+/** Routes that send a command to a session. */
 import { takesText, type Verb } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { VERB_SCOPES } from '../auth/verb-scopes.ts';
@@ -18,7 +18,7 @@ import {
   Waiting,
 } from './route-schemas.ts';
 
-/** The verbs that stand at the end of an address, with what they do. */
+/** Verbs with a route `/v1/sessions/:session_id/VERB`, with their summaries. */
 const VERB_ROUTES = {
   prompt: 'Starts the next run of an ended session.',
   steer: 'Sends a message into a running session.',
@@ -30,8 +30,8 @@ const VERB_ROUTES = {
   signal: 'Sends a signal, which wakes a session that waits for it.',
 } as const satisfies Partial<Record<Verb, string>>;
 
-/** The words that a session's address may end with, to be sent to. */
-export const AT_THE_END: readonly string[] = [...Object.keys(VERB_ROUTES), 'fork'];
+/** The last segments of the paths that accept POST below a session, for hints about misspelt verbs. */
+export const POST_SEGMENTS: readonly string[] = [...Object.keys(VERB_ROUTES), 'fork'];
 
 const TAKES_TEXT = {
   description: 'Also accepts `text/plain`: the text is the member `body`, or JSON if it starts with `{`.',
@@ -41,7 +41,7 @@ const ANSWER = { 202: StoredCommand, ...PROBLEMS };
 
 type ByAddress = FastifyRequest & { readonly query: Waiting; readonly params: { readonly session_id: string } };
 
-/** Adds them. */
+/** Adds the routes. */
 export function commandRoutes(app: App, context: GatewayContext): void {
   for (const [verb, summary] of Object.entries(VERB_ROUTES) as [keyof typeof VERB_ROUTES, string][]) {
     app.post(

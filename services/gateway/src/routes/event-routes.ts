@@ -1,4 +1,4 @@
-/** A session's records: as pages, and as server-sent events that go on where a connection was lost. */
+/** Routes of a session's records: pages, and server-sent events that continue after a lost connection. */
 import { Delta, JournalRecord } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
@@ -42,7 +42,7 @@ const Headers = z.looseObject({
     .meta({ description: '`text/event-stream` for server-sent events. Otherwise the response is a page.' }),
 });
 
-/** Adds them. */
+/** Adds the route. */
 export function eventRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/v1/sessions/:session_id/events',
@@ -78,7 +78,8 @@ export function eventRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { from, limit, deltas } = request.query;
       if (!accepts(request, 'text/event-stream')) {
-        if (deltas !== undefined) throw misplaced('deltas', 'requires server-sent events: accept text/event-stream');
+        if (deltas !== undefined)
+          throw invalidFieldProblem('deltas', 'requires server-sent events: accept text/event-stream');
         await context.known.expect(session);
         if (from === 'newest') return newestPage(await session.newest());
         const { records, more } = await context.pages.read({
@@ -89,10 +90,10 @@ export function eventRoutes(app: App, context: GatewayContext): void {
         });
         return { records: [...records], next_from: (records.at(-1)?.n ?? from - 1) + 1, more };
       }
-      if (limit !== undefined) throw misplaced('limit', 'requires a page: accept application/json');
+      if (limit !== undefined) throw invalidFieldProblem('limit', 'requires a page: accept application/json');
       await context.known.expect(session);
       await serveEvents(context, session, request, reply, {
-        from: firstWanted(request) ?? from,
+        from: firstAfterLastEvent(request) ?? from,
         deltas: deltas !== 'false',
       });
       return reply;
@@ -100,17 +101,17 @@ export function eventRoutes(app: App, context: GatewayContext): void {
   );
 }
 
-function misplaced(field: string, words: string): Problem {
+function invalidFieldProblem(field: string, words: string): Problem {
   return new Problem('invalid_field', `${field}: ${words}`, { field });
 }
 
-/** A browser that comes back says what it has seen; its address is the one that it began with. */
-function firstWanted({ headers }: FastifyRequest): number | null {
+/** The first record after a reconnection. A browser sends the id of the last event; its URL is still the first one. */
+function firstAfterLastEvent({ headers }: FastifyRequest): number | null {
   const seen = headers['last-event-id'];
-  // Browsers send an empty one where the last event had none.
+  // Browsers send an empty value if the last event had no id.
   if (seen === undefined || seen === '') return null;
   if (typeof seen === 'string' && /^(0|[1-9]\d{0,14})$/.test(seen)) return Number(seen) + 1;
-  throw misplaced('last-event-id', 'must be the number of a record');
+  throw invalidFieldProblem('last-event-id', 'must be the number of a record');
 }
 
 function accepts({ headers }: FastifyRequest, type: string): boolean {

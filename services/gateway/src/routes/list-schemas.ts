@@ -1,17 +1,17 @@
-/** Lists of sessions, as requests ask for them and as they are answered. */
+/** Schemas of session lists. */
 import { SESSIONS_PAGE } from '@coxswain/client';
 import { ID_PATTERN, ListedSessionDocument } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import * as z from 'zod';
 import { wholeNumber } from './route-schemas.ts';
 
-/** Where a page begins. */
+/** The start of a page. */
 export const Cursor = z.string().max(512).optional().meta({ description: '`next_cursor` of the previous page.' });
 
-/** A list of a state that there is not would be empty, and say that nothing runs. */
+/** Valid values of `state`. An unknown state is rejected, because an empty list would suggest that no session runs. */
 const STATES = [...turnChart().root.states.map(({ path }) => path), 'deleted', 'unreadable'] as const;
 
-/** What a request for a list may say. */
+/** The query of a list request. */
 export const ListQuery = z.strictObject({
   state: z.enum(STATES).optional().meta({
     description: 'Only sessions in this top-level state. Deleted sessions are listed with `deleted` only.',

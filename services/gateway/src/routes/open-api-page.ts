@@ -1,6 +1,9 @@
-/** The page at /docs. It reads /openapi.json and puts it into text alone: what it shows is never markup. */
+/**
+ * The page at `/docs`. It reads `/openapi.json` and inserts its texts with `textContent`, so they are never interpreted
+ * as markup.
+ */
 
-/** Its frame. */
+/** The HTML of the page. */
 export const PAGE_HTML = `<!doctype html>
 <html lang="en">
 <head>
@@ -16,7 +19,7 @@ export const PAGE_HTML = `<!doctype html>
 </html>
 `;
 
-/** Its style, in dark and light. */
+/** The style sheet, for dark and light mode. */
 export const PAGE_STYLE = `:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem; }
 h2 { margin-top: 2rem; border-bottom: 1px solid; }
@@ -29,7 +32,7 @@ table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: 0.25rem 0.5rem 0.25rem 0; }
 `;
 
-/** What fills it. */
+/** The script that fills the page. */
 export const PAGE_SCRIPT = `'use strict';
 const element = (name, text, ...children) => {
   const made = document.createElement(name);

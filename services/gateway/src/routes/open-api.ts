@@ -1,4 +1,4 @@
-/** The document of all routes, and a page that shows it: from its own address alone, without anybody’s scripts. */
+/** The OpenAPI document, and a page that shows it without third-party scripts. */
 
 import { VERSION } from '@coxswain/protocol';
 import swagger from '@fastify/swagger';
@@ -7,14 +7,14 @@ import { SCOPE_MEANINGS, SCOPES } from '../auth/principal.ts';
 import type { App } from '../create-app.ts';
 import { PAGE_HTML, PAGE_SCRIPT, PAGE_STYLE } from './open-api-page.ts';
 
-/** What bodies may be beside JSON, where a route says so. */
+/** The content type that some routes accept in addition to JSON. */
 export const PLAIN_TEXT = 'text/plain';
 
 interface RequestBody {
   readonly content?: Record<string, { schema?: object }>;
 }
 
-/** Collects the routes that are added after it. */
+/** Collects the routes that are added afterwards. */
 export async function openApi(app: App): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -43,7 +43,7 @@ export async function openApi(app: App): Promise<void> {
       return transform({ schema: secured, url, route, ...more } as Parameters<typeof transform>[0]);
     },
     transformObject: (made) => {
-      // A route has one schema for its body, whatever it is written in.
+      // A route has one schema for its body, for all content types. Set the schema of plain text.
       if ('openapiObject' in made)
         for (const methods of Object.values(made.openapiObject.paths ?? {}))
           for (const { requestBody } of Object.values(methods ?? {}) as { requestBody?: RequestBody }[])

@@ -1,4 +1,4 @@
-/** Reads of whole sessions: the tree below one, its statechart, its export. */
+/** Reads of whole sessions: the tree of child sessions, the statechart, the export. */
 import { Readable } from 'node:stream';
 import { readTree } from '@coxswain/client';
 import { StateValue } from '@coxswain/protocol';
@@ -7,8 +7,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { App } from '../create-app.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { noSuchSession } from '../known-sessions.ts';
-import { whileAwaited } from '../problem.ts';
+import { sessionNotFoundProblem } from '../known-sessions.ts';
+import { abortOnDisconnect } from '../problem.ts';
 import { NoQuery, OfSession, PROBLEMS } from './route-schemas.ts';
 import { sessionOf } from './session-routes.ts';
 
@@ -44,7 +44,7 @@ const ExportQuery = z.strictObject({
     .meta({ description: 'Omits large fields, which are stored separately.' }),
 });
 
-/** Adds them. */
+/** Adds the routes. */
 export function readRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/v1/sessions/:session_id/tree',
@@ -64,7 +64,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
       const read = () => readTree((id) => client.session(id).journal(), session.id);
-      const tree = await context.expensiveReads.run(read, whileAwaited(reply));
+      const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       return reply.send(tree);
     },
   );
@@ -85,7 +85,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
     async (request: FastifyRequest, reply: FastifyReply) => {
       const session = sessionOf(context, request);
       const newest = await session.newest();
-      if (newest === null) throw noSuchSession(session.id);
+      if (newest === null) throw sessionNotFoundProblem(session.id);
       return reply.send({ machine: turnChart(), active: newest.state, n: newest.n });
     },
   );
@@ -113,8 +113,8 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { records_only } = request.query as z.infer<typeof ExportQuery>;
       await context.known.expect(session);
-      const release = await context.expensiveReads.acquire(whileAwaited(reply));
-      // Lines are read as they are taken: who reads slowly is waited for, within the bound of a stalled connection.
+      const release = await context.expensiveReads.acquire(abortOnDisconnect(reply));
+      // Lines are read at the client's speed. The stall timeout below ends a connection that stops reading.
       const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
         objectMode: false,
         highWaterMark: 64 * 1024,

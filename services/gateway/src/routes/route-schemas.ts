@@ -1,4 +1,4 @@
-/** What routes share: the parts of addresses, what is waited for, what is answered. */
+/** Schemas that routes share: path parameters, waiting for a command, responses. */
 import type { JournalStart } from '@coxswain/client';
 import {
   CallCancellation,
@@ -14,11 +14,11 @@ import * as z from 'zod';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { ProblemDocument } from '../problem.ts';
 
-/** The session that an address names. */
+/** The path parameter of a session. */
 export const OfSession = z.strictObject({ session_id: SessionId });
-/** A call of a session. */
+/** The path parameters of a call. */
 export const OfCall = z.strictObject({ session_id: SessionId, call_id: z.string().min(1).max(256) });
-/** Something that waits in a session. */
+/** The path parameters of a queued message or a reminder. */
 export const OfPending = z.strictObject({
   session_id: SessionId,
   target_command_id: z
@@ -26,10 +26,11 @@ export const OfPending = z.strictObject({
     .meta({ description: 'Id of the command that sent the message, or of the reminder of a hook.' }),
 });
 
-// What follows is checked as text and only then made a number, by pipes: of what is transformed, zod leaves the default out of the document.
+// Numbers are validated as text and then converted by a pipe: zod omits the default of a transformed schema from the
+// document.
 const digits = (written: string): boolean => /^[1-9]\d{0,15}$/.test(written);
 
-/** A whole number from 1 to `max`, in digits alone: `1e2`, ` 5` and one that is given twice are no numbers here. */
+/** A whole number from 1 to `max`, written in digits: `1e2`, ` 5` and a repeated parameter are invalid. */
 export function wholeNumber(max: number) {
   const error = `must be a whole number from 1 to ${max}`;
   return z
@@ -40,13 +41,13 @@ export function wholeNumber(max: number) {
 }
 
 const NO_RECORD = { error: 'must be the number of a record (1 or more), or newest' };
-/** Where records are read from: the first one, by its number, or the newest that there is. */
+/** The first record to read: its number, or `newest`. */
 export const FirstRecord: z.ZodType<JournalStart> = z
   .string(NO_RECORD)
   .refine((written) => written === 'newest' || digits(written), NO_RECORD)
   .pipe(z.union([z.literal('newest'), z.coerce.number<string>().max(Number.MAX_SAFE_INTEGER, NO_RECORD)], NO_RECORD))
   .default(1);
-/** The same, for the document. */
+/** The schema of {@link FirstRecord} in the OpenAPI document. */
 export const FIRST_RECORD_SCHEMA = {
   type: ['string', 'integer'],
   anyOf: [
@@ -55,10 +56,10 @@ export const FIRST_RECORD_SCHEMA = {
   ],
 };
 
-/** Of an address that takes no questions. */
+/** The query of a route without parameters. */
 export const NoQuery = z.strictObject({});
 
-/** How long a request waits for what becomes of its command. */
+/** The stage of a command that a request waits for, and the timeout in milliseconds. */
 export const Waiting = z.strictObject({
   wait: z
     .enum(['stored', 'accepted', 'delivered', 'outcome'])
@@ -75,14 +76,14 @@ export const Waiting = z.strictObject({
 });
 export type Waiting = z.infer<typeof Waiting>;
 
-/** A request's key; the schema is for the document, and idempotency.ts reads it. */
+/** The idempotency key. This schema is for the document; idempotency.ts validates the key. */
 export const IdempotencyHeader = z.looseObject({
   'idempotency-key': z.string().optional().meta({
     description: 'A repeated request with the same key changes nothing. 1 to 255 visible ASCII characters.',
   }),
 });
 
-/** A command that is stored. */
+/** The response to a stored command. */
 export const StoredCommand = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
@@ -95,10 +96,10 @@ export const StoredCommand = z.strictObject({
 });
 export type StoredCommand = z.infer<typeof StoredCommand>;
 
-/** The cancelling of a call: with `wait=outcome` also how it ended. */
+/** The response to the cancellation of a call. With `wait=outcome` it contains the outcome. */
 export const CancelledCall = z.strictObject({ ...StoredCommand.shape, ...CallCancellation.partial().shape });
 
-/** Problems that every route may answer with. */
+/** Problem responses of every route. */
 export const PROBLEMS = {
   '4xx': problem('The request is invalid or was rejected; see the code.'),
   '5xx': problem('The gateway failed or is unavailable; see the code.'),
@@ -109,10 +110,10 @@ function problem(description: string) {
 }
 
 /**
- * A verb's body over HTTP: as on NATS, with the field names of HTTP, and without the fields that the address or the token sets. It
- * is checked when it is sent, by the schema of the verb itself; this one is for the document.
- * @param without the fields that the address sets.
- * @param more further fields, by name.
+ * The body of a verb over HTTP: as on NATS, with the field names of HTTP, and without fields that come from the path or
+ * the token. This schema is for the OpenAPI document; sending the command validates the body.
+ * @param without fields that come from the path.
+ * @param more additional fields, by name.
  */
 export function bodyOf(verb: Verb, without: readonly string[] = [], more: Readonly<Record<string, object>> = {}) {
   const { $schema: _, properties = {}, required = [], ...rest } = z.toJSONSchema(COMMAND_BODIES[verb], AS_WRITTEN);
@@ -130,11 +131,11 @@ export function bodyOf(verb: Verb, without: readonly string[] = [], more: Readon
   return z.unknown().meta(schema as Record<string, unknown>);
 }
 
-/** What a command's own id is, for the document. */
+/** The description of `command_id` in the document. */
 export const OWN_ID =
   'Id of the command. A command is applied once per id. Default: a new UUIDv7, or an id derived from the idempotency key.';
 
-/** The members that a verb's body has over HTTP. */
+/** The members of a verb's body over HTTP. */
 export function membersOf(verb: Verb): readonly string[] {
   const known = MEMBERS.get(verb);
   if (known) return known;

@@ -1,4 +1,4 @@
-/** What is asked of the service itself: whether it lives, whether it can do its work, its meters. */
+/** Routes of the service itself: liveness, readiness and metrics. */
 import { FORMAT_VERSIONS } from '@coxswain/session';
 import * as z from 'zod';
 import type { App } from '../create-app.ts';
@@ -15,7 +15,7 @@ const Health = z.strictObject({
 });
 const HEALTHY = { status: 'ok' as const, ...FORMAT_VERSIONS };
 
-/** Adds them. */
+/** Adds the routes. */
 export function serviceRoutes(app: App, context: GatewayContext): void {
   app.get(
     '/healthz',

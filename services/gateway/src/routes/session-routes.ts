@@ -1,4 +1,4 @@
-/** Sessions: start, fork, list, look at one, what waits in it. */
+/** Routes of sessions: start, fork, list, state, queued messages. */
 import {
   type BodyInput,
   type BusSession,
@@ -16,17 +16,17 @@ import { expectMayAllow } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, expectBus, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { refuseOtherStart, refuseReusedId } from '../idempotency.ts';
-import { Problem, whileAwaited, withFieldNamed } from '../problem.ts';
+import { rejectOtherStart, rejectReusedId } from '../idempotency.ts';
+import { abortOnDisconnect, Problem, withRenamedField } from '../problem.ts';
 import {
-  keyedIds,
+  abortOnDisconnectOrStop,
+  idempotentIds,
   objectBody,
-  refuseOthers,
-  refuseUnknown,
+  rejectOtherFields,
+  rejectUnknownFields,
+  sendCounted,
   sendOptions,
-  storedCommand,
-  told,
-  whileListened,
+  toStoredCommand,
 } from '../send-command.ts';
 import { traceparentOf } from '../trace-requests.ts';
 import { ListQuery, SessionsPage } from './list-schemas.ts';
@@ -58,7 +58,7 @@ const Forked = z.strictObject({
   n: z.number().int().meta({ description: 'Fork point.' }),
 });
 
-/** Adds them. */
+/** Adds the routes. */
 export function sessionRoutes(app: App, context: GatewayContext): void {
   app.post(
     '/v1/sessions',
@@ -93,7 +93,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       const { details, ...query } = request.query;
       const client = clientFor(context, principalOf(request));
       const read = () => client.wire.listSessions({ ...query, details: details === 'true' });
-      return context.expensiveReads.run(read, whileAwaited(reply));
+      return context.expensiveReads.run(read, abortOnDisconnect(reply));
     },
   );
 
@@ -144,52 +144,55 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         response: { 202: Forked, ...PROBLEMS },
       },
       // Plain text, `actor` and unknown fields are rejected here, as for commands, before the schema is checked.
-      preValidation: async (request) => refuseOthers(objectBody(request, null), 'fork', FORK_MEMBERS),
+      preValidation: async (request) => rejectOtherFields(objectBody(request, null), 'fork', FORK_MEMBERS),
     },
     async (request, reply) => {
       const principal = principalOf(request);
       const origin = sessionOf(context, request);
       const { at, changes, session_id, command_id } = request.body;
-      expectMayAllow(principal, { fork: { session: origin.id, n: at ?? 1, changes } }, asInFork);
-      const ids = keyedIds(request, principal, { at, changes, session_id, command_id });
+      expectMayAllow(principal, { fork: { session: origin.id, n: at ?? 1, changes } }, toForkField);
+      const ids = idempotentIds(request, principal, { at, changes, session_id, command_id });
       await context.known.expect(origin);
       const client = clientFor(context, principal);
       const id = command_id ?? ids?.startId;
-      if (ids && session_id === undefined) await refuseOtherStart(client.session(ids.sessionId), id);
-      // Set here: sent again, the fork begins at the same record.
+      if (ids && session_id === undefined) await rejectOtherStart(client.session(ids.sessionId), id);
+      // Fix the record here: a repeated command then forks at the same record.
       const n = at ?? (await origin.lastNumber());
       if (n === 0) throw new SessionNotFoundError(origin.id);
       const session = client.session(session_id ?? ids?.sessionId ?? newSessionId());
       const body = { fork: { session: origin.id, n, ...(changes === undefined ? {} : { changes }) } };
       const sent = await sendStart(context, request, reply, { session, body, id }).catch((error: unknown) => {
-        throw withFieldNamed(error, asInFork);
+        throw withRenamedField(error, toForkField);
       });
-      if (!sent.receipt) await context.known.expectStillThere(origin);
-      return { ...storedCommand(session, sent), n };
+      if (!sent.receipt) await context.known.expectNotDeleted(origin);
+      return { ...toStoredCommand(session, sent), n };
     },
   );
 }
 
-/** A fork is sent as a start: its fields stand in the request without their prefix. */
-function asInFork(field: string): string {
+/** Maps a field of the start command to its name in a fork request, which has no prefix. */
+function toForkField(field: string): string {
   if (field === 'fork.n') return 'at';
   return field.startsWith('fork.') ? field.slice('fork.'.length) : field;
 }
 
-/** The session that an address names. */
+/**
+ * The session of a request's path.
+ * @throws Problem `not_permitted` (403).
+ */
 export function sessionOf(context: GatewayContext, request: FastifyRequest): BusSession {
   const { session_id } = request.params as { readonly session_id: string };
   return clientFor(context, principalOf(request)).session(session_id);
 }
 
-/** Asked of a host. Where none answers, whether there is such a session is told all the same. */
+/** Gets the status from a host. If no host responds, an unknown session is still reported as not found. */
 async function statusOf(context: GatewayContext, session: Session): Promise<SessionStatus> {
   try {
     return await session.wire.state();
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {
-      // Of a bus that is away nobody hears of hosts.
+      // If NATS does not respond, report that instead of missing hosts.
       await expectBus(context);
       await context.known.expect(session);
     }
@@ -207,30 +210,31 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
   const principal = principalOf(request);
   const client = clientFor(context, principal);
   const { session_id, ...body } = objectBody(request, null);
-  refuseUnknown(body, 'start', [], ['session_id']);
+  rejectUnknownFields(body, 'start', [], ['session_id']);
   expectMayAllow(principal, body);
   const named = session_id === undefined ? undefined : SessionId.safeParse(session_id);
   if (named?.success === false)
     throw new Problem('invalid_id', 'session_id: must be 1 to 64 characters of A-Z a-z 0-9 _ -', {
       field: 'session_id',
     });
-  const ids = keyedIds(request, principal, { session_id, ...body });
+  const ids = idempotentIds(request, principal, { session_id, ...body });
   const { message_id } = body;
-  // What is no message id is rejected when it is sent.
+  // Sending the command rejects an invalid message id.
   const ofMessage =
     named === undefined && typeof message_id === 'string' && message_id
       ? await sessionIdOfMessage(message_id)
       : undefined;
   const sessionId = named?.data ?? ofMessage ?? ids?.sessionId ?? newSessionId();
-  // One that the request names may be anybody's: the session itself says so, as of one that follows from a message id.
+  // A session id that the request names, or that is derived from a message id, may belong to another start. The session
+  // then rejects this one itself.
   const id = (body as { readonly command_id?: string }).command_id ?? ids?.startId;
-  if (ids && sessionId === ids.sessionId) await refuseOtherStart(client.session(sessionId), id);
+  if (ids && sessionId === ids.sessionId) await rejectOtherStart(client.session(sessionId), id);
   const session = client.session(sessionId);
   const onNats = natsBodyOf(body);
   const sent = await sendStart(context, request, reply, { session, body: onNats, id });
   if (sent.duplicate && !sent.receipt?.duplicate && id !== undefined && id !== ids?.startId)
-    await refuseReusedId(context.expensiveReads, session, { commandId: id, verb: 'start', body: onNats });
-  return storedCommand(session, sent);
+    await rejectReusedId(context.expensiveReads, session, { commandId: id, verb: 'start', body: onNats });
+  return toStoredCommand(session, sent);
 }
 
 /** A start that is ready to be sent. */
@@ -242,9 +246,9 @@ interface ReadyStart {
 }
 
 /**
- * Sends a start and answers 202. Without `?wait=` it waits for the session to accept it, so that a start that cannot work is
- * rejected in the answer. Where no host has answered within the bound, the start counts as stored: it needs no running host.
- * @throws Problem; what sending throws.
+ * Sends a start and sets the status 202. Without `?wait=` it waits for the session to accept it, so that an invalid
+ * start is rejected in the response. If no host responds in time, the start counts as stored: a host accepts it later.
+ * @throws Problem; errors of sending the command.
  */
 async function sendStart(
   context: GatewayContext,
@@ -252,17 +256,17 @@ async function sendStart(
   reply: FastifyReply,
   { session, body, id }: ReadyStart,
 ): Promise<WireSentCommand> {
-  const asked = request.query as Waiting;
-  const isBounded = asked.wait === undefined;
+  const query = request.query as Waiting;
+  const isBounded = query.wait === undefined;
   const options = sendOptions('start', {
     principal: principalOf(request),
     id,
-    waiting: isBounded ? { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.startAcceptedWithinMs } : asked,
-    // The bounded wait ends before a stopping gateway gives requests up.
-    signal: isBounded ? whileAwaited(reply) : whileListened(context, reply),
+    waiting: isBounded ? { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.startAcceptedWithinMs } : query,
+    // The bounded wait ends before a stopping gateway ends its requests.
+    signal: isBounded ? abortOnDisconnect(reply) : abortOnDisconnectOrStop(context, reply),
     traceparent: traceparentOf(request),
   });
-  const sent = await told(context, 'start', async () => {
+  const sent = await sendCounted(context, 'start', async () => {
     try {
       return await session.wire.send('start', body as BodyInput<'start'>, options);
     } catch (error) {
@@ -270,7 +274,7 @@ async function sendStart(
       throw error;
     }
   });
-  context.known.note(session);
+  context.known.remember(session);
   reply.code(202).header('location', `/v1/sessions/${session.id}`);
   return sent;
 }

@@ -1,4 +1,4 @@
-/** WebSockets: a session's records and deltas one way, commands the other; and its machine, for inspectors. */
+/** WebSockets: one for records, deltas and commands of a session, and one for inspectors of its state machine. */
 import type { Duplex } from 'node:stream';
 import websocket from '@fastify/websocket';
 import type { FastifyRequest } from 'fastify';
@@ -15,32 +15,35 @@ import { sessionOf } from './session-routes.ts';
 const SOCKET = '/v1/sessions/:session_id/ws';
 const INSPECT = '/v1/sessions/:session_id/inspect';
 
-/** Their addresses. */
+/** The paths of WebSocket routes. */
 export const SOCKET_ROUTES: ReadonlySet<string> = new Set([SOCKET, INSPECT]);
 
-/** Prepares the app for them: before any route is added. */
-export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) => void): Promise<void> {
+/**
+ * Registers the WebSocket server. It must be called before routes are added.
+ * @param rejectUpgrade closes the socket of an upgrade to another protocol.
+ */
+export async function prepareSockets(app: App, rejectUpgrade: (socket: Duplex) => void): Promise<void> {
   await app.register(websocket, {
     options: {
       maxPayload: GATEWAY_BOUNDS.bodyMaxBytes,
       perMessageDeflate: false,
-      // What a page shows its token by is no protocol: it is not answered.
+      // The offered subprotocol with the token is not selected.
       handleProtocols: (offered: ReadonlySet<string>) => (offered.has(SOCKET_PROTOCOL) ? SOCKET_PROTOCOL : false),
     },
-    // They are told and ended before the app is closed.
+    // The gateway closes the WebSockets itself before it closes the app.
     preClose: (done: () => void) => done(),
   });
-  // It takes every upgrade for a WebSocket: of clients that would rather speak HTTP/2, too.
+  // The WebSocket server handles every upgrade, including upgrades to HTTP/2. Pass only WebSocket upgrades to it.
   const [takeSocket] = app.server.listeners('upgrade');
   if (!takeSocket) throw new Error('the app has no WebSocket server');
   app.server.removeAllListeners('upgrade');
   app.server.on('upgrade', (request, socket, head) => {
     if (request.headers.upgrade?.toLowerCase() === 'websocket') takeSocket.call(app.server, request, socket, head);
-    else refuseUpgrade(socket);
+    else rejectUpgrade(socket);
   });
 }
 
-/** Adds them. */
+/** Adds the routes. */
 export function socketRoutes(app: App, context: GatewayContext): void {
   app.route({
     method: 'GET',
@@ -58,8 +61,8 @@ export function socketRoutes(app: App, context: GatewayContext): void {
       querystring: SocketQuery,
       response: PROBLEMS,
     },
-    preHandler: expectSession(context),
-    handler: onlyUpgraded,
+    preHandler: createSessionCheck(context),
+    handler: rejectWithoutUpgrade,
     wsHandler: (socket, request) => {
       void serveSocket(context, sessionOf(context, request), request, socket, request.query as SocketQuery);
     },
@@ -81,22 +84,22 @@ export function socketRoutes(app: App, context: GatewayContext): void {
       querystring: InspectQuery,
       response: PROBLEMS,
     },
-    preHandler: expectSession(context),
-    handler: onlyUpgraded,
+    preHandler: createSessionCheck(context),
+    handler: rejectWithoutUpgrade,
     wsHandler: (socket, request) => {
       void serveInspector(context, sessionOf(context, request), request, socket, request.query as InspectQuery);
     },
   });
 }
 
-/** What the app would answer once the socket is there is answered before it is. */
-function expectSession(context: GatewayContext) {
+/** Checks the session before the upgrade, so that an error is an HTTP response. */
+function createSessionCheck(context: GatewayContext) {
   return async (request: FastifyRequest): Promise<void> => {
     if (request.ws) await context.known.expect(sessionOf(context, request));
   };
 }
 
-async function onlyUpgraded(): Promise<never> {
+async function rejectWithoutUpgrade(): Promise<never> {
   throw new Problem('upgrade_required', 'this route is a WebSocket endpoint', {
     headers: { upgrade: 'websocket', connection: 'upgrade' },
   });

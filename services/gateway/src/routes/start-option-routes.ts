@@ -1,12 +1,12 @@
-/** What can be started here: the personas of the gateway's folder, and the demo. */
+/** Start options: the personas of the gateway's folder, and the demo. */
 import { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { App } from '../create-app.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, whileAwaited } from '../problem.ts';
+import { abortOnDisconnect, Problem } from '../problem.ts';
 import { NoQuery, PROBLEMS } from './route-schemas.ts';
 
-/** A gateway without a folder of its own: it may be on another machine than the session hosts. */
-const NOTHING: StartOptions = { folder: null, personas: [], has_demo: false };
+/** For a gateway without a folder of its own: it may run on another machine than the session hosts. */
+const NO_OPTIONS: StartOptions = { folder: null, personas: [], has_demo: false };
 
 /** Adds the routes. */
 export function startOptionRoutes(app: App, { starts, expensiveReads }: GatewayContext): void {
@@ -22,7 +22,7 @@ export function startOptionRoutes(app: App, { starts, expensiveReads }: GatewayC
         response: { 200: StartOptions, ...PROBLEMS },
       },
     },
-    (_request, reply) => (starts ? expensiveReads.run(() => starts.options(), whileAwaited(reply)) : NOTHING),
+    (_request, reply) => (starts ? expensiveReads.run(() => starts.options(), abortOnDisconnect(reply)) : NO_OPTIONS),
   );
 
   app.post(

@@ -1,4 +1,4 @@
-/** Whoever has a token is told whose it is, and what it may: pages show what can be done, and programs know at once. */
+/** The principal and the scopes of a token, for pages and programs. */
 import * as z from 'zod';
 import { Scope } from '../auth/principal.ts';
 import type { App } from '../create-app.ts';
@@ -12,7 +12,7 @@ const Holder = z.strictObject({
   expires_at: z.string().nullable().meta({ description: 'Expiry of the token, ISO 8601; null for no expiry.' }),
 });
 
-/** Adds them. */
+/** Adds the route. */
 export function tokenRoutes(app: App): void {
   app.get(
     '/v1/whoami',

@@ -1,6 +1,6 @@
 /**
- * One inspector on a session: a WebSocket on which XState's inspection messages are sent, and nothing else. What it sends is
- * not looked at: inspectors have nothing to say to a session.
+ * Serves a session to one inspector: a WebSocket that sends XState's inspection messages. Incoming messages are
+ * ignored.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BusSession } from '@coxswain/client';
@@ -9,15 +9,15 @@ import { SessionInspector } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import * as z from 'zod';
-import { catchUpPages } from '../feed/journal-pages.ts';
+import { createPageReader } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { Problem, problemFrom } from '../problem.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
-import { HeldSocket } from './held-socket.ts';
+import { MonitoredSocket } from './monitored-socket.ts';
 
-/** What is inspected. */
+/** The query of an inspector. */
 export const InspectQuery = z.strictObject({
   from: FirstRecord.meta({
     ...FIRST_RECORD_SCHEMA,
@@ -31,13 +31,16 @@ export const InspectQuery = z.strictObject({
 });
 export type InspectQuery = z.infer<typeof InspectQuery>;
 
-/** The journal is not as it was folded, or was never sound. */
-const OTHERWISE: ReadonlySet<string> = new Set(['replay_diverged', 'chain_broken', 'machine_version_unknown']);
+/** The journal differs from the kept fold, or is damaged. */
+const MISMATCH_CODES: ReadonlySet<string> = new Set(['replay_diverged', 'chain_broken', 'machine_version_unknown']);
 
-/** Records that are folded without being told before others have their turn. */
-const FOLDED_AT_ONCE = 64;
+/** Number of records that are folded without output before the event loop gets a turn. */
+const SILENT_RECORDS_MAX = 64;
 
-/** Serves it until either side ends it. Never rejects. The reason of the close is the code of what ended it. */
+/**
+ * Serves an inspector until either side closes the connection. Never rejects. The close reason is the code of the error
+ * that ended it.
+ */
 export async function serveInspector(
   context: GatewayContext,
   session: BusSession,
@@ -45,67 +48,67 @@ export async function serveInspector(
   socket: WebSocket,
   query: InspectQuery,
 ): Promise<void> {
-  const held = new HeldSocket(context, request, socket, 'inspector');
-  let leave: (() => void) | undefined;
+  const connection = new MonitoredSocket(context, request, socket, 'inspector');
+  let releaseInspector: (() => void) | undefined;
   let seat: ReturnType<GatewayContext['feeds']['join']> | undefined;
   try {
-    leave = context.inspectors.take(principalOf(request));
+    releaseInspector = context.inspectors.acquire(principalOf(request));
     seat = context.feeds.join(session, principalOf(request), 'inspector');
-    // What the feed has read counts, too: a replica that is asked may lag behind it.
+    // The feed counts, too: the replica that answered may lag behind it.
     const newest = Math.max(await session.lastNumber(), seat.feed.newest);
     const from = query.from === 'newest' ? Math.max(1, newest) : query.from;
-    // The next one is waited for: so ask those who were cut off behind the newest.
+    // `newest + 1` is valid: a client that was disconnected after the newest record asks for it.
     if (from > newest + 1)
       throw new Problem('record_not_there', `from: ${from} does not exist yet: the newest record is ${newest}`, {
         field: 'from',
       });
-    // A record before the first that is told is folded, too: it says where the machine stands.
+    // The record before the first one is folded, too: it determines the first snapshot.
     const after = context.folds.before(session.ref, from - 1) ?? undefined;
     const inspector = new SessionInspector(session.id, { from, context: query.context === 'true', after });
-    const pageFrom = catchUpPages(context.pages, session);
+    const pageFrom = createPageReader(context.pages, session);
     await watchFeed(
       seat.feed,
-      { write: (item) => write(context, held, inspector, item) },
+      { write: (item) => write(context, connection, inspector, item) },
       {
-        // The machine is folded from the first record, or from where it was before, whichever is told first.
+        // The machine must be folded from its current position, even if the first record to send is a later one.
         from: inspector.n + 1,
         deltas: false,
-        signal: held.signal,
+        signal: connection.signal,
         readPage: (next) => {
-          // Where pages end the next one is found without counting.
+          // Page boundaries are remembered, so the next page needs no counting.
           if (inspector.n === next - 1 && inspector.n > 0) context.folds.keep(session.ref, inspector.fold);
           return pageFrom(next);
         },
       },
     );
-    held.end(held.signal.reason, false);
+    connection.end(connection.signal.reason, false);
   } catch (error) {
     const problem = problemFrom(error);
-    if (OTHERWISE.has(problem.code)) context.folds.forget(session.ref);
+    if (MISMATCH_CODES.has(problem.code)) context.folds.forget(session.ref);
     if (problem.status === 500) context.log.error({ error, session: session.id }, 'a session could not be inspected');
-    held.end(problem, false);
+    connection.end(problem, false);
   } finally {
-    held.release();
+    connection.release();
     seat?.leave();
-    leave?.();
+    releaseInspector?.();
   }
 }
 
-/** Folds a record and writes what is told of it, each message when the one before it is written. */
+/** Folds a record and writes its messages, each after the previous one is written. */
 async function write(
   { metrics }: GatewayContext,
-  held: HeldSocket,
+  connection: MonitoredSocket,
   inspector: SessionInspector,
   { json }: FeedItem,
 ): Promise<boolean> {
-  // It was read as a record before it became text.
+  // The text was made from a parsed record.
   const record = JSON.parse(json) as JournalRecord;
-  let told = false;
+  let hasOutput = false;
   for (const message of inspector.take(record)) {
-    told = true;
+    hasOutput = true;
     metrics.sent.inc({ what: 'inspection' });
-    if (!(await held.write(JSON.stringify(message)))) return false;
+    if (!(await connection.write(JSON.stringify(message)))) return false;
   }
-  if (!told && record.n % FOLDED_AT_ONCE === 0) await turn();
+  if (!hasOutput && record.n % SILENT_RECORDS_MAX === 0) await turn();
   return true;
 }

@@ -1,18 +1,18 @@
-/** One WebSocket on a session. */
+/** Serves a session over one WebSocket. */
 import type { BusSession } from '@coxswain/client';
 import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import * as z from 'zod';
-import { catchUpPages } from '../feed/journal-pages.ts';
+import { createPageReader } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { problemFrom } from '../problem.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
-import { HeldSocket } from './held-socket.ts';
+import { MonitoredSocket } from './monitored-socket.ts';
 import { SocketCommands } from './socket-commands.ts';
 
-/** From where the session is followed. */
+/** The query of a WebSocket. */
 export const SocketQuery = z.strictObject({
   from: FirstRecord.meta({ ...FIRST_RECORD_SCHEMA, description: 'Number of the first record, or `newest`.' }),
   deltas: z
@@ -22,7 +22,7 @@ export const SocketQuery = z.strictObject({
 });
 export type SocketQuery = z.infer<typeof SocketQuery>;
 
-/** Serves it until either side ends it. Never rejects. */
+/** Serves a WebSocket until either side closes it. Never rejects. */
 export async function serveSocket(
   context: GatewayContext,
   session: BusSession,
@@ -30,34 +30,36 @@ export async function serveSocket(
   socket: WebSocket,
   { from, deltas }: SocketQuery,
 ): Promise<void> {
-  const held = new HeldSocket(context, request, socket, 'websocket');
-  const commands = new SocketCommands(context, session, request, socket, held.signal);
-  socket.on('message', (data, isBinary) => commands.take(data, isBinary));
+  const connection = new MonitoredSocket(context, request, socket, 'websocket');
+  const commands = new SocketCommands(context, session, request, socket, connection.signal);
+  socket.on('message', (data, isBinary) => commands.handle(data, isBinary));
   let seat: ReturnType<GatewayContext['feeds']['join']> | undefined;
   try {
     seat = context.feeds.join(session, principalOf(request), 'websocket');
     await watchFeed(
       seat.feed,
-      { write: (item) => write(context, held, item) },
+      { write: (item) => write(context, connection, item) },
       {
         from,
         deltas: deltas === 'true',
-        signal: held.signal,
-        readPage: catchUpPages(context.pages, session),
+        signal: connection.signal,
+        readPage: createPageReader(context.pages, session),
       },
     );
-    held.end(held.signal.reason, true);
+    connection.end(connection.signal.reason, true);
   } catch (error) {
     const problem = problemFrom(error);
     if (problem.status === 500) context.log.error({ error, session: session.id }, 'a socket could not be served');
-    held.end(problem, true);
+    connection.end(problem, true);
   } finally {
-    held.release();
+    connection.release();
     seat?.leave();
   }
 }
 
-function write({ metrics }: GatewayContext, held: HeldSocket, { n, json }: FeedItem): Promise<boolean> {
+function write({ metrics }: GatewayContext, connection: MonitoredSocket, { n, json }: FeedItem): Promise<boolean> {
   metrics.sent.inc({ what: n === null ? 'delta' : 'record' });
-  return held.write(n === null ? `{"type":"delta","delta":${json}}` : `{"type":"record","n":${n},"record":${json}}`);
+  return connection.write(
+    n === null ? `{"type":"delta","delta":${json}}` : `{"type":"record","n":${n},"record":${json}}`,
+  );
 }

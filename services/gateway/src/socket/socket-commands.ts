@@ -15,15 +15,15 @@ import * as z from 'zod';
 import { isAllowed } from '../auth/principal.ts';
 import { expectMaySteer, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { type GatewayContext, principalOf, rateLimited, turnIn } from '../gateway-context.ts';
-import { refuseReusedId } from '../idempotency.ts';
+import { type GatewayContext, principalOf, rateLimitedProblem, takeRequest } from '../gateway-context.ts';
+import { rejectReusedId } from '../idempotency.ts';
 import { Problem, problemFrom } from '../problem.ts';
 import { Waiting } from '../routes/route-schemas.ts';
-import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
+import { rejectUnknownFields, sendCounted, sendOptions, toStoredCommand } from '../send-command.ts';
 import { tracedCommand } from './trace-command.ts';
 
-/** A start makes a session, and this socket is one's that is there. */
-const TAKEN: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
+/** A start creates a session, but this WebSocket belongs to an existing one. */
+const SOCKET_VERBS: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
 const Ref = z.union([z.string().max(256), z.number()]);
 const Command = z.strictObject({
   type: z.literal('command'),
@@ -31,24 +31,24 @@ const Command = z.strictObject({
   verb: z.string().max(64),
   body: z.looseObject({}).optional(),
   wait: Waiting.shape.wait,
-  // Pages can give a WebSocket no headers, and one lives for many commands.
+  // Browsers cannot set headers of a WebSocket, and one WebSocket sends many commands.
   traceparent: z
     .string()
     .max(256)
     .refine((text) => parseTraceparent(text) !== null, 'must be a traceparent of W3C Trace Context')
     .optional(),
-  // In JSON a number is one already.
+  // In a query, this field is a text; here it is a number.
   timeout_ms: z.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs),
 });
 
-/** Commands over a WebSocket: each is answered under its `ref`. */
+/** Handles commands over a WebSocket. Each response has the `ref` of its command. */
 export class SocketCommands {
   readonly #context: GatewayContext;
   readonly #session: Session;
   readonly #request: FastifyRequest;
   readonly #socket: WebSocket;
   readonly #leaving: AbortSignal;
-  #underWay = 0;
+  #inFlight = 0;
 
   constructor(
     context: GatewayContext,
@@ -64,31 +64,31 @@ export class SocketCommands {
     this.#leaving = leaving;
   }
 
-  /** Takes a message. What is wrong with it is answered. */
-  take(data: RawData, isBinary: boolean): void {
+  /** Handles a message. Errors are sent as a response. */
+  handle(data: RawData, isBinary: boolean): void {
     let ref: z.infer<typeof Ref> | undefined;
-    this.#underWay++;
+    this.#inFlight++;
     void (async () => {
       try {
-        // Whatever comes counts, as requests do: to read what is none costs as much.
-        const late = turnIn(this.#context, principalOf(this.#request));
-        // What is refused is told by its name, too. How long a message may be has a bound of its own.
-        const value = parsed(data, isBinary);
+        // Each message counts against the rate limit: parsing an invalid one costs as much.
+        const waitSeconds = takeRequest(this.#context, principalOf(this.#request));
+        // Parsed before the limits are checked, so that a rejection has the `ref`. The server limits the message size.
+        const value = parseMessage(data, isBinary);
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
-        if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
+        if (this.#inFlight > GATEWAY_BOUNDS.socketCommandsMax)
           throw new Problem(
             'rate_limited',
             `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket are already queued`,
           );
-        if (late > 0) throw rateLimited(late);
+        if (waitSeconds > 0) throw rateLimitedProblem(waitSeconds);
         this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
       } catch (error) {
         const problem = problemFrom(error);
         if (problem.status === 500) this.#context.log.error({ error }, 'a command over a WebSocket failed');
         this.#answer({ type: 'problem', ...(ref === undefined ? {} : { ref }), problem: problem.document });
       } finally {
-        this.#underWay--;
+        this.#inFlight--;
       }
     })();
   }
@@ -100,45 +100,45 @@ export class SocketCommands {
       const { code, message, field } = problemOf(read.problems, undefined, members);
       throw new Problem(code, message, { field });
     }
-    const { verb: named, body = {}, wait, timeout_ms, traceparent: said } = read.data;
+    const { verb: named, body = {}, wait, timeout_ms, traceparent } = read.data;
     const verb = verbOf(named);
     const principal = principalOf(this.#request);
     const scope = VERB_SCOPES[verb];
     if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
     if ('actor' in body)
       throw new Problem('unknown_field', 'unknown field "actor": the token determines the actor', { field: 'actor' });
-    refuseUnknown(body, verb);
+    rejectUnknownFields(body, verb);
     expectMaySteer(principal, verb, body);
     const onNats = natsBodyOf(body) as BodyInput<Verb>;
     const { id } = onNats;
-    const above = parseTraceparent(said) ?? this.#request.trace?.parent ?? null;
-    const of = { sessionId: this.#session.id, verb };
-    const sent = await tracedCommand(this.#context, of, above, (traceparent) => {
+    const parent = parseTraceparent(traceparent) ?? this.#request.trace?.parent ?? null;
+    const target = { sessionId: this.#session.id, verb };
+    const sent = await tracedCommand(this.#context, target, parent, (traceparent) => {
       const waiting = { wait, timeout_ms };
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
-      return told(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
+      return sendCounted(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
     });
     if (sent.duplicate && id !== undefined)
-      await refuseReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
-    return storedCommand(this.#session, sent);
+      await rejectReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
+    return toStoredCommand(this.#session, sent);
   }
 
   #answer(message: object): void {
-    // Whoever sends and does not read is cut off by what they do not read.
+    // A client that does not read the responses is disconnected.
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
     if (this.#socket.bufferedAmount > GATEWAY_BOUNDS.socketWaitingMaxBytes) this.#socket.terminate();
   }
 }
 
 function verbOf(named: string): Verb {
-  const verb = TAKEN.find((one) => one === named);
+  const verb = SOCKET_VERBS.find((one) => one === named);
   if (verb) return verb;
-  const meant = nearestWord(named, TAKEN);
-  const hint = meant === null ? `there are ${TAKEN.join(', ')}` : `the nearest is "${meant}"`;
+  const nearest = nearestWord(named, SOCKET_VERBS);
+  const hint = nearest === null ? `there are ${SOCKET_VERBS.join(', ')}` : `the nearest is "${nearest}"`;
   throw new Problem('unknown_command', `there is no command ${JSON.stringify(named)} here; ${hint}`, { field: 'verb' });
 }
 
-function parsed(data: RawData, isBinary: boolean): unknown {
+function parseMessage(data: RawData, isBinary: boolean): unknown {
   if (isBinary) throw new Problem('invalid_json', 'messages must be JSON text');
   const text = Array.isArray(data)
     ? Buffer.concat(data).toString('utf8')

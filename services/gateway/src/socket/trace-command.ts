@@ -1,12 +1,12 @@
-/** A span for each command of a WebSocket, as each request has one over HTTP. */
+/** A span for each command over a WebSocket, like the span of an HTTP request. */
 import { formatTraceparent, type TraceContext, type Verb } from '@coxswain/protocol';
 import type { GatewayContext } from '../gateway-context.ts';
 import { problemFrom } from '../problem.ts';
-import { placeBelow } from '../trace-requests.ts';
+import { createChildPlace } from '../trace-requests.ts';
 
 /**
- * Sends a command under a span of its own. What sending throws is thrown on.
- * @param parent the span that the command says it was sent under, else the one that the socket was opened under.
+ * Sends a command within its own span. Rethrows the errors of `send`.
+ * @param parent the span that the command names; otherwise the parent span of the WebSocket's request.
  */
 export async function tracedCommand<T>(
   { spans = null, now }: Pick<GatewayContext, 'spans' | 'now'>,
@@ -14,7 +14,7 @@ export async function tracedCommand<T>(
   parent: TraceContext | null,
   send: (traceparent: string | undefined) => Promise<T>,
 ): Promise<T> {
-  const place = placeBelow(parent, spans, now());
+  const place = createChildPlace(parent, spans, now());
   if (!place) return send(undefined);
   const end = (code: string, fault: string | null) =>
     spans?.take({

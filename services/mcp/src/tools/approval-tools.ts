@@ -1,4 +1,4 @@
-/** Tools for calls that wait for a decision. */
+/** Tools for human-in-the-loop approvals. */
 import { COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -14,7 +14,7 @@ const Remember = approveBody.remember.describe(
   'Remember the decision for similar calls: of this session, or of its persona.',
 );
 
-/** `list_approvals`. */
+/** The tool `list_approvals`. */
 export const listApprovals = mcpTool({
   name: 'list_approvals',
   title: 'List approvals',
@@ -43,7 +43,7 @@ export const listApprovals = mcpTool({
   },
 });
 
-/** `approve`. */
+/** The tool `approve`. */
 export const approve = mcpTool({
   name: 'approve',
   title: 'Approve a call',
@@ -65,7 +65,7 @@ export const approve = mcpTool({
   },
 });
 
-/** `deny`. */
+/** The tool `deny`. */
 export const deny = mcpTool({
   name: 'deny',
   title: 'Deny a call',

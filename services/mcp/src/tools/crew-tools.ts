@@ -1,4 +1,4 @@
-/** Tools that look beyond one session: those below it, and another try from a point of its past. */
+/** Tools for related sessions: the tree of child sessions, and forks. */
 import { nodesOf, topState, type WireTreeNode } from '@coxswain/client';
 import { ForkChanges, SessionId, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -24,7 +24,7 @@ const Node = z.strictObject({
   cost_usd: z.number().nullable(),
 });
 
-/** `get_tree`. */
+/** The tool `get_tree`. */
 export const getTree = mcpTool({
   name: 'get_tree',
   title: 'See the sessions below a session',
@@ -59,7 +59,7 @@ function shownNode(node: WireTreeNode, parent: string | null): z.output<typeof N
 
 const changes = ForkChanges.shape;
 
-/** `fork_session`. */
+/** The tool `fork_session`. */
 export const forkSession = mcpTool({
   name: 'fork_session',
   title: 'Fork a session',
@@ -80,14 +80,14 @@ export const forkSession = mcpTool({
     const { session } = await existingSession(use.client, session_id);
     const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     const changed = Object.keys(given).length === 0 ? {} : { changes: given };
-    // Who starts the server configures the host, not its client.
+    // The operator of the server configures the host, not its client.
     const options = { ...sending(use), restricted: true };
     const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...options }).catch(asAsked);
     return { ...taken(forked, forked.sent), forked_at: forked.forkedAt };
   },
 });
 
-/** A fork is sent as a start, whose fields are not those of the tool. */
+/** Maps the field in an error of a start to the argument of the tool. */
 function asAsked(error: unknown): never {
   const { code, message, field } = troubleOf(error);
   if (!field?.startsWith('fork.')) throw error;

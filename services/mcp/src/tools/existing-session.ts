@@ -1,8 +1,11 @@
-/** A session that is there: what reads a journal would wait for one that is not. */
+/** Checks that a session exists: reading the journal of an unknown one would wait. */
 import { type Client, type Session, SessionNotFoundError } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 
-/** The session and its newest record. @throws SessionNotFoundError, SessionDeletedError. */
+/**
+ * The session and its newest record.
+ * @throws SessionNotFoundError, SessionDeletedError.
+ */
 export async function existingSession(
   client: Client,
   id: string,

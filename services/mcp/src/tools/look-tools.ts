@@ -1,4 +1,4 @@
-/** Tools that look at sessions: lists, one session, its result. */
+/** Tools that read sessions: lists, one session, its result. */
 import { hasEnded, SESSIONS_PAGE, topState } from '@coxswain/client';
 import { INJECTION_VERBS, type SessionStatus, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -24,7 +24,7 @@ const ListedSession = z.strictObject({
   parent: z.string().nullable().describe('Parent session.'),
 });
 
-/** `list_sessions`. */
+/** The tool `list_sessions`. */
 export const listSessions = mcpTool({
   name: 'list_sessions',
   title: 'List sessions',
@@ -100,7 +100,7 @@ const SessionShown = z.strictObject({
   left_out: z.number().int().describe('Number of omitted entries of these lists.'),
 });
 
-/** `get_session`. */
+/** The tool `get_session`. */
 export const getSession = mcpTool({
   name: 'get_session',
   title: 'See a session',
@@ -109,7 +109,7 @@ export const getSession = mcpTool({
   input: z.strictObject(OfSession),
   output: SessionShown,
   run: async ({ session_id }, { client, signal }) => {
-    // Of a session that is not there no host would answer.
+    // No host would answer for an unknown session.
     const { session, newest } = await existingSession(client, session_id);
     return shownSession(await session.wire.stateAfter(newest.n, { signal }));
   },
@@ -147,7 +147,7 @@ function shownSession(status: SessionStatus): z.output<typeof SessionShown> {
   };
 }
 
-/** `get_result`. */
+/** The tool `get_result`. */
 export const getResult = mcpTool({
   name: 'get_result',
   title: 'Get the result of a session',

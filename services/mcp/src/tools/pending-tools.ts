@@ -1,4 +1,4 @@
-/** Tools for what is said beside steering, and for what has not been delivered yet: remind, revoke, replace, signal. */
+/** Tools for reminders, queued messages and signals. */
 import { COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { mcpTool } from '../mcp-tool.ts';
@@ -12,7 +12,7 @@ const PendingId = revokeBody.shape.command_id.describe(
   'Id of the command that sent it: command_id of steer, remind or follow_up, or of an entry of pending in get_session.',
 );
 
-/** `remind`. */
+/** The tool `remind`. */
 export const remind = mcpTool({
   name: 'remind',
   title: 'Remind a session',
@@ -49,7 +49,7 @@ export const remind = mcpTool({
   },
 });
 
-/** `revoke`. */
+/** The tool `revoke`. */
 export const revoke = mcpTool({
   name: 'revoke',
   title: 'Withdraw a queued message',
@@ -66,7 +66,7 @@ export const revoke = mcpTool({
   },
 });
 
-/** `replace`. */
+/** The tool `replace`. */
 export const replace = mcpTool({
   name: 'replace',
   title: 'Replace a queued message',
@@ -84,7 +84,7 @@ export const replace = mcpTool({
   },
 });
 
-/** `signal`. */
+/** The tool `signal`. */
 export const signal = mcpTool({
   name: 'signal',
   title: 'Signal a session',

@@ -8,7 +8,7 @@ import { existingSession } from './existing-session.ts';
 import { OfSession } from './tool-inputs.ts';
 
 const { eventsMax, eventsDefault, eventsMaxBytes, eventTextMaxChars } = MCP_SERVER_BOUNDS;
-/** Told with the page, or news to hosts alone. */
+/** Omitted types: the page contains the state, and only hosts need changes of the host. */
 const LEFT_OUT: ReadonlySet<UiEvent['type']> = new Set(['state_changed', 'host_changed']);
 
 const Page = z.strictObject({
@@ -19,7 +19,7 @@ const Page = z.strictObject({
   more: z.boolean().describe('Whether the journal has more records at the moment.'),
 });
 
-/** The tool `read_events`: the events of a session, page by page, in readable form. */
+/** The tool `read_events`: the events of a session in pages, in readable form. */
 export const readEvents = mcpTool({
   name: 'read_events',
   title: 'Read events',
@@ -61,7 +61,7 @@ export const readEvents = mcpTool({
   },
 });
 
-/** Of one record that is more than a page: what its events say in short. */
+/** Shortens the events of a record that exceeds the size of a page. */
 function withoutArguments(events: readonly { readonly type: string }[]): { readonly type: string }[] {
   const short = events.map((event) => ({
     ...(cutTexts(event, 200) as { readonly type: string }),

@@ -1,10 +1,10 @@
-/** Calls that wait for a decision, as tools show them. */
+/** Pending approvals in the results of tools. */
 import type { SessionStatus } from '@coxswain/protocol';
 import type { z } from 'zod';
 import { cutArgs, shortenText } from '../shorten-text.ts';
 import type { Approval } from './tool-inputs.ts';
 
-/** One of them. */
+/** Formats one approval. */
 export function shownApproval(
   { session_id, persona }: Pick<SessionStatus, 'session_id' | 'persona'>,
   { call_id, tool, args, question, since, expires_at }: SessionStatus['approvals'][number],

@@ -4,7 +4,7 @@ import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { shortenText } from '../shorten-text.ts';
 import type { Result } from './tool-inputs.ts';
 
-/** The end of a run, as tools show it. */
+/** Formats the result of a run. */
 export function shownResult(result: RunResult): z.output<typeof Result> {
   const { stopReason, text, turns, usage, costUsd, pending, error } = result;
   return {

@@ -1,4 +1,4 @@
-/** Tools that begin work: a new session, more for one that is there, and which personas there are. */
+/** Tools that start work: new sessions, follow-ups, and the list of personas. */
 import {
   CommandRejectedError,
   hasEnded,
@@ -18,7 +18,7 @@ import { ListedPersona, OfSession, StartWanted, Taken } from './tool-inputs.ts';
 
 const { personasMax } = MCP_SERVER_BOUNDS;
 
-/** `start_session`. */
+/** The tool `start_session`. */
 export const startSession = mcpTool({
   name: 'start_session',
   title: 'Start a session',
@@ -37,7 +37,10 @@ export const startSession = mcpTool({
   },
 });
 
-/** A session that allows its own calls would be an approval by another name. @throws ToolRefusal `scope_missing`. */
+/**
+ * Rejects a start that would allow its own calls, if the client may not approve calls.
+ * @throws ToolRefusal `scope_missing`.
+ */
 function expectMayAllow({ permissions }: Pick<StartWanted, 'permissions'>, { scopes }: ToolUse): void {
   const field = scopes.has('approve') ? null : allowanceOf({ permissions });
   if (field === null) return;
@@ -53,7 +56,7 @@ const FollowedUp = Taken.extend({
     ),
 });
 
-/** `follow_up`. */
+/** The tool `follow_up`. */
 export const followUp = mcpTool({
   name: 'follow_up',
   title: 'Queue a follow-up',
@@ -68,7 +71,7 @@ export const followUp = mcpTool({
     const prompted = hasEnded(newest.state) ? await promptUnlessBusy(session, body, use) : null;
     if (prompted) return { ...taken(session, prompted), became: 'prompt' as const };
     const queued = await session.followup(body, sending(use));
-    // Its run ended just before: the next one begins with it.
+    // The run ended just before: revoke the message and start the next run with it.
     if (!queued.receipt?.pendingForNextRun || !(await takeBack(session, queued, use)))
       return { ...taken(session, queued), became: 'followup' as const };
     const instead = await promptUnlessBusy(session, body, use);
@@ -77,7 +80,7 @@ export const followUp = mcpTool({
   },
 });
 
-/** Null where somebody else has begun its next run meanwhile. */
+/** Starts the next run. Returns null if another client has started one meanwhile. */
 async function promptUnlessBusy(session: Session, body: string, use: ToolUse): Promise<SentCommand | null> {
   try {
     return await session.prompt(body, sending(use));
@@ -87,7 +90,10 @@ async function promptUnlessBusy(session: Session, body: string, use: ToolUse): P
   }
 }
 
-/** @returns false where a run that somebody else has begun has it already. */
+/**
+ * Revokes a queued message. Returns false if the session rejects that, for example because a new run already has the
+ * message.
+ */
 async function takeBack(session: Session, { commandId }: SentCommand, use: ToolUse): Promise<boolean> {
   try {
     await session.revoke(commandId, sending(use));
@@ -98,7 +104,7 @@ async function takeBack(session: Session, { commandId }: SentCommand, use: ToolU
   }
 }
 
-/** `list_personas`. */
+/** The tool `list_personas`. */
 export const listPersonas = mcpTool({
   name: 'list_personas',
   title: 'List personas',

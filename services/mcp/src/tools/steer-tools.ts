@@ -1,4 +1,4 @@
-/** Tools that change what a session does: steer, cancel, cancel a call, suspend, resume. */
+/** Tools that change the work of a session: steer, cancel, cancel a call, suspend, resume. */
 import { CallCancellation, COMMAND_BODIES } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -11,7 +11,7 @@ import { OfCall, OfSession, SteerMode, Taken, Why } from './tool-inputs.ts';
 const { waitMaxMs, waitDefaultMs } = MCP_SERVER_BOUNDS;
 const steerBody = COMMAND_BODIES.steer.shape;
 
-/** `steer`. */
+/** The tool `steer`. */
 export const steer = mcpTool({
   name: 'steer',
   title: 'Steer a session',
@@ -55,7 +55,7 @@ export const steer = mcpTool({
   },
 });
 
-/** `cancel`. */
+/** The tool `cancel`. */
 export const cancel = mcpTool({
   name: 'cancel',
   title: 'Cancel a session',
@@ -81,7 +81,7 @@ const CallCancelled = z.strictObject({
   ),
 });
 
-/** `cancel_call`. */
+/** The tool `cancel_call`. */
 export const cancelCall = mcpTool({
   name: 'cancel_call',
   title: 'Cancel one call',
@@ -100,7 +100,7 @@ export const cancelCall = mcpTool({
   },
 });
 
-/** `suspend`. */
+/** The tool `suspend`. */
 export const suspend = mcpTool({
   name: 'suspend',
   title: 'Suspend a session',
@@ -125,7 +125,7 @@ export const suspend = mcpTool({
   },
 });
 
-/** `resume`. */
+/** The tool `resume`. */
 export const resume = mcpTool({
   name: 'resume',
   title: 'Resume a session',

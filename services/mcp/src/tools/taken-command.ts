@@ -1,16 +1,16 @@
-/** Commands that tools send: each waits until the session has taken it. */
+/** Commands of tools. Each waits until the session has accepted it. */
 import type { SendOptions, SentCommand, Session } from '@coxswain/client';
 import type { z } from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import type { ToolUse } from '../mcp-tool.ts';
 import type { Taken } from './tool-inputs.ts';
 
-/** How a tool sends a command. */
+/** The options of a command that a tool sends. */
 export function sending({ actor, signal }: ToolUse): SendOptions & { readonly wait: 'accepted' } {
   return { wait: 'accepted', timeoutMs: MCP_SERVER_BOUNDS.acceptedWithinMs, actor, signal };
 }
 
-/** What is told of a command that was taken. */
+/** Formats an accepted command. */
 export function taken({ id }: Session, { commandId, receipt }: SentCommand): z.output<typeof Taken> {
   return {
     session_id: id,

@@ -1,4 +1,4 @@
-/** What tools take and give in common. */
+/** Schemas that several tools share. */
 import { COMMAND_BODIES, ID_PATTERN, ModelName, Reason, SessionId, StopReason, Usage } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -6,14 +6,14 @@ import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 const { answerMaxChars } = MCP_SERVER_BOUNDS;
 const start = COMMAND_BODIES.start.shape;
 
-/** The session that a tool is about. */
+/** The argument for a session. */
 export const OfSession = {
   session_id: SessionId.describe('Complete id of the session, from start_session or list_sessions.'),
 };
-/** A call of it. */
+/** The arguments for a call of a session. */
 export const OfCall = { ...OfSession, call_id: z.string().min(1).max(256).describe('Id of the tool call.') };
 
-/** What a new session is made of: the body of a `start`, in part. */
+/** The arguments of a new session: a part of the body of a `start`. */
 export const StartWanted = z.strictObject({
   prompt: z.string().min(1).describe('Task of the agent.'),
   persona: z
@@ -55,7 +55,7 @@ export const ListedPersona = z.strictObject({
 });
 export type ListedPersona = z.output<typeof ListedPersona>;
 
-/** Where a session stands. */
+/** The state of a session. */
 export const StateFields = {
   state: z
     .string()
@@ -66,7 +66,7 @@ export const StateFields = {
   n: z.number().int().nonnegative().describe('Number of the newest record: the position in the journal.'),
 };
 
-/** A command that the session has taken. */
+/** A command that the session has accepted. */
 export const Taken = z.strictObject({
   session_id: z.string(),
   command_id: z.string(),
@@ -75,7 +75,7 @@ export const Taken = z.strictObject({
   pending_for_next_run: z.boolean().describe('The run has ended; the message waits for the next run.'),
 });
 
-/** A call that waits for a decision. */
+/** A pending approval. */
 export const Approval = z.strictObject({
   session_id: z.string(),
   persona: z.string().nullable(),
@@ -87,7 +87,7 @@ export const Approval = z.strictObject({
   expires_at: z.string().nullable(),
 });
 
-/** How a run ended. */
+/** The result of a run. */
 export const Result = z.strictObject({
   stop_reason: StopReason,
   text: z.string().describe(`The last answer, truncated at ${answerMaxChars} characters.`),
@@ -98,10 +98,10 @@ export const Result = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
 });
 
-/** When something said is delivered. */
+/** The delivery mode of a message. */
 export const SteerMode = COMMAND_BODIES.steer.shape.mode.describe(
   'finish_step (default): after the running calls. interrupt_immediate: before the next call runs; calls not yet ' +
     'started are skipped. audit_only: into the transcript at the end of the run, never to the model.',
 );
-/** Why. */
+/** An optional reason. */
 export const Why = Reason.optional().describe('Reason, recorded in the journal.');

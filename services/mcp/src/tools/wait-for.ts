@@ -11,7 +11,7 @@ import { Approval, OfSession, Result, StateFields } from './tool-inputs.ts';
 
 const { waitMaxMs, waitDefaultMs, entriesMax, progressEveryMs } = MCP_SERVER_BOUNDS;
 
-/** What is waited for, by the states that mean it. */
+/** The states of each condition. */
 const WAITED: Readonly<Record<string, readonly string[]>> = {
   ended: ['stopped', 'failed'],
   approval: ['function_awaiting_approval'],
@@ -28,7 +28,7 @@ const Waited = z.strictObject({
   result: Result.nullable().describe('Result, if the run has ended.'),
 });
 
-/** The tool `wait_for`: waits until a session has ended or needs a person, for a bounded time. */
+/** The tool `wait_for`: waits for a bounded time until a session has ended, needs a person, or is suspended or idle. */
 export const waitFor = mcpTool({
   name: 'wait_for',
   title: 'Wait for a session',
@@ -102,7 +102,7 @@ async function newestResult(journal: AsyncIterable<{ readonly record: JournalRec
   return results.newest;
 }
 
-/** What a person would be told of last. */
+/** Describes the newest event for a progress notification; null if there is none to describe. */
 function inWords(events: readonly UiEvent[]): string | null {
   for (const event of events.toReversed()) {
     if (event.type === 'call_started') return shortenText(`calls ${event.tool} ${event.summary}`, 200);

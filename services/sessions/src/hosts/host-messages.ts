@@ -1,16 +1,16 @@
-/** The messages between a service of several session hosts and each host, over the IPC channel of the host's process. */
+/** Messages between a service of several session hosts and each host, over the IPC channel of the host's process. */
 import type { SessionsServiceOptions } from '../start-sessions-service.ts';
 
-/** How a host is started. All of it can be cloned. */
+/** How a host is started. All members can be cloned. */
 export interface HostSettings
   extends Pick<
     SessionsServiceOptions,
     'nats' | 'stateDir' | 'manifest' | 'manifestDigest' | 'policyFile' | 'ownPaths'
   > {
   readonly hostName: string;
-  /** Where the host logs: a file of its own in the state folder, or the standard error stream of the service. */
+  /** Log target of the host: its own file in the state folder, or the standard error stream of the service. */
   readonly log: 'file' | 'stderr';
-  /** Whether the service asks for metrics. */
+  /** Whether the service collects metrics. */
   readonly hasMetrics: boolean;
 }
 
@@ -23,12 +23,12 @@ export type ToHost =
 /** From a host to its service. */
 export type FromHost =
   | { readonly type: 'ready'; readonly hostId: string }
-  /** It did not start, or cannot continue on this bus. */
+  /** The host did not start, or cannot continue on this bus. */
   | { readonly type: 'failed'; readonly error: SentError }
   | { readonly type: 'answer'; readonly id: number; readonly value: string | null }
   | { readonly type: 'refusal'; readonly id: number; readonly message: string };
 
-/** An error as it is sent. A clone of an error keeps neither its name nor its code. */
+/** An error in a message. A clone of an Error keeps neither its name nor its code. */
 export interface SentError {
   readonly name: string;
   readonly message: string;
@@ -39,10 +39,10 @@ export interface SentError {
   readonly cause: SentError | undefined;
 }
 
-/** Causes below this depth are not sent. */
+/** Deeper causes are not sent. */
 const CAUSES_MAX = 8;
 
-/** Makes an error sendable, with its causes. */
+/** Converts an error and its causes to a message. */
 export function toSentError(error: unknown, depth = 0): SentError {
   const known = error instanceof Error ? error : new Error(String(error));
   const { code, field, detail } = known as { code?: unknown; field?: unknown; detail?: unknown };
@@ -51,7 +51,7 @@ export function toSentError(error: unknown, depth = 0): SentError {
   return { name, message, stack, code: plain(code), field: plain(field), detail: plain(detail), cause };
 }
 
-/** Makes an error of what was sent: with the name, code and causes by which callers recognise it. */
+/** Restores an error with the name, code and causes by which callers recognize it. */
 export function ofSentError({ message, cause, ...sent }: SentError): Error {
   const error = new Error(message, cause === undefined ? {} : { cause: ofSentError(cause) });
   for (const [key, value] of Object.entries(sent))
@@ -59,7 +59,7 @@ export function ofSentError({ message, cause, ...sent }: SentError): Error {
   return error;
 }
 
-/** What JSON can say of a value; undefined otherwise. */
+/** A copy of a value through JSON; undefined if JSON cannot express it. */
 function plain(value: unknown): unknown {
   try {
     const text = JSON.stringify(value);

@@ -1,4 +1,4 @@
-/** A session host in a process of its own, seen from the service that forked it. */
+/** A session host in a separate process, as the service that forked it sees it. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,11 +7,11 @@ import type { HostHandle } from './supervise-hosts.ts';
 
 /** `session-host`, next to this file in the source, and next to the bundle's other files when bundled. */
 const ENTRY = fileURLToPath(new URL(`./session-host${extname(import.meta.url)}`, import.meta.url));
-/** A host that cannot answer within this time is not healthy: its event loop is blocked. */
+/** A host that does not answer within this time is unhealthy: its event loop is blocked. */
 const ANSWER_WITHIN_MS = 1_000;
-/** Calls have ten seconds to end, and the export of spans three. */
+/** In-flight calls have ten seconds to end, and the export of spans three. */
 const STOP_WITHIN_MS = 20_000;
-/** How a host ends that stops in order. */
+/** The exit of a host that stopped cleanly. */
 const STOPPED = 'exit code 0';
 
 interface Waiting {
@@ -19,20 +19,23 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Forks a host at once. */
+/** Forks a host on construction. */
 export class HostProcess implements HostHandle {
   readonly ready: Promise<string>;
   readonly ended: Promise<string>;
   readonly failed: Promise<Error>;
   readonly #child: ChildProcess;
-  /** At most the questions of {@link ANSWER_WITHIN_MS}. */
+  /** Open questions. Each is removed after at most {@link ANSWER_WITHIN_MS}. */
   readonly #waiting = new Map<number, Waiting>();
   readonly #name: string;
   #serial = 0;
   #hasEnded = false;
   #reported: Error | null = null;
 
-  /** @param env the environment of the host. @param flags of Node, before those of this process. */
+  /**
+   * @param env environment of the host.
+   * @param flags flags of Node, before those of this process.
+   */
   constructor(settings: HostSettings, env: NodeJS.ProcessEnv, flags: readonly string[] = []) {
     this.#name = settings.hostName;
     this.#child = fork(ENTRY, [settings.hostName], {
@@ -112,7 +115,7 @@ export class HostProcess implements HostHandle {
     else waiting?.reject(new Error(message.message));
   }
 
-  /** A host that is gone takes no message: its end says so. */
+  /** A host that has exited receives no message; its exit is reported by `ended`. */
   #send(message: ToHost): void {
     this.#child.send(message, () => undefined);
   }

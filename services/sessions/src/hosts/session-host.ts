@@ -1,6 +1,7 @@
 /**
- * One session host of a service of several, as a process: the entry that {@link HostProcess} forks. It takes its settings
- * from the IPC channel, and stops in order when the service says so, when it gets a signal, or when the service has died.
+ * One of several session hosts of a service, in its own process: the entry that {@link HostProcess} forks. It receives
+ * its settings over the IPC channel. It stops cleanly on request of the service, on a signal, or when the service has
+ * died.
  */
 import { writeSync } from 'node:fs';
 import { openLogFile } from '@coxswain/adapter-log';
@@ -13,7 +14,7 @@ if (process.send === undefined) {
   process.exit(2);
 }
 
-/** Shorter than the service waits for an answer: that a host answers late says something else. */
+/** Shorter than the service waits for an answer, so that a late answer has only one meaning: a blocked event loop. */
 const PING_WITHIN_MS = 800;
 
 const send = (message: FromHost, sent?: () => void) => {
@@ -31,7 +32,7 @@ async function start(settings: HostSettings): Promise<SessionsService> {
     registry = createRegistry();
     registry.setDefaultLabels({ host: hostName });
   }
-  // A log file is set aside by its one writer: each host has a file of its own.
+  // A log file is rotated by its only writer, so each host has its own file.
   const sink =
     log === 'file'
       ? openLogFile(stateDir, `sessions-${hostName}`)
@@ -47,7 +48,7 @@ async function start(settings: HostSettings): Promise<SessionsService> {
   });
 }
 
-/** Stops in order, whatever asks for it first. */
+/** Stops cleanly, once. */
 async function stop(): Promise<void> {
   if (isStopping) return;
   isStopping = true;
@@ -91,10 +92,10 @@ process.on('message', (message: ToHost) => {
     });
   }
 });
-// The service has died, by kill -9 for example: nothing would restart this host or answer for its health. If it dies while
-// it stops, it was told to end at once.
+// The service has died, for example by `kill -9`: no process would restart this host or report its health. If that
+// happens during a stop, the host exits immediately.
 process.once('disconnect', () => (isStopping ? process.exit(1) : void stop()));
-// A terminal sends its signals to all processes of a command. A second one ends the process at once.
+// A terminal sends its signals to all processes of a command. A second signal ends the process immediately.
 let signals = 0;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => (++signals > 1 ? process.exit(1) : void stop()));

@@ -1,4 +1,4 @@
-/** Several session hosts as one service: one process for each, which the service starts, watches and stops. */
+/** Several session hosts as one service. The service starts, monitors and stops one process per host. */
 import { createServiceLog } from '@coxswain/adapter-log';
 import type { MetricsAddress } from '@coxswain/adapter-telemetry';
 import { HostName, readId } from '@coxswain/protocol';
@@ -10,34 +10,34 @@ export type { HostRestart } from './supervise-hosts.ts';
 
 /** How the hosts are started. */
 export interface SessionHostsOptions extends Omit<HostSettings, 'hasMetrics'> {
-  /** How many hosts there are. The service names them `hostName-1`, `hostName-2` and so on. */
+  /** Number of hosts. The service names them `hostName-1`, `hostName-2` and so on. */
   readonly hosts: number;
   readonly env: NodeJS.ProcessEnv;
-  /** Where the metrics of all hosts are served; null: nowhere. */
+  /** Address of the metrics endpoint for all hosts; null for no endpoint. */
   readonly metrics: MetricsAddress | null;
-  /** Called at each unexpected end of a host that is followed by a restart. Must not throw. */
+  /** Called after each unexpected end of a host, before its restart. Must not throw. */
   onRestart(restart: HostRestart): void;
 }
 
-/** Hosts that run. */
+/** Running hosts. */
 export interface SessionHosts {
-  /** The incarnations of the hosts that serve. */
+  /** Incarnations of the hosts that are serving. */
   hostIds(): readonly string[];
-  /** Where the metrics of all hosts are served; null if nowhere. */
+  /** URL of the metrics endpoint; null without one. */
   readonly metricsUrl: string | null;
-  /** Resolves when the service cannot continue, with the reason. Then stop it. */
+  /** Resolves with the reason when the service cannot continue. The caller then stops it. */
   readonly failed: Promise<Error>;
-  /** Rejects, with the reason, while no host serves or one of them cannot do its work. */
+  /** Rejects with the reason if no host is serving, or a serving host is unhealthy. */
   ping(): Promise<void>;
-  /** Which hosts restart, and the last remark of a host; null without both. */
+  /** The restarting hosts and the last remark of a host; null without either. */
   remark(): string | null;
-  /** Stops all hosts in order; in-flight calls may end first, within a bound. */
+  /** Stops all hosts cleanly. In-flight calls may end first, within a time limit. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the hosts and resolves when all of them serve.
- * @throws InvalidIdError if a name of a host is invalid, the errors of `startSessionsService` in the first host, and
+ * Starts the hosts and resolves when all of them are serving.
+ * @throws InvalidIdError if a host name is invalid; the errors of `startSessionsService` in a host;
  *   MetricsPortInUseError.
  */
 export async function startSessionHosts(options: SessionHostsOptions): Promise<SessionHosts> {
@@ -71,17 +71,18 @@ export async function startSessionHosts(options: SessionHostsOptions): Promise<S
 }
 
 /**
- * The young generation of a host with hundreds of running sessions. The default of Node 20, 16 MiB, costs some percent more
- * CPU; that of Node 24, 64 MiB, needs 60 MiB more memory and no less CPU (docs/operations/plan-capacity.md).
+ * Node flags for the young generation of a host with hundreds of running sessions. The default of Node 20, 16 MiB,
+ * costs some percent more CPU. The default of Node 24, 64 MiB, needs 60 MiB more memory without less CPU
+ * (docs/operations/plan-capacity.md).
  */
 function youngGeneration({ NODE_OPTIONS }: NodeJS.ProcessEnv): readonly string[] {
-  // Flags of the command line would win over those of the variable.
+  // Command-line flags would override those in NODE_OPTIONS.
   return NODE_OPTIONS?.includes('semi-space-size') ? [] : ['--max-semi-space-size=32'];
 }
 
-/** One address for all hosts: each series has the label `host`. */
+/** One endpoint for all hosts. Each series has the label `host`. */
 async function serveAll(supervisor: HostSupervisor, address: MetricsAddress) {
-  // A service without metrics does not load them.
+  // Load the module only if metrics are served.
   const { serveMergedMetrics } = await import('@coxswain/adapter-telemetry');
   return serveMergedMetrics(() => supervisor.metrics(), address).catch(async (error: unknown) => {
     await supervisor.stop().catch(() => undefined);

@@ -1,43 +1,44 @@
 /**
- * Keeps several session hosts of one service alive.
+ * Supervises the session hosts of one service.
  *
- * - HOSTS-1 The service starts only if every host starts. The first host starts alone: a wrong setting fails there, once.
- * - HOSTS-2 A host that ends unexpectedly starts again after a pause. The pause doubles with each end in a row.
- * - HOSTS-3 A host that served for a minute begins a new row. The service fails when a row has used up its restarts.
- * - HOSTS-4 A failure that a host reports about the bus concerns all hosts: the service fails without a restart.
- * - HOSTS-5 A service that stops starts no host, and stops also the hosts that are still starting.
+ * - HOSTS-1 The service starts only if every host starts. The first host starts alone, so that a wrong setting fails
+ *   once.
+ * - HOSTS-2 A host that ends unexpectedly restarts after a pause. The pause doubles with each consecutive restart.
+ * - HOSTS-3 A host that served for a minute gets a new budget of restarts. The service fails when a budget is used up.
+ * - HOSTS-4 A failure of the bus that a host reports affects all hosts: the service fails without a restart.
+ * - HOSTS-5 A stopping service starts no host. It also stops hosts that are still starting.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackOff, delayAfter } from '@coxswain/protocol';
 
-/** One session host, from its launch to its end. */
+/** A session host, from its launch to its end. */
 export interface HostHandle {
-  /** Resolves with the host's incarnation when it serves. Rejects when it ends, or fails, before that. */
+  /** Resolves with the host's incarnation when it serves. Rejects if it ends or fails earlier. */
   readonly ready: Promise<string>;
-  /** Resolves when the host has ended, with how: `exit code 1`, `SIGKILL`. Never rejects. */
+  /** Resolves with the kind of exit when the host has ended: `exit code 1`, `SIGKILL`. Never rejects. */
   readonly ended: Promise<string>;
-  /** Resolves when the host reports that it cannot continue on this bus, with the reason. Never rejects. */
+  /** Resolves with the reason when the host cannot continue on this bus. Never rejects. */
   readonly failed: Promise<Error>;
-  /** Resolves with a remark or null. Rejects, with the reason, while the host cannot do its work. Bounded in time. */
+  /** Resolves with a remark or null. Rejects with the reason if the host is unhealthy, or does not answer in time. */
   health(): Promise<string | null>;
-  /** The host's metrics in the text format of Prometheus. Bounded in time. */
+  /** The host's metrics in the Prometheus text format. Rejects if the host does not answer in time. */
   metrics(): Promise<string>;
-  /** Stops the host in order, within a bound; nothing to do if it has ended. Rejects if it ended otherwise. */
+  /** Stops the host cleanly, within a time limit. Does nothing if it has ended. Rejects if it did not stop cleanly. */
   stop(): Promise<void>;
 }
 
-/** The bounds of restarts: six in a row, with pauses of 0.5 s to 16 s. */
+/** Limits of restarts: six in a row, with pauses of 0.5 s to 16 s. */
 export const RESTARTS = { inRowMax: 6, firstPauseMs: 500, steadyAfterMs: 60_000 } as const;
 const PAUSES: BackOff = { firstMs: RESTARTS.firstPauseMs, maxMs: 16_000 };
 
-/** Counts the unexpected ends of one host. */
+/** Counts the restarts of one host. */
 export class RestartBudget {
   #inRow = 0;
 
   /**
-   * Takes one restart.
-   * @param servedMs how long the host served before it ended; 0 if it did not start.
-   * @returns the number of this restart in its row, and the pause before it in milliseconds; null if none is left.
+   * Uses one restart.
+   * @param servedMs time in milliseconds for which the host served before it ended; 0 if it did not start.
+   * @returns the number of this consecutive restart, and the pause before it in milliseconds; null if none is left.
    */
   take(servedMs: number): { readonly restart: number; readonly pauseMs: number } | null {
     if (servedMs >= RESTARTS.steadyAfterMs) this.#inRow = 0;
@@ -47,37 +48,40 @@ export class RestartBudget {
   }
 }
 
-/** A host ended unexpectedly, and its restarts are used up. */
+/** A host has ended unexpectedly, and no restart is left. */
 export class SessionHostEndedError extends Error {
   override readonly name = 'SessionHostEndedError';
   readonly code = 'session_host_ended';
 
-  /** @param host the name of the host. @param why how it ended the last time, or why it did not start. */
+  /**
+   * @param host name of the host.
+   * @param why its last exit, or the reason why it did not start.
+   */
   constructor(host: string, why: string) {
     super(`the session host ${host} ended, and ${RESTARTS.inRowMax} restarts in a row failed; the last time: ${why}`);
   }
 }
 
-/** An unexpected end that is followed by a restart. */
+/** An unexpected end before a restart. */
 export interface HostRestart {
   /** The name of the host. */
   readonly host: string;
-  /** How it ended, or why it did not start. */
+  /** Its exit, or the reason why it did not start. */
   readonly why: string;
   readonly restart: number;
   readonly pauseMs: number;
 }
 
-/** What the supervisor needs. */
+/** Dependencies of the supervisor. */
 export interface Supervision {
   /** Names of the hosts, at least one. */
   readonly names: readonly string[];
   launch(name: string): HostHandle;
-  /** Called at each unexpected end that is followed by a restart. Must not throw. */
+  /** Called after each unexpected end, before the restart. Must not throw. */
   onRestart(restart: HostRestart): void;
   /** Milliseconds of a monotonic clock. */
   readonly nowMs?: () => number;
-  /** Waits the given time in milliseconds; rejects when the signal aborts. */
+  /** Waits for the given time in milliseconds. Rejects when the signal aborts. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
@@ -87,9 +91,9 @@ type Slot = { readonly name: string; handle: HostHandle } & (
   | { status: 'pausing'; why: string }
 );
 
-/** Hosts that are started, watched, and restarted until they are stopped. */
+/** Starts, monitors and restarts hosts until they are stopped. */
 export class HostSupervisor {
-  /** Resolves when the service cannot continue, with the reason. Then stop it. */
+  /** Resolves with the reason when the service cannot continue. The caller then stops it. */
   readonly failed: Promise<Error>;
   readonly #supervision: Supervision;
   readonly #nowMs: () => number;
@@ -108,7 +112,10 @@ export class HostSupervisor {
     });
   }
 
-  /** Starts all hosts. @throws the error of the first host that does not start; then no host is left. */
+  /**
+   * Starts all hosts.
+   * @throws the error of the first host that does not start. All hosts are stopped then.
+   */
   static async start(supervision: Supervision): Promise<HostSupervisor> {
     const supervisor = new HostSupervisor(supervision);
     const [first, ...others] = supervision.names;
@@ -116,7 +123,7 @@ export class HostSupervisor {
       await supervisor.#open(first as string);
       await Promise.all(others.map((name) => supervisor.#open(name)));
     } catch (error) {
-      // The first failure is the one to report.
+      // Report the first failure only.
       await supervisor.stop().catch(() => undefined);
       throw error;
     }
@@ -124,12 +131,12 @@ export class HostSupervisor {
     return supervisor;
   }
 
-  /** The incarnations of the hosts that serve. */
+  /** Incarnations of the hosts that are serving. */
   hostIds(): string[] {
     return this.#slots.flatMap((slot) => (slot.status === 'serving' ? [slot.hostId] : []));
   }
 
-  /** Rejects, with the reason, if no host serves, or if one that serves cannot do its work. */
+  /** Rejects with the reason if no host is serving, or a serving host is unhealthy. */
   async ping(): Promise<void> {
     const serving = this.#slots.filter(({ status }) => status === 'serving');
     if (serving.length === 0) throw new Error(`no session host serves: ${this.#restarting()}`);
@@ -143,20 +150,23 @@ export class HostSupervisor {
     this.#remark = remarks.find((remark) => remark !== null) ?? null;
   }
 
-  /** Hosts that restart, and the last remark of a host; null without both. A restart of the service would not help. */
+  /** Restarting hosts and the last remark of a host; null without either. Restarting the service would not help. */
   remark(): string | null {
     const parts = [this.#restarting(), this.#remark].filter((part) => part !== null && part !== '');
     return parts.length === 0 ? null : parts.join('; ');
   }
 
-  /** The metrics of all hosts that answer. A host that does not is left out: its series have a gap. */
+  /** Metrics of all hosts that answer. The series of other hosts have a gap. */
   async metrics(): Promise<string[]> {
     const serving = this.#slots.filter(({ status }) => status === 'serving');
     const texts = await Promise.all(serving.map(({ handle }) => handle.metrics().catch(() => null)));
     return texts.filter((text) => text !== null);
   }
 
-  /** Stops all hosts at the same time. Settles when none is left. @throws the error of a host that did not stop in order. */
+  /**
+   * Stops all hosts concurrently. Settles when no host is left.
+   * @throws the error of a host that did not stop cleanly.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const stops = await Promise.allSettled(this.#slots.map(({ handle }) => handle.stop()));
@@ -170,7 +180,7 @@ export class HostSupervisor {
     Object.assign(slot, { status: 'serving', hostId: await slot.handle.ready });
   }
 
-  /** Follows one host through its restarts. */
+  /** Monitors one host through its restarts. */
   async #watch(slot: Slot): Promise<void> {
     const { signal } = this.#stopping;
     const budget = new RestartBudget();
@@ -194,14 +204,14 @@ export class HostSupervisor {
           break;
         }
         reason = started.message;
-        // It may have failed without having ended yet: two hosts of one name would mislead readers of logs.
+        // The host may have failed without exiting. Two hosts with the same name would make logs ambiguous.
         await handle.stop().catch(() => undefined);
       }
       sinceMs = this.#nowMs();
     }
   }
 
-  /** How a host that serves has ended; null if it reported a failure of the bus, which ends the service. */
+  /** The exit of a serving host; null if it reported a failure of the bus, which ends the service. */
   async #endOf({ ended, failed }: HostHandle): Promise<string | null> {
     const end = await Promise.race([ended, failed]);
     if (typeof end === 'string') return end;

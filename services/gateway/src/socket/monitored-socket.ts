@@ -1,57 +1,60 @@
 import type { FastifyRequest } from 'fastify';
 import { WebSocket } from 'ws';
-import { endedAccess } from '../feed/watched-access.ts';
+import { findAccessProblem } from '../feed/watched-access.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, problemFrom, requestClosed } from '../problem.ts';
-import { whenStopping } from '../when-stopping.ts';
+import { Problem, problemFrom, requestClosedProblem } from '../problem.ts';
+import { onStopping } from '../when-stopping.ts';
 
-/** The kind under which a connection is counted. */
+/** The label of a connection in the metrics. */
 export type SocketKind = 'websocket' | 'inspector';
 
-/** Codes of RFC 6455, and ours from 4000 on. */
+/** Close codes of RFC 6455, and the gateway's own from 4000 on. */
 const GOING_AWAY = 1001;
-const OURS = 4000;
+const PROBLEM = 4000;
 const CLOSE_WITHIN_MS = 2_000;
 
 /** A WebSocket until its token expires, the gateway stops, or the client leaves or stops reading. */
-export class HeldSocket {
+export class MonitoredSocket {
   readonly #context: GatewayContext;
   readonly #socket: WebSocket;
   readonly #kind: SocketKind;
   readonly #leaving = new AbortController();
-  readonly #beat: NodeJS.Timeout;
-  readonly #callOff: () => void;
+  readonly #recheck: NodeJS.Timeout;
+  readonly #removeStopListener: () => void;
   #answered = true;
 
   constructor(context: GatewayContext, request: FastifyRequest, socket: WebSocket, kind: SocketKind) {
     this.#context = context;
     this.#socket = socket;
     this.#kind = kind;
-    const leave = () => this.#leaving.abort(requestClosed());
+    const leave = () => this.#leaving.abort(requestClosedProblem());
     socket.on('close', leave);
-    // A close follows, which says all that there is to say.
+    // A `close` event follows.
     socket.on('error', leave);
-    this.#callOff = whenStopping(context, () =>
+    this.#removeStopListener = onStopping(context, () =>
       this.#leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is shutting down' })),
     );
     socket.on('pong', () => {
       this.#answered = true;
     });
-    this.#beat = setInterval(async () => {
-      const over = await endedAccess(context, request);
-      if (over) return this.#leaving.abort(over);
+    this.#recheck = setInterval(async () => {
+      const problem = await findAccessProblem(context, request);
+      if (problem) return this.#leaving.abort(problem);
       if (!this.#answered) return socket.terminate();
       this.#answered = false;
       socket.ping();
     }, context.times.recheckMs);
   }
 
-  /** Aborts, with a Problem that says why: there is nobody to write to any more, or they are to be told of an end. */
+  /** Aborts, with a Problem as the reason, when the client disconnects, loses its access, or the gateway stops. */
   get signal(): AbortSignal {
     return this.#leaving.signal;
   }
 
-  /** Resolves when it is written: what is not read is not kept here but for one message. False where nobody is there. */
+  /**
+   * Writes a message. Resolves with true when it is written, so that at most one message is buffered here; with false
+   * if the connection has ended or ends.
+   */
   write(text: string): Promise<boolean> {
     return new Promise((resolve) => {
       if (this.signal.aborted || this.#socket.readyState !== WebSocket.OPEN) return resolve(false);
@@ -71,21 +74,22 @@ export class HeldSocket {
   }
 
   /**
-   * Ends it; a Problem's code is the reason of the close. Who does not answer the end is cut off.
-   * @param tells whether a Problem is also sent, as a message.
+   * Closes the connection. The code of a Problem becomes the close reason. A client that does not confirm the close
+   * within two seconds is disconnected.
+   * @param sendsProblem whether a Problem is also sent as a message.
    */
-  end(why: unknown, tells: boolean): void {
+  end(why: unknown, sendsProblem: boolean): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     if (why instanceof Problem) {
-      if (tells) this.#socket.send(JSON.stringify({ type: 'problem', problem: why.document }));
-      this.#socket.close(why.code === 'gateway_stopping' ? GOING_AWAY : OURS, why.code);
+      if (sendsProblem) this.#socket.send(JSON.stringify({ type: 'problem', problem: why.document }));
+      this.#socket.close(why.code === 'gateway_stopping' ? GOING_AWAY : PROBLEM, why.code);
     } else this.#socket.close(GOING_AWAY);
     setTimeout(() => this.#socket.terminate(), CLOSE_WITHIN_MS).unref();
   }
 
-  /** Watches over it no more; to be called once nothing more is written. */
+  /** Stops the checks of the connection. Call it after the last write. */
   release(): void {
-    clearInterval(this.#beat);
-    this.#callOff();
+    clearInterval(this.#recheck);
+    this.#removeStopListener();
   }
 }

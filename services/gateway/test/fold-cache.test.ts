@@ -3,7 +3,7 @@ import { sessionRef } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
-import { KeptFolds } from '../src/socket/kept-folds.ts';
+import { FoldCache } from '../src/socket/fold-cache.ts';
 
 const ref = (sessionId: string, tenant = 'red') => sessionRef(sessionId, tenant);
 const fold = (sessionId: string, n: number): InspectedFold => ({
@@ -14,7 +14,7 @@ const fold = (sessionId: string, n: number): InspectedFold => ({
 });
 
 test('the latest of a session is kept, and is of use to who wants a record behind it', () => {
-  const kept = new KeptFolds(4);
+  const kept = new FoldCache(4);
   kept.keep(ref('a'), fold('a', 20));
   kept.keep(ref('a'), fold('a', 10));
   expect(kept.before(ref('a'), 21)?.n).toBe(20);
@@ -25,7 +25,7 @@ test('the latest of a session is kept, and is of use to who wants a record behin
 });
 
 test('there is a bound: the one that was not used for longest goes', () => {
-  const kept = new KeptFolds(2);
+  const kept = new FoldCache(2);
   kept.keep(ref('a'), fold('a', 1));
   kept.keep(ref('b'), fold('b', 1));
   expect(kept.before(ref('a'), 9)).not.toBeNull();

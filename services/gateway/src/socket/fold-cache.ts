@@ -2,21 +2,20 @@ import { type SessionRef, sessionKey } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
 
 /**
- * Machines of sessions at places in the middle of their journals, so that an inspector of a long session continues from
- * there instead of the first record. This is a cache of the journal's fold: a made state does not change, and a missing
- * one costs time alone.
+ * Caches machines of sessions at positions within their journals, so that an inspector of a long session need not start
+ * at the first record. A missing entry costs only time.
  */
-export class KeptFolds {
-  readonly #most: number;
-  /** The one that was used last stands last. */
+export class FoldCache {
+  readonly #max: number;
+  /** In order of last use, the oldest first. */
   readonly #folds = new Map<string, InspectedFold>();
 
-  /** @param most sessions of which one is kept. */
-  constructor(most: number) {
-    this.#most = most;
+  /** @param max maximum number of sessions with a kept fold. */
+  constructor(max: number) {
+    this.#max = max;
   }
 
-  /** A fold from which record `from` can be reached; null where none is kept. */
+  /** A fold before record `from`; null if none is kept. */
   before(ref: SessionRef, from: number): InspectedFold | null {
     const fold = this.#folds.get(sessionKey(ref));
     if (fold === undefined || fold.n >= from) return null;
@@ -24,13 +23,13 @@ export class KeptFolds {
     return fold;
   }
 
-  /** Keeps a fold, where none of a later record is kept. */
+  /** Keeps a fold, unless one of a later record is kept. */
   keep(ref: SessionRef, fold: InspectedFold): void {
     const known = this.#folds.get(sessionKey(ref));
     if (fold.n > (known?.n ?? 0)) this.#put(ref, fold);
   }
 
-  /** Keeps nothing of a session whose journal does not go on as it was folded. */
+  /** Drops the fold of a session whose journal does not match it. */
   forget(ref: SessionRef): void {
     this.#folds.delete(sessionKey(ref));
   }
@@ -38,7 +37,7 @@ export class KeptFolds {
   #put(ref: SessionRef, fold: InspectedFold): void {
     this.#folds.delete(sessionKey(ref));
     this.#folds.set(sessionKey(ref), fold);
-    if (this.#folds.size <= this.#most) return;
+    if (this.#folds.size <= this.#max) return;
     const [oldest] = this.#folds.keys();
     if (oldest !== undefined) this.#folds.delete(oldest);
   }
