@@ -44,7 +44,6 @@ export interface AcpAgentOptions {
   readonly bus: LivingBus;
   readonly offered: Offered;
   readonly unsent: UnsentSettings;
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
   /** Sends the start of a session with its first prompt. */
   start(session: Session, prompt: WirePrompt, commandId: string, started: Started): Promise<void>;
@@ -261,7 +260,7 @@ export class AcpAgent {
     });
   }
 
-  /** `session/delete`: deletes the session permanently, for all clients. The session host rejects this during a run. */
+  /** `session/delete`: deletes the session permanently, for all clients. Rejected while a run is in progress. */
   remove(sessionId: string): Promise<void> {
     return this.#turns.run(sessionId, () => this.#remove(sessionId));
   }

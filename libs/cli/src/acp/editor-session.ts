@@ -30,7 +30,6 @@ export interface EditorSessionOptions {
   readonly settings: SessionSettings;
   /** The parameters of `session/new` for a session without a first prompt; null for a session on the bus. */
   readonly created: Unsent['created'];
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
   /** Sends the start of a session without a first prompt; null for a session on the bus. */
   readonly start: ((session: Session, prompt: WirePrompt, commandId: string) => Promise<void>) | null;

@@ -40,7 +40,6 @@ export interface PermissionsOf {
   readonly sessionId: string;
   /** The folder that paths are relative to. */
   readonly root: string;
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
   /** Runs a task on any session, and again if the bus is replaced meanwhile. */
   use<T>(id: string, task: (session: Session) => Promise<T>): Promise<T>;

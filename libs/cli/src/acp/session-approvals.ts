@@ -11,7 +11,6 @@ export interface ApprovalsOf {
   readonly bus: LivingBus;
   readonly sessionId: string;
   readonly root: string;
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
 }
 

@@ -66,7 +66,6 @@ export class SessionUpdates {
     return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, content: all }];
   }
 
-  /** The updates of a delta. */
   delta(delta: Delta): SessionUpdate[] {
     return this.#translator.delta(delta).flatMap((event) => this.#shown(event, []));
   }

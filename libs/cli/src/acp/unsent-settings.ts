@@ -27,7 +27,7 @@ const Unsent = z.strictObject({
 
 /** A model and a mode by name. `mode` is undefined for the persona without a mode. */
 export type Choice = z.infer<typeof Choice>;
-/** The content of one file. */
+/** The content of one file, without its version. */
 export type Unsent = Omit<z.infer<typeof Unsent>, 'v'>;
 
 /** The files in one state directory. */

@@ -21,7 +21,7 @@ Sunday   07:00  technique, fours
 /**
  * The answers of the scripted model, in the format of docs/guides/scripted-models.md. The model plays the first
  * matching answer that it has not played yet, so the endings come first. The answer after the forecast depends on the
- * person: the session was steered (the newest message is not the prompt), the forecast was cancelled, or neither. Then
+ * person. The session was steered (the newest message is not the prompt), the forecast was cancelled, or neither. Then
  * the edit is allowed or denied.
  */
 const SCRIPT = `turns:
@@ -76,7 +76,6 @@ export interface Story {
   readonly body: StoryStart;
   /** The folder with all files of the demo. */
   readonly folder: string;
-  /** Removes the folder. */
   remove(): Promise<void>;
 }
 

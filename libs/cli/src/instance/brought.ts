@@ -15,8 +15,8 @@ export interface Brought {
 }
 
 /**
- * Tools that a persona may allow without the user's trust: tools that need no approval anyway, and tools that give work
- * to another persona, which needs its own trust. Any other name may be a tool of the bus, and a glob may match one.
+ * Tools that a persona may allow without the user's trust. They need no approval anyway, or they give work to another
+ * persona, which needs its own trust. Any other name may be a tool of the bus, and a glob may match one.
  */
 const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
   ...BUILT_IN_RULES.filter(({ action }) => action === 'allow').map(({ tool }) => tool),

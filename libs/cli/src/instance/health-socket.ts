@@ -68,7 +68,7 @@ export async function answerHealth(
 }
 
 /**
- * Asks every service of a state directory. Sockets of dead processes are ignored.
+ * Asks the services of a state directory, at most 64. Sockets of dead processes are ignored.
  * @returns one answer for each service, in the order of their names. A service that does not answer in time is
  * unhealthy.
  */

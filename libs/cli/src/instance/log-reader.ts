@@ -48,7 +48,6 @@ export class LogReader {
     }
   }
 
-  /** Closes the file. */
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = null;

@@ -47,7 +47,6 @@ export async function startOwnGateway(
 export interface ViewerOptions {
   readonly nats: NamedBus;
   readonly stateDir: string;
-  /** The tenant of its sessions. */
   readonly tenant: string;
   /** Default: a free port. */
   readonly port?: number | undefined;

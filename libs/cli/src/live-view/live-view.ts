@@ -31,11 +31,11 @@ export interface Attendance {
   readonly startsRuns?: boolean;
   /** The text that Enter on an empty line sends; null for nothing. */
   readonly suggestion?: () => string | null;
-  /** The question of Ctrl-C. */
+  /** The text that is shown after Ctrl-C. Default: {@link LEAVE_QUESTION}. */
   readonly question?: string;
 }
 
-/** The default question of Ctrl-C. */
+/** The default text after Ctrl-C. */
 const LEAVE_QUESTION = 'Ctrl-C again or d: detach, the session continues · c: cancel the run · any other key: stay';
 /** The time between two frames, in ms: 15 frames per second. */
 const FRAME_MS = 66;

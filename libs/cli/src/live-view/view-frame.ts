@@ -18,7 +18,7 @@ export interface FrameOptions {
   readonly nowMs: number;
   /** Whether a person can type. */
   readonly hasKeyboard: boolean;
-  /** The question of Ctrl-C. */
+  /** The text that is shown after Ctrl-C. */
   readonly question: string;
   /** Whether Enter starts the next run of a session that has ended. */
   readonly startsRuns: boolean;

@@ -24,7 +24,7 @@ export function takeKey(state: ViewState, text: string | undefined, key: Key): V
   return submit(state, result.composer, result.text);
 }
 
-/** The answer to the question of Ctrl-C: `d` detaches, `c` cancels the run, any other key continues. */
+/** The key after Ctrl-C: `d` or another Ctrl-C detaches, `c` cancels the run, any other key continues. */
 function answerLeaving(state: ViewState, text: string | undefined): ViewStep {
   const stayed = { ...state, isLeaving: false };
   if (text === 'd') return leave(stayed);

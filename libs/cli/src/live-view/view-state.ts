@@ -118,7 +118,7 @@ export interface ViewState {
   readonly isUnfolded: boolean;
   readonly composer: Composer;
   readonly suggestion: string | null;
-  /** Whether the question of Ctrl-C is shown. */
+  /** Whether the question after Ctrl-C is shown. */
   readonly isLeaving: boolean;
 }
 

@@ -25,7 +25,7 @@ export type FollowEnd =
 
 /** Decides approvals while the session is followed. */
 export interface Participant {
-  /** Called with the pending approvals whenever they change. `stop` ends the following. */
+  /** Called with the pending approvals whenever they change, unless none is left. `stop` ends the following. */
   approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' | 'stop';
   /**
    * Called when a step has failed and its session is suspended until a person resumes it to retry the step. `stop` ends
@@ -44,7 +44,8 @@ export interface FollowOptions {
   /** The first record to show; default 1. */
   readonly from?: number | undefined;
   /**
-   * Only the end of a run in this record or a later one counts. Default: the newest record when the following starts.
+   * Only the end of a run in this record or a later one counts. Without it, an earlier end counts too, after the newest
+   * record was read.
    */
   readonly after?: number | undefined;
   /** Called with the number of each shown record. */

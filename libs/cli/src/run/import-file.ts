@@ -21,7 +21,8 @@ import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
 
 /**
- * Writes a journal to a bus. Clients may not write journals, so this needs a connection with an admin's key.
+ * Writes a journal to a bus. On a bus with keys for each role, this needs the admin's key: clients may not write
+ * journals.
  * @param to the address of the bus.
  * @param warn prints a notice if the tenant may be a typo.
  * @throws CliError `not_permitted`; CliError with the code of an invalid line; the errors of the bus.

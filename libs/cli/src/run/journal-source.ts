@@ -26,7 +26,6 @@ export interface OpenJournal {
 
 /** The source of a journal. */
 export interface JournalSource {
-  /** The kind of source. */
   readonly kind: 'session' | 'file' | 'pipe';
   /**
    * Whether the source contains everything that its records refer to. A pipe counts as whole, because it cannot be read

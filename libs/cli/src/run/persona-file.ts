@@ -49,8 +49,8 @@ export async function choosePersona(given: string, folder: string, trust: Folder
 }
 
 /**
- * Reads the values of `--crew`: each is a persona as {@link choosePersona} finds it, or a folder of personas, from
- * which the lead is left out.
+ * Reads the values of `--crew`. Each value is a persona as {@link choosePersona} finds it, or a folder of personas. The
+ * lead is left out of a folder.
  * @param lead the name of the persona that delegates to the crew.
  * @throws CliError with exit code 2 naming the problem; `folder_not_trusted`.
  */

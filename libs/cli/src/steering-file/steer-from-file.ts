@@ -30,7 +30,7 @@ export async function steerFromFile(
   const named = namedSteeringFile(where);
   const path = named ?? join(stateDir, 'steering', `${session.id}.steering`);
   if (named === null) {
-    // Without the folder, no one can create the file. The first check reports what prevents the folder.
+    // Without the folder, the file cannot be created. The first read reports the problem.
     await makeFolder(dirname(path)).catch(() => undefined);
   }
   return watchSteeringFile({

@@ -1,10 +1,10 @@
 /**
  * The steering file: every line that is written to it is sent to the session as a steering message. The file is cleared
- * when the bus has all lines.
+ * when all its lines are done.
  *
  * - S1: The id of a line's command is made of the session, the file's generation, the line's position and its bytes.
  *   Sending a line again, after a crash at any point, repeats the same command and has no effect.
- * - S2: A line is done only when the bus has acknowledged it. This is stored before the file is cleared.
+ * - S2: A line that is sent is done only when the bus has acknowledged it. This is stored before the file is cleared.
  * - S3: Clearing moves the file aside and creates an empty one, so that no write is lost. A writer that still has the
  *   moved file open can write to it, and its lines are sent from there. A file that cannot be moved is truncated in
  *   place when all its bytes are done.

@@ -124,7 +124,10 @@ function choose<R extends { readonly id: string }>(given: string, rules: readonl
   return rule;
 }
 
-/** Revokes a rule through the session that made it. That session also revokes it for the persona's later sessions. */
+/**
+ * Revokes a rule through the session that made it. A rule of a persona is then also revoked for the persona's later
+ * sessions.
+ */
 async function revokeIn(invocation: Invocation, bus: OpenBus, rule: RememberedRule): Promise<ExitCode> {
   await bus.client.session(rule.session).revoke(rule.id, {
     wait: bus.hosted ? 'accepted' : 'stored',

@@ -65,7 +65,7 @@ function withStrangers(found: readonly Read[]): Read[] {
 }
 
 /**
- * In a folder that is read as a whole, a second persona with the same name is a problem: a session can have only one of
+ * In a folder that is read as a whole, a second persona with the same name is a problem. A session can have only one of
  * them.
  */
 function withNamesakes(found: readonly Read[]): Read[] {
