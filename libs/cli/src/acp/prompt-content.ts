@@ -93,7 +93,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** Image types that providers accept. */
 const IMAGES = /^image\/(png|jpeg|gif|webp)$/;
 
-/** Validates an image. A provider would reject every later request of a session with an invalid image. */
+/** Validates an image. A provider rejects a session's later requests if the session contains an invalid image. */
 function image(data: string, said: string, uri: string | undefined, field: string): Part {
   if (!BASE64.test(data) || data.length % 4 !== 0) throw invalidParams(`${field}.data: must be base64`, field);
   const beginning = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), 'base64');

@@ -1,4 +1,4 @@
-/** Approves the demo's edit after a time without a decision, so that the demo ends in any case. */
+/** Approves the demo's edit after a time without a decision, so that the demo ends if no one decides. */
 import type { Session, UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '../run/open-approvals.ts';
 import { APPROVED_AFTER_MS } from './guide.ts';

@@ -6,7 +6,7 @@ import { COMMANDS, SECTIONS } from './command-table.ts';
 import { withOutput } from './output.ts';
 import { parseLine } from './parse-line.ts';
 
-/** Runs one command line. Never rejects: failures are printed on stderr. @returns the exit code. */
+/** Runs one command line. Never rejects: failures are printed. @returns the exit code. */
 export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
   // Determined before parsing: a program also reads the error of an invalid line.
   const format = dataFormat(argv);

@@ -40,7 +40,7 @@ export function appendMarkdown(
   for (let at = 0; at < text.length; at += PIECE_MAX_CHARS) {
     const piece = text.slice(at, at + PIECE_MAX_CHARS);
     open = { ...open, tail: open.tail + piece };
-    // Only a line break ends a block.
+    // A block ends at a line break, or at its maximum length.
     if (!piece.includes('\n') && open.tail.length <= BLOCK_MAX_CHARS) continue;
     const settled = settle(open);
     finished.push(...settled.finished);

@@ -72,7 +72,7 @@ export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<
   });
 }
 
-/** Handles the stop signal from the start, so that temporary files are removed in any case. */
+/** Handles the stop signal from the start, so that temporary files are removed even before the viewer runs. */
 async function untilTold(task: (told: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
   const stop = stopSignal();
   const told = new AbortController();
