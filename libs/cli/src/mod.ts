@@ -1,6 +1,6 @@
 /**
- * Coxswain within a program: `startCoxswain`, `run`, and what they are used with. Everything of the client is in `@coxswain/client`,
- * whose most used definitions are here, so that one import serves.
+ * Coxswain within a program: `startCoxswain`, `run`, and related definitions. `@coxswain/client` has all definitions of
+ * the client. The most used ones are also exported here, so that one import is enough.
  */
 export { createHookRegistry } from '@coxswain/adapter-hooks';
 export {

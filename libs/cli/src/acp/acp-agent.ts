@@ -1,6 +1,7 @@
 /**
- * An agent of the Agent Client Protocol, version 1 (https://agentclientprotocol.com): an editor's requests, carried out on
- * sessions of the bus. One connection has as many sessions open as it likes, within a bound; what it leaves goes on.
+ * An agent of the Agent Client Protocol (ACP), version 1 (https://agentclientprotocol.com). It carries out an editor's
+ * requests on sessions of the bus. One connection opens at most `ACP_BOUNDS.sessionsMax` sessions. Sessions continue
+ * when the connection closes.
  */
 import {
   type AgentContext,
@@ -38,23 +39,25 @@ import { type Offered, SessionSettings } from './session-settings.ts';
 import type { Started } from './start-session.ts';
 import type { Unsent, UnsentSettings } from './unsent-settings.ts';
 
-/** What the agent needs. */
+/** The parts that the agent uses. */
 export interface AcpAgentOptions {
   readonly bus: LivingBus;
   readonly offered: Offered;
   readonly unsent: UnsentSettings;
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
   /** Sends the start of a session with its first prompt. */
   start(session: Session, prompt: WirePrompt, commandId: string, started: Started): Promise<void>;
 }
 
-/** What one connection has open. */
+/** Carries out the requests of one connection and keeps its open sessions. */
 export class AcpAgent {
   readonly #options: AcpAgentOptions;
   readonly #sessions = new Map<string, EditorSession>();
   readonly #beginnings = new Beginnings();
-  /** What opens or leaves a session: two at once would both follow it, and only one be left again. */
+  /**
+   * Serializes the open, close and delete requests of a session. Two concurrent opens would both follow the session,
+   * and only one would be closed.
+   */
   readonly #turns = new KeyedTurns();
   #capabilities: ClientCapabilities = {};
 
@@ -62,17 +65,17 @@ export class AcpAgent {
     this.#options = options;
   }
 
-  /** What the editor offers. */
+  /** The capabilities that the editor sent with `initialize`; empty before that. */
   get capabilities(): ClientCapabilities {
     return this.#capabilities;
   }
 
-  /** Whether a run of a session that is open here is under way. */
+  /** Whether an open session has a run in progress, as far as this connection knows. */
   get isBusy(): boolean {
     return [...this.#sessions.values()].some(({ isBusy }) => isBusy);
   }
 
-  /** `initialize`: whatever version the editor asks for, this is the one that is spoken. */
+  /** `initialize`: answers with the supported protocol version, whatever version the editor requests. */
   initialize({ clientCapabilities }: InitializeRequest): InitializeResponse {
     this.#capabilities = clientCapabilities ?? {};
     const methods = Object.fromEntries(EXTENSION_METHODS.map((name) => [name, `_session/${name}`]));
@@ -90,7 +93,11 @@ export class AcpAgent {
     };
   }
 
-  /** `session/new`: any connection can load the session from now on; its journal starts with its first prompt. */
+  /**
+   * `session/new`: creates a session. Other connections can load it from now on. Its first prompt starts its journal.
+   * @throws RequestError for an invalid folder or server, too many open sessions, or a state directory that cannot be
+   * written.
+   */
   async create(
     { cwd, mcpServers, additionalDirectories }: NewSessionRequest,
     client: AgentContext,
@@ -110,8 +117,9 @@ export class AcpAgent {
   }
 
   /**
-   * Keeps the settings chosen for a session, so that another connection loads the same.
-   * @throws RequestError where they cannot be written.
+   * Saves the chosen settings of a session, so that other connections load the same ones. Deletes the saved file if the
+   * session already has them.
+   * @throws RequestError if the file cannot be written.
    */
   saveChoice(session: EditorSession): Promise<void> {
     return this.#options.unsent.save(session.id, () => {
@@ -121,7 +129,7 @@ export class AcpAgent {
     });
   }
 
-  /** A session that waits for its first prompt. */
+  /** A session without a first prompt. */
   #unstarted(id: string, created: NonNullable<Unsent['created']>, client: AgentContext): EditorSession {
     const settings = new SessionSettings(this.#options.offered);
     const { cwd: root, mcp_servers: servers } = created;
@@ -133,7 +141,7 @@ export class AcpAgent {
       created,
       start: async (on, prompt, commandId) => {
         const wished = standInsFor(id, this.#capabilities);
-        // Served before it is started: its first run has them.
+        // The tools are served before the start, so that the first run can use them.
         const standIns = (await this.#serve(session, client, wished, 'claims')) ? wished : {};
         const started: Started = { root, mcpServers: servers, settings, standIns };
         await this.#options.start(on, prompt, commandId, started);
@@ -148,8 +156,9 @@ export class AcpAgent {
   }
 
   /**
-   * `session/load` and `session/resume`: a session that is on the bus, whoever has started it.
-   * @param shows whether what has been is shown.
+   * `session/load` and `session/resume`: opens an existing session, whichever client started it.
+   * @param shows whether the history is sent as updates.
+   * @throws RequestError `session_busy` while this connection awaits the end of a prompt of the session.
    */
   open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
     return this.#turns.run(request.sessionId, () => this.#open(request, client, shows));
@@ -200,7 +209,10 @@ export class AcpAgent {
     return shown(settings);
   }
 
-  /** `session/list`: the newest first, those that other sessions have started for calls of theirs left out. */
+  /**
+   * `session/list`: one page of sessions, newest first. Child sessions, and sessions whose start cannot be read, are
+   * left out.
+   */
   async list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
     const { client } = await this.#options.bus.open();
     const { listedPerPage: limit } = ACP_BOUNDS;
@@ -216,17 +228,20 @@ export class AcpAgent {
     return { sessions: listed, ...(next_cursor === null ? {} : { nextCursor: next_cursor }) };
   }
 
-  /** `session/prompt`. */
+  /**
+   * `session/prompt`: resolves when the run of the prompt ends.
+   * @param gone aborts when the editor withdraws the request or disconnects.
+   */
   async prompt({ sessionId, prompt }: PromptRequest, gone: AbortSignal): Promise<PromptResponse> {
     const session = this.session(sessionId);
     const said = promptContent(prompt);
-    // Taken back by the editor is cancelled; an editor that has gone leaves its session at work.
+    // A withdrawn request cancels the prompt. When the editor disconnects, its session continues.
     const taking = new AbortController();
     const take = () => {
       if (this.#options.isConnected()) taking.abort();
     };
     gone.addEventListener('abort', take, { once: true });
-    // It may have been taken back before it was read.
+    // The request may have been withdrawn before this handler runs.
     if (gone.aborted) take();
     try {
       return await session.prompt(said, taking.signal);
@@ -235,7 +250,7 @@ export class AcpAgent {
     }
   }
 
-  /** `session/close`: ends what it does, and leaves it. */
+  /** `session/close`: cancels the run of the session, then closes the session on this connection. */
   end(sessionId: string): Promise<void> {
     return this.#turns.run(sessionId, async () => {
       const session = this.session(sessionId);
@@ -245,7 +260,7 @@ export class AcpAgent {
     });
   }
 
-  /** `session/delete`: for good, and for everybody. A session that works is not deleted. */
+  /** `session/delete`: deletes the session permanently, for all clients. Rejected while a run is in progress. */
   remove(sessionId: string): Promise<void> {
     return this.#turns.run(sessionId, () => this.#remove(sessionId));
   }
@@ -263,14 +278,14 @@ export class AcpAgent {
     await open?.close();
   }
 
-  /** A session that is open. @throws RequestError where there is none of the id. */
+  /** An open session of this connection. @throws RequestError `session_not_found` if no session with the id is open. */
   session(id: string): EditorSession {
     const session = this.#sessions.get(id);
     if (!session) throw sessionNotOpen(id);
     return session;
   }
 
-  /** Leaves all of them. */
+  /** Closes all sessions on this connection. The sessions continue. */
   async close(): Promise<void> {
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
@@ -297,19 +312,22 @@ export class AcpAgent {
     return tools.serve(standIns, succession);
   }
 
-  /** Of the tools that a start has named, those that this editor can serve: a copy of a session names those of another. */
+  /**
+   * The tools named in a start that this editor can serve. A copied session names the tools of its origin, which this
+   * editor does not serve.
+   */
   #named(id: string, named: StandIns): StandIns {
     const own = Object.entries(standInsFor(id, this.#capabilities));
     return Object.fromEntries(own.filter(([tool, name]) => named[tool as keyof StandIns] === name));
   }
 
-  /** The start of a session, read from its journal; null for one that has not had its first prompt. */
+  /** Reads the start of a session from its journal. @returns null if the session has no first prompt yet. */
   async #beginningOf(id: string): Promise<Beginning | null> {
     if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
     for await (const { record } of storedRecords(client.session(id).journal())) {
       const beginning = beginningIn(record);
-      // Starts that were rejected may have records of their own before it.
+      // Records of rejected starts may precede the start.
       if (beginning || record.n >= ACP_BOUNDS.beginningWithinRecords) return beginning;
     }
     return null;

@@ -1,4 +1,4 @@
-/** How a call of a tool looks in an editor: its kind, title, places, difference and result. */
+/** How an editor displays a tool call: kind, title, locations, diff and result. */
 import { resolve } from 'node:path';
 import type { ContentBlock, ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk';
 import { printable, summarizeArgs } from '@coxswain/client';
@@ -18,7 +18,7 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
   fetch_url: 'fetch',
 };
 
-/** What is shown of a call from the moment that it is asked for. */
+/** The view of a tool call before it has a result. */
 export interface CallView {
   readonly title: string;
   readonly name: string;
@@ -28,7 +28,7 @@ export interface CallView {
   readonly content?: ToolCallContent[];
 }
 
-/** The view of a call by its arguments. @param root the folder that its paths are relative to. */
+/** Builds the view of a call from its arguments. @param root the folder that relative paths refer to. */
 export function callView(tool: string, args: Json, root: string): CallView {
   const members = isObject(args) ? args : {};
   const path = typeof members.path === 'string' && Object.hasOwn(KINDS, tool) ? resolve(root, members.path) : null;
@@ -47,19 +47,19 @@ export function callView(tool: string, args: Json, root: string): CallView {
 function diffOf(tool: string, { old_text, new_text, content, encoding }: JsonObject, path: string): ToolCallContent[] {
   if (tool === 'edit_file' && typeof old_text === 'string' && typeof new_text === 'string')
     return [{ type: 'diff', path, oldText: cut(old_text), newText: cut(new_text) }];
-  // What stood there before is not known to the call.
+  // The arguments of `write_file` do not include the previous content.
   if (tool === 'write_file' && typeof content === 'string' && encoding !== 'base64')
     return [{ type: 'diff', path, newText: cut(content) }];
   return [];
 }
 
-/** What a call has returned, behind what was shown of it already. */
+/** The content of a finished call: the diffs and terminals of its view, then its result. */
 export function resultContent(result: ToolResult, view: CallView | undefined): ToolCallContent[] {
   const shown = (view?.content ?? []).filter(({ type }) => type !== 'content');
   return [...shown, ...result.content.map((part): ToolCallContent => ({ type: 'content', content: blockOf(part) }))];
 }
 
-/** A text as the content of a call. */
+/** Text as content of a call, without control characters and cut to `ACP_BOUNDS.shownMaxChars`. */
 export function textContent(text: string): ToolCallContent {
   return { type: 'content', content: { type: 'text', text: cut(printable(text)) } };
 }

@@ -1,4 +1,4 @@
-/** MCP servers as an editor names them, as a start names them. */
+/** Converts the MCP servers of an editor's request into the form of a session start. */
 import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import type { McpServer as EditorServer } from '@agentclientprotocol/sdk';
@@ -9,9 +9,10 @@ import { invalidParams } from './request-errors.ts';
 const NAME_MAX_CHARS = 48;
 
 /**
- * The servers under names that can stand in the names of their tools. Editors give credentials as they are, and a journal would keep
- * them: a credential becomes a reference to the variable of this process that has the same value.
- * @throws RequestError naming the server that cannot be used.
+ * The servers, keyed by names that are valid in tool names. Editors send credentials as literals, and a journal would
+ * store them. A credential is replaced with a reference to the environment variable of this process that has the same
+ * value.
+ * @throws RequestError naming the invalid server.
  */
 export function mcpServersOf(given: readonly EditorServer[], env: NodeJS.ProcessEnv = process.env): McpServers {
   if (given.length > ACP_BOUNDS.mcpServersMax)
@@ -48,7 +49,10 @@ function serverOf(server: EditorServer, field: string, host: NodeJS.ProcessEnv):
   return { type: 'http', url: server.url, headers: kept(server.headers, 'headers') };
 }
 
-/** A value as `${NAME}`, with the scheme of an `Authorization` before it. @throws RequestError if no variable has the value. */
+/**
+ * Replaces a value with `${NAME}`, and keeps the scheme of an `Authorization` header. A reference stays unchanged.
+ * @throws RequestError if no variable has the value.
+ */
 function asReference(value: string, field: string, env: NodeJS.ProcessEnv): string {
   if (isReference(value)) return value;
   const [, scheme = '', secret = ''] = /^((?:Bearer|Basic|Token) +)?([\s\S]*)$/i.exec(value) ?? [];
@@ -62,7 +66,10 @@ function asReference(value: string, field: string, env: NodeJS.ProcessEnv): stri
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Each server's tools are named `<server>__<tool>`, in what every provider takes. */
+/**
+ * A free name in characters that every provider accepts: each server's tools are named `<server>__<tool>`. @returns
+ * null if the given name has no letter or digit.
+ */
 function freeName(given: string, taken: McpServers): string | null {
   const name = given
     .replace(/[^A-Za-z0-9_-]+/g, '_')
@@ -76,7 +83,7 @@ function freeName(given: string, taken: McpServers): string | null {
   }
 }
 
-/** Checks the folder of a session. @returns it. @throws RequestError if the path is not absolute. */
+/** Checks the folder of a session. @returns the folder. @throws RequestError if the path is not absolute. */
 export function absoluteFolder(cwd: string): string {
   if (!isAbsolute(cwd)) throw invalidParams(`cwd: must be an absolute path, not "${shortened(cwd)}"`, 'cwd');
   return cwd;
@@ -84,8 +91,8 @@ export function absoluteFolder(cwd: string): string {
 
 /**
  * Checks the folder of a new session.
- * @returns it.
- * @throws RequestError naming `cwd` if the path is not absolute, or no directory on this machine can be read there.
+ * @returns the folder.
+ * @throws RequestError naming `cwd` if the path is not absolute, is not a directory, or cannot be read.
  */
 export async function existingFolder(cwd: string): Promise<string> {
   const folder = absoluteFolder(cwd);

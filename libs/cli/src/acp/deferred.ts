@@ -1,11 +1,11 @@
-/** A promise that is settled from elsewhere. Node 20 has none of its own. */
+/** A promise that is settled from outside. Node 20 has no `Promise.withResolvers`. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A new one. */
+/** Creates a pending promise and the functions that settle it. */
 export function deferred<T>(): Deferred<T> {
   let resolve: Deferred<T>['resolve'] = () => undefined;
   let reject: Deferred<T>['reject'] = () => undefined;

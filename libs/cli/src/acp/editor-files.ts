@@ -1,4 +1,4 @@
-/** Files as the editor has them, changes that are not saved included. */
+/** Reads and writes files through the editor, so that unsaved changes are included. */
 import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type AgentContext, methods, type ReadTextFileRequest } from '@agentclientprotocol/sdk';
@@ -6,20 +6,23 @@ import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import { cutText, type ToolResult } from '@coxswain/protocol';
 import { KeyedTurns } from './keyed-turns.ts';
 
-/** What of a file becomes what. */
+/** A replacement of text in a file. */
 export interface TextChange {
   readonly oldText: string;
   readonly newText: string;
-  /** Whether every occurrence is replaced; otherwise the text must occur once. */
+  /** Whether every occurrence is replaced. If false, the text must occur exactly once. */
   readonly all: boolean;
 }
 
-/** The files of one session's folder. Paths are relative to it, and cannot leave it. What fails is thrown as an error for the model. */
+/**
+ * The files in one session's folder. Paths are resolved against the folder and cannot leave it. Methods throw errors
+ * whose messages are written for the model.
+ */
 export class EditorFiles {
   readonly #client: AgentContext;
   readonly #sessionId: string;
   readonly #root: string;
-  /** Changes of one file wait for one another, in the order in which they were begun. */
+  /** Runs the changes of one file one after another. */
   readonly #turns = new KeyedTurns();
 
   constructor(client: AgentContext, sessionId: string, root: string) {
@@ -28,7 +31,10 @@ export class EditorFiles {
     this.#root = root;
   }
 
-  /** Lines of a file. */
+  /**
+   * Reads lines of a file, up to the size limit of a result. @param offset the first line, from 1. @param limit the
+   * maximum number of lines.
+   */
   async read(
     path: string,
     signal: AbortSignal,
@@ -36,7 +42,7 @@ export class EditorFiles {
     limit: number = TOOL_BOUNDS.readLinesDefault,
   ): Promise<ToolResult> {
     const file = await this.#place(path);
-    // A line more than is shown tells whether there is more.
+    // One extra line shows whether the file continues.
     const asked: ReadTextFileRequest = { sessionId: this.#sessionId, path: file, line: offset, limit: limit + 1 };
     const content = await this.#text(asked, signal);
     const lines = content.split(/(?<=\n)/);
@@ -54,7 +60,7 @@ export class EditorFiles {
     return textResult([shown, ...notes], { path: this.shown(file), ...(notes.length ? { next_offset: next } : {}) });
   }
 
-  /** Puts a text in the place of a file, or makes it. */
+  /** Creates a file or replaces its content. */
   async write(path: string, content: string, signal: AbortSignal): Promise<ToolResult> {
     const file = await this.#place(path);
     await this.#turns.run(file, () => this.#put(file, content, signal));
@@ -62,7 +68,7 @@ export class EditorFiles {
     return textResult([`wrote ${this.shown(file)}, ${bytes} bytes`], { path: this.shown(file), bytes });
   }
 
-  /** Puts a text at the end of a file, or makes it. */
+  /** Appends a text to a file, or creates the file. */
   async append(path: string, content: string, signal: AbortSignal): Promise<ToolResult> {
     const file = await this.#place(path);
     await this.#turns.run(file, async () =>
@@ -75,7 +81,7 @@ export class EditorFiles {
     });
   }
 
-  /** Puts one text in the place of another, which stands in the file once, or as often as it likes where `all` is set. */
+  /** Replaces one text with another. Without `all`, the text must occur exactly once. */
   async edit(path: string, change: TextChange, signal: AbortSignal): Promise<ToolResult> {
     const { oldText, newText, all } = change;
     if (oldText === newText) throw new Error('old_text and new_text are the same');
@@ -100,7 +106,7 @@ export class EditorFiles {
     const bytes = Buffer.byteLength(content);
     if (bytes > TOOL_BOUNDS.writeMaxBytes)
       throw new Error(`${bytes} bytes are too many; ${TOOL_BOUNDS.writeMaxBytes} can be written`);
-    // What was cancelled while it was read, or while it waited for its turn, changes nothing.
+    // A call that was cancelled while it read or waited changes nothing.
     signal.throwIfAborted();
     const asked = { sessionId: this.#sessionId, path: file, content };
     await this.#client.request(methods.client.fs.writeTextFile, asked, until(signal));
@@ -109,12 +115,12 @@ export class EditorFiles {
   async #text(asked: ReadTextFileRequest, signal: AbortSignal): Promise<string> {
     const answer: unknown = await this.#client.request(methods.client.fs.readTextFile, asked, until(signal));
     const { content } = (answer ?? {}) as { readonly content?: unknown };
-    // Taken for an empty one, it would be written over.
+    // A missing text must not count as an empty file: the next write would overwrite the file.
     if (typeof content !== 'string') throw new Error(`the editor has given no text of ${this.shown(asked.path)}`);
     return content;
   }
 
-  /** Null where there is no such file: neither the editor nor the disk has it. */
+  /** The whole text of a file. @returns null if neither the editor nor the disk has the file. */
   async #whole(file: string, signal: AbortSignal): Promise<string | null> {
     signal.throwIfAborted();
     try {
@@ -125,12 +131,14 @@ export class EditorFiles {
     }
   }
 
-  /** The path of a file relative to the folder, as hooks and models are told it. */
+  /** The path of a file relative to the folder, with `/` separators, as hooks and models see it. */
   shown(file: string): string {
     return relative(this.#root, resolve(this.#root, file)).split(sep).join('/');
   }
 
-  /** Where a path leads, links followed as far as there is something. */
+  /**
+   * Resolves a path inside the folder. Throws if the path, or a symbolic link in its existing part, leaves the folder.
+   */
   async #place(path: string): Promise<string> {
     const file = resolve(this.#root, path);
     if (file === resolve(this.#root) || !isInside(this.#root, file)) throw outside(path);
@@ -140,7 +148,7 @@ export class EditorFiles {
   }
 }
 
-/** An editor that does not answer holds up neither a call that is cancelled nor those behind it. */
+/** Options of a request: a cancelled call stops waiting for an unresponsive editor, so that queued calls can run. */
 function until(signal: AbortSignal): { readonly cancellationSignal: AbortSignal; readonly stopWaitingOnCancel: true } {
   return { cancellationSignal: signal, stopWaitingOnCancel: true };
 }
@@ -160,7 +168,7 @@ function isInside(root: string, path: string): boolean {
   return !isAbsolute(way) && way !== '..' && !way.startsWith(`..${sep}`);
 }
 
-/** The real path of what is there, and below it what is not there yet. */
+/** The real path of the existing part, joined with the rest of the path. */
 async function realOf(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -178,7 +186,7 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** A result of texts. */
+/** A tool result of texts. Empty texts are left out. */
 export function textResult(texts: readonly string[], detail: ToolResult['detail'], isError = false): ToolResult {
   const content = texts.filter((text) => text !== '').map((text) => ({ type: 'text' as const, text }));
   return { content: content.length > 0 ? content : [{ type: 'text', text: '' }], is_error: isError, detail };

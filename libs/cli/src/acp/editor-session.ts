@@ -21,20 +21,19 @@ import type { SessionSettings } from './session-settings.ts';
 import { SessionUpdates } from './session-updates.ts';
 import type { Unsent } from './unsent-settings.ts';
 
-/** What an open session is made of. */
+/** The parts of an open session. */
 export interface EditorSessionOptions {
   readonly id: string;
   readonly root: string;
   readonly bus: LivingBus;
   readonly client: AgentContext;
   readonly settings: SessionSettings;
-  /** How it was created, while it waits for its first prompt; null for one that is on the bus. */
+  /** The parameters of `session/new` for a session without a first prompt; null for a session on the bus. */
   readonly created: Unsent['created'];
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
-  /** Sends the start of a session that waits for its first prompt; null for one that is on the bus. */
+  /** Sends the start of a session without a first prompt; null for a session on the bus. */
   readonly start: ((session: Session, prompt: WirePrompt, commandId: string) => Promise<void>) | null;
-  /** Called after the session was sent the settings that were chosen for it. */
+  /** Called after a prompt was sent with the chosen settings. */
   sent(session: EditorSession): Promise<void>;
 }
 
@@ -43,8 +42,8 @@ const SENDING = { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs } as 
 type Sending = typeof SENDING & { readonly id: string };
 
 /**
- * One session as an editor has it open. Its events are shown in the order of the journal, whatever their origin. Requests
- * of the editor are sent in their order.
+ * One open session of an editor. Its events are shown in the order of the journal, whatever their origin. The editor's
+ * requests are sent in order of arrival.
  */
 export class EditorSession {
   readonly id: string;
@@ -62,9 +61,9 @@ export class EditorSession {
   readonly #sent: EditorSessionOptions['sent'];
   #start: EditorSessionOptions['start'];
   #state: StateValue = '';
-  /** The record that it is of. */
+  /** The number of the record that `#state` is from. */
   #newest = 0;
-  /** Up to this record it is history. */
+  /** Records up to this number are history. */
   #history = 0;
   #showsHistory = true;
   #sending: Promise<unknown> = Promise.resolve();
@@ -84,35 +83,35 @@ export class EditorSession {
     this.#present.promise.catch(() => undefined);
   }
 
-  /** The session's handle, on the bus that is open now. */
+  /** The session's handle on the open bus. */
   session(): Promise<Session> {
     return this.#feed.session();
   }
 
-  /** Whether it stands on the bus, or its start is on the way. */
+  /** Whether the session has a start on the bus, or its start is being sent. */
   get isStarted(): boolean {
     return this.#start === null || this.#prompts.open.length > 0;
   }
 
-  /** Shows what others send to a session that waits for its first prompt. */
+  /** Follows a session without a first prompt, to show what other clients send to it. */
   follow(): void {
     this.#feed.begin();
   }
 
-  /** Whether the editor waits for the end of a prompt. */
+  /** Whether the editor awaits the end of a prompt. */
   get awaitsEnd(): boolean {
     return this.#prompts.open.length > 0;
   }
 
-  /** Whether a run of it is under way, as far as is known here. */
+  /** Whether a run is in progress, as far as this connection knows. */
   get isBusy(): boolean {
     return this.#state !== '' && !hasEnded(this.#state);
   }
 
   /**
-   * Reads a session that is there already up to its newest record, and follows it from there.
-   * @param shows whether what has been is shown as updates.
-   * @throws SessionNotFoundError, and what reading throws.
+   * Reads an existing session up to its newest record, then follows it.
+   * @param shows whether the history is sent as updates.
+   * @throws SessionNotFoundError if the session has no record; errors of reading.
    */
   async load(shows: boolean): Promise<void> {
     this.#history = await (await this.session()).lastNumber();
@@ -122,14 +121,15 @@ export class EditorSession {
     await this.#present.promise;
   }
 
-  /** Adds something to what is shown of a call that runs. */
+  /** Adds content to the view of a running call. */
   showInCall(callId: string, content: ToolCallContent): Promise<void> {
     return this.show(this.#updates.added(callId, content));
   }
 
   /**
-   * Sends a prompt and waits for the end of the run that has it.
-   * @param taken aborts when the editor takes it back: where a run has it, that is cancelled; else it alone.
+   * Sends a prompt and waits for the end of its run.
+   * @param taken aborts when the editor withdraws the prompt. If a run has the prompt, the run is cancelled; otherwise
+   * only the prompt is withdrawn.
    */
   async prompt(said: WirePrompt, taken: AbortSignal): Promise<PromptResponse> {
     const prompt = this.#prompts.add(said);
@@ -144,7 +144,7 @@ export class EditorSession {
     return prompt.answer;
   }
 
-  /** Ends the run; prompts that wait for their turn are taken back. A session that does not run is left as it is. */
+  /** Cancels the run and withdraws queued prompts. A session without a run stays unchanged. */
   cancel(): Promise<void> {
     return this.#inOrder(async () => {
       for (const prompt of this.#prompts.open) await this.#callOff(prompt);
@@ -155,18 +155,21 @@ export class EditorSession {
     });
   }
 
-  /** Runs what is sent after what was sent before. On another bus it is run again: what it sends needs an id from outside. */
+  /**
+   * Runs a task after the earlier ones. On a new bus the task runs again, so its command needs an id from outside the
+   * task.
+   */
   inOrder<T>(task: (session: Session) => Promise<T>): Promise<T> {
     return this.#inOrder(() => this.#use(task));
   }
 
-  /** Its editor's own tools, which are served as long as it is open. */
+  /** Keeps the editor's tools, which are served until the session is closed. Previous tools are closed. */
   async hold(tools: EditorTools): Promise<void> {
     await this.#tools?.close();
     this.#tools = tools;
   }
 
-  /** Leaves the session, which goes on. */
+  /** Stops following the session, which continues. Open prompts are answered with `cancelled`. */
   async close(): Promise<void> {
     this.#feed.close();
     this.#present.reject(new Error('the session was closed before it was shown'));
@@ -175,7 +178,7 @@ export class EditorSession {
     await this.#tools?.close();
   }
 
-  /** Shows something now. */
+  /** Sends updates to the editor. */
   async show(updates: readonly SessionUpdate[]): Promise<void> {
     for (const update of updates)
       await this.#client.notify(methods.client.session.update, { sessionId: this.id, update });
@@ -202,7 +205,7 @@ export class EditorSession {
         return;
       } catch (error) {
         if (!hasCode(error, 'session_exists', 'session_busy')) throw error;
-        // Another connection has sent the first prompt: this one is the next.
+        // Another connection sent the first prompt, so this one becomes the next.
         this.#start = null;
       }
     }
@@ -216,7 +219,7 @@ export class EditorSession {
         );
         return;
       } catch (error) {
-        // Somebody else was quicker; that run may be over, too.
+        // Another client started a run first. That run may already be over.
         const isOver = hasEnded(this.#state) && this.#newest > seen;
         if (!hasCode(error, 'session_busy') || (isOver && this.#needsRun(said))) throw error;
       }
@@ -237,12 +240,12 @@ export class EditorSession {
     );
   }
 
-  /** Whether it cannot be said to a run that is under way. What comes behind one that waits does not pass it. */
+  /** Whether the prompt cannot join the run in progress. A prompt after a held one is also held, to keep the order. */
   #needsRun(said: WirePrompt): boolean {
     return typeof said !== 'string' || this.settings.hasChanges || this.#prompts.open.some(({ isHeld }) => isHeld);
   }
 
-  /** Sends what begins a run, and with it what is chosen for that. */
+  /** Sends a prompt that starts a run, with the chosen settings. */
   async #tellWith(prompt: OwnPrompt, send: (session: Session, sending: Sending) => Promise<unknown>): Promise<void> {
     const untell = this.settings.tell();
     try {
@@ -251,25 +254,28 @@ export class EditorSession {
       untell();
       throw error;
     }
-    // The journal has it: a file that stays changes nothing, and is no reason to fail the prompt.
+    // The journal has the settings. A leftover file changes nothing and must not fail the prompt.
     await this.#sent(this).catch((error: Error) => writeDiagnostic(error.message));
   }
 
-  /** The id is known before it is sent: its record may be quicker than its receipt. */
+  /** Creates the id before sending: the command's record may arrive before its receipt. */
   async #sendAs(prompt: OwnPrompt, send: (session: Session, sending: Sending) => Promise<unknown>): Promise<void> {
     const id = newCommandId();
     this.#prompts.sentAs(prompt, id);
     await this.#use((session) => send(session, { ...SENDING, id }));
   }
 
-  /** One that has been sent may wait for its turn before its record shows that; one that is behind in the order stays. */
+  /**
+   * Withdraws a prompt unless a run has it. A sent prompt may be queued before its record arrives here. A prompt that
+   * still waits to be sent is left unchanged.
+   */
   async #callOff(prompt: OwnPrompt): Promise<void> {
     const isBehind = prompt.commandId === '' && !prompt.isHeld;
     if (prompt.stage === 'running' || isBehind || !this.#prompts.open.includes(prompt)) return;
     if (await this.#takeBack(prompt)) prompt.settle({ stopReason: 'cancelled' });
   }
 
-  /** @returns false where a run has it already. */
+  /** Withdraws a queued or held prompt. @returns false if the session no longer has it queued. */
   async #takeBack(prompt: OwnPrompt): Promise<boolean> {
     const id = newCommandId();
     prompt.isTakenBack = true;
@@ -284,7 +290,9 @@ export class EditorSession {
     }
   }
 
-  /** The run has ended without this prompt: the next one begins with it, but what was cancelled takes it along. */
+  /**
+   * After a run ended without this prompt: sends the prompt again, or answers `cancelled` if that run was cancelled.
+   */
   #begin(prompt: OwnPrompt, isCancelled: boolean): void {
     prompt.isTakenBack = true;
     this.#inOrder(async () => {
@@ -299,7 +307,7 @@ export class EditorSession {
       await this.show(this.#updates.delta(delta));
       return;
     }
-    // The editor has no place for the state of the connection.
+    // ACP has no update for the state of the connection.
     if (!record) return;
     const { updates, events } = this.#updates.record(record);
     if (record.events.some(({ type }) => type === 'prompt_received')) this.#start = null;
@@ -307,7 +315,7 @@ export class EditorSession {
     this.#newest = record.n;
     for (const event of events) this.#approvals.add(event);
     const isHistory = record.n <= this.#history;
-    // What was chosen meanwhile is told with the answer to the request that loads it.
+    // The response to the load request contains the settings of the history.
     if (!isHistory) await this.show(updates);
     else if (this.#showsHistory) await this.show(updates.filter(({ sessionUpdate }) => !CHOICES.has(sessionUpdate)));
     this.#settle(record);
@@ -319,7 +327,7 @@ export class EditorSession {
   #settle(record: JournalRecord): void {
     const left = this.#prompts.take(record).filter(({ isTakenBack }) => !isTakenBack);
     const isCancelled = record.events.some((event) => event.type === 'agent_end' && event.stop_reason === 'cancelled');
-    // What waits behind the one that begins a run comes to that run.
+    // The first prompt starts the next run; the others join that run.
     for (const prompt of isCancelled ? left : left.slice(0, 1)) this.#begin(prompt, isCancelled);
   }
 

@@ -1,27 +1,27 @@
-/** Commands in a terminal of the editor's, where the person sees them run. */
+/** Runs commands in a terminal of the editor, where the user sees the output. */
 import { stripVTControlCharacters } from 'node:util';
 import { type AgentContext, methods, type ToolCallContent } from '@agentclientprotocol/sdk';
 import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import type { ToolResult } from '@coxswain/protocol';
 import { textResult } from './editor-files.ts';
 
-/** One command. */
+/** One command for the editor's terminal. */
 export interface EditorCommand {
   readonly sessionId: string;
   readonly command: string;
-  /** Absolute. */
+  /** Absolute path. */
   readonly cwd: string;
   readonly timeoutMs: number;
-  /** Ends it. */
+  /** Aborts to kill the command. */
   readonly signal: AbortSignal;
-  /** Shows the terminal in its call. */
+  /** Shows the terminal in the view of its call. */
   show(content: ToolCallContent): Promise<void>;
 }
 
-/** What the result has room for, however it is escaped. */
+/** Bytes of output that fit into a result, however they are escaped. */
 const OUTPUT_MAX_BYTES = 24 * 1024;
 
-/** Runs a command to its end, its time-out, or until it is told to stop. */
+/** Runs a command until it exits, its time limit passes, or `signal` aborts. @throws the reason of `signal`. */
 export async function runInTerminal(client: AgentContext, asked: EditorCommand): Promise<ToolResult> {
   const { sessionId, command, cwd, timeoutMs, signal, show } = asked;
   const [shell, ...args] =
@@ -36,7 +36,7 @@ export async function runInTerminal(client: AgentContext, asked: EditorCommand):
   const late = AbortSignal.timeout(Math.min(timeoutMs, TOOL_BOUNDS.commandTimeoutMaxMs));
   const either = AbortSignal.any([signal, late]);
   const kill = () => {
-    // Whoever has gone has ended it.
+    // The kill fails if the editor has disconnected, which ends the command too.
     terminal.kill().catch(() => undefined);
   };
   either.addEventListener('abort', kill, { once: true });

@@ -15,21 +15,21 @@ import { EditorFiles } from './editor-files.ts';
 import { runInTerminal } from './editor-terminal.ts';
 import type { LivingBus } from './living-bus.ts';
 
-/** Whose they are. */
+/** The session and the editor that the tools belong to. */
 export interface EditorToolsOf {
   readonly bus: LivingBus;
   readonly client: AgentContext;
   readonly sessionId: string;
   readonly root: string;
-  /** Adds something to what is shown of a call. */
+  /** Adds content to the view of a call. */
   show(callId: string, content: ToolCallContent): Promise<void>;
 }
 
 type Run = (args: JsonObject, context: ToolCallContext) => Promise<ToolResult>;
-/** Calls that run when an editor leaves end with it. */
+/** Running calls end when the editor disconnects, so they get almost no time to finish. */
 const DRAIN_MS = 1;
 
-/** What the tools of a session's editor are called on the bus, by what they stand in for. */
+/** The bus names of an editor's tools, keyed by the built-in tool that each one replaces. */
 export function standInsFor(sessionId: string, { fs, terminal }: ClientCapabilities): StandIns {
   const named = (tool: string) => `editor_${sessionId}_${tool}`;
   const { readTextFile: reads, writeTextFile: writes } = fs ?? {};
@@ -42,8 +42,8 @@ export function standInsFor(sessionId: string, { fs, terminal }: ClientCapabilit
 }
 
 /**
- * Built-in tools that an editor runs itself if it offers files and terminals. They are served on the bus for its session
- * alone, and replace the host's while the editor is connected.
+ * Built-in tools that an editor runs itself if it offers files or terminals. They are served on the bus for its session
+ * only. They replace the host's tools while the editor is connected.
  */
 export class EditorTools {
   readonly #of: EditorToolsOf;
@@ -57,9 +57,9 @@ export class EditorTools {
   }
 
   /**
-   * Serves these, and again wherever the bus is another.
-   * @param succession whether it takes the calls at once, or stands by for another editor of the session.
-   * @returns false where they cannot be served: then the host runs its own.
+   * Serves the tools, and serves them again on each new bus.
+   * @param succession `claims`: receive the calls at once. `waits`: stand by for another editor of the session.
+   * @returns false if the tools cannot be served; the host then runs its own.
    */
   async serve(standIns: StandIns, succession: 'claims' | 'waits'): Promise<boolean> {
     if (Object.keys(standIns).length === 0) return false;
@@ -74,12 +74,12 @@ export class EditorTools {
     }
   }
 
-  /** Takes the session's calls from now on, where another editor of it took them: whoever prompts sees what comes of it. */
+  /** Claims the session's calls from another editor, so that the editor that prompts sees the results. */
   async claim(): Promise<void> {
     await Promise.all(this.#served.map((tool) => tool.claim()));
   }
 
-  /** Serves them no longer. */
+  /** Stops serving the tools. */
   async close(): Promise<void> {
     this.#leaving.abort(new Error('the editor has disconnected'));
     await Promise.all(this.#served.splice(0).map((tool) => tool.stop().catch(() => undefined)));
@@ -125,7 +125,7 @@ export class EditorTools {
     };
   }
 
-  /** The session's hooks are told of what the editor has written, as they are of what the host writes. */
+  /** Reports a file that the editor changed to the session's hooks, as the host does for its own tools. */
   async #edit(path: string, { edited }: ToolCallContext, done: Promise<ToolResult>): Promise<ToolResult> {
     const result = await done;
     edited(this.#files.shown(path));

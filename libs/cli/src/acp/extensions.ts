@@ -1,4 +1,4 @@
-/** What goes beyond the protocol: saying something to a session while it works, and ending one of its calls. */
+/** Methods beyond the protocol: they send messages to a running session, and cancel one of its calls. */
 
 import { type BodyInput, newCommandId } from '@coxswain/client';
 import {
@@ -19,7 +19,7 @@ import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { EditorSession } from './editor-session.ts';
 import { asRequestError, invalidParams } from './request-errors.ts';
 
-/** What is the editor's in the parameters; the rest is a command's body, which the session's own rules check. */
+/** The parameters for `cox acp` itself. The other parameters are a command's body, which the session validates. */
 const ABOUT = {
   sessionId: z.string(),
   _meta: z.record(z.string(), z.unknown()).nullish(),
@@ -27,7 +27,7 @@ const ABOUT = {
 };
 const Saying = z.looseObject({
   ...ABOUT,
-  /** How far it is followed. */
+  /** The stage of the receipt to wait for. */
   wait: z.enum(['stored', 'accepted', 'delivered']).default('accepted'),
 });
 const CancellingACall = z.looseObject({
@@ -36,13 +36,13 @@ const CancellingACall = z.looseObject({
   // The wait for the outcome is computed from it.
   timeout_ms: COMMAND_BODIES.cancel_call.shape.timeout_ms,
 });
-/** The modes of `inject`, which has one more than a steer. */
+/** The modes of `inject`: those of a steer, and `steer` and `queue`. */
 const InjectMode = z.object({ mode: z.enum([...Mode.options, 'steer', 'queue']).optional() });
 
-/** A method of ours, by its bare name. */
+/** An extension method, by its name without a prefix. */
 export type ExtensionMethod = 'steering' | 'inject' | 'inject_reminder' | 'remind' | 'cancel_tool_call';
 
-/** All of them, in the order in which they are advertised. */
+/** All extension methods, in the order in which they are advertised. */
 export const EXTENSION_METHODS: readonly ExtensionMethod[] = [
   'steering',
   'inject',
@@ -51,17 +51,17 @@ export const EXTENSION_METHODS: readonly ExtensionMethod[] = [
   'cancel_tool_call',
 ];
 
-/** What is told of a command. */
+/** The result of a method that sends a message. */
 export interface CommandTold {
   readonly commandId: string;
   readonly stage: Receipt['stage'] | 'stored';
   readonly seam?: string | undefined;
   readonly turn?: number | undefined;
-  /** It waits for the session's next run. */
+  /** Whether the message waits for the session's next run. */
   readonly pendingForNextRun?: boolean | undefined;
 }
 
-/** How the cancelling of a call went. */
+/** The result of cancelling a call. */
 export interface CancelTold {
   readonly commandId: string;
   readonly toolCallId: string;
@@ -71,8 +71,9 @@ export interface CancelTold {
 }
 
 /**
- * Carries a method of ours out.
- * @param sessionOf a session that the editor has open. @throws RequestError where it has none of the id.
+ * Runs an extension method.
+ * @param sessionOf returns an open session, and throws RequestError if there is none with the id.
+ * @throws RequestError
  */
 export async function extend(
   method: ExtensionMethod,
@@ -101,7 +102,7 @@ function read<S extends z.ZodType>(schema: S, params: unknown, code?: ErrorCode)
   throw invalidParams(problemSentences(result.problems).join('; '), problem.path.join('.') || undefined, code);
 }
 
-/** Whose body the parameters have, beside what is the editor's. */
+/** The verb whose body fields each method accepts. */
 const VERB_OF = {
   steering: 'steer',
   inject: 'steer',
@@ -110,7 +111,10 @@ const VERB_OF = {
   cancel_tool_call: 'cancel_call',
 } as const satisfies Record<ExtensionMethod, Verb>;
 
-/** Before the session's own rules do it, by the names that a command has: who acts is not for an editor to say, and a call has another one. */
+/**
+ * Rejects unknown parameters before the session does, with the names that editors use. An editor cannot set `actor`,
+ * and names a call with `toolCallId`, not `call_id`.
+ */
 function refuseUnknown(params: unknown, verb: 'steer' | 'remind' | 'cancel_call', method: ExtensionMethod): void {
   const own = verb === 'cancel_call' ? Object.keys(CancellingACall.shape) : Object.keys(Saying.shape);
   const ofBody = Object.keys(COMMAND_BODIES[verb].shape).filter((name) => name !== 'actor' && name !== 'call_id');
@@ -128,7 +132,7 @@ async function send(
   sessionOf: (id: string) => EditorSession,
 ): Promise<CommandTold> {
   const options = { wait, id: id ?? newCommandId(), acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
-  // Waiting for a delivery may take as long as a turn: what is sent meanwhile does not wait for it.
+  // Waiting for a delivery can take a whole turn. Messages sent meanwhile do not wait for it.
   const { sent } = await sessionOf(sessionId).inOrder(async (session) => ({
     sent: session.wire.send(verb, body as BodyInput<typeof verb>, options),
   }));

@@ -1,9 +1,14 @@
-/** Tasks of one name, one after the other in the order in which they came; those of different names do not wait for one another. */
+/**
+ * Runs tasks with the same name one after another, in order of arrival. Tasks with different names run concurrently.
+ */
 export class KeyedTurns {
-  /** The newest of each name. */
+  /** The end of the newest task of each name. */
   readonly #newest = new Map<string, Promise<void>>();
 
-  /** Runs a task after those that came before it under its name, however they ended. @throws what it throws. */
+  /**
+   * Runs a task after the earlier tasks with the same name, whether they succeed or fail. @throws the error of the
+   * task.
+   */
   async run<T>(name: string, task: () => Promise<T>): Promise<T> {
     const done = (this.#newest.get(name) ?? Promise.resolve()).then(task);
     const settled = done.then(

@@ -3,26 +3,26 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
 
-/** The current bus: an instance may end while an editor is open, and another one may start. */
+/** The current connection to a bus. An instance may stop while an editor is open, and another one may start. */
 export class LivingBus {
   #bus: OpenBus | null = null;
   #opened = deferred<void>();
 
-  /** What is open from now on, or null while there is none. */
+  /** Sets the open bus; null while there is none. */
   set(bus: OpenBus | null): void {
     this.#bus = bus;
     if (bus) this.#opened.resolve();
     else this.#opened = deferred<void>();
   }
 
-  /** What is open now. */
+  /** The open bus, or null. */
   get now(): OpenBus | null {
     return this.#bus;
   }
 
   /**
-   * The bus, once there is one.
-   * @throws CliError `nats_unreachable` where there is none within a minute, and the signal's reason.
+   * Waits for an open bus.
+   * @throws CliError `nats_unreachable` if none opens within `ACP_BOUNDS.busWithinMs`; the reason of `signal`.
    */
   async open(signal?: AbortSignal): Promise<OpenBus> {
     if (this.#bus && !this.#bus.gone.aborted) return this.#bus;
@@ -40,8 +40,9 @@ export class LivingBus {
   }
 
   /**
-   * Runs a task on the bus, and again on the next one where this one goes meanwhile: it must be safe to repeat.
-   * @throws what the task throws.
+   * Runs a task on the bus. If that bus closes meanwhile, the task runs again on the next one: it must be safe to
+   * repeat.
+   * @throws the error of the task; the errors of {@link open}.
    */
   async use<T>(task: (bus: OpenBus) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -54,7 +55,7 @@ export class LivingBus {
     }
   }
 
-  /** One that has gone is taken away soon; then the next is waited for. */
+  /** Waits for the next bus. A closed bus may stay set for a moment. */
   async #next(): Promise<void> {
     await this.#opened.promise;
     if (this.#bus?.gone.aborted) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -62,19 +63,19 @@ export class LivingBus {
 }
 
 const REPEATED_MAX = 8;
-/** An instance that has ended is noticed by its file, which is looked at every half second. */
+/** A stopped instance is detected through its file, which is polled every 500 ms. */
 const NOTICED_WITHIN_MS = 3_000;
 const TROUBLES: readonly unknown[] = [
   'bus_not_prepared',
   'client_closed',
   'command_not_stored',
-  // Of the library of the connection, which has no codes.
+  // The NATS client library's errors, which have no catalogued code.
   'internal',
   'nats_unreachable',
   'receipt_timeout',
 ];
 
-/** Whether something may have failed because its bus has gone. */
+/** Whether a closed bus may be the cause of an error. */
 function isTrouble(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === undefined || TROUBLES.includes(code);

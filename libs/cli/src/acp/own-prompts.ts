@@ -6,36 +6,36 @@ import type { WirePrompt } from './prompt-content.ts';
 import { invalidParams } from './request-errors.ts';
 import { turnEndOf } from './session-updates.ts';
 
-/** One of them. */
+/** A prompt whose end the editor awaits. */
 export interface OwnPrompt {
   readonly said: WirePrompt;
-  /** The command that brings it; another where it had to be sent in another way. */
+  /** The id of the command that carries the prompt; empty if unsent. It changes when the prompt is sent again. */
   commandId: string;
-  /** `sent`: nothing is recorded yet. `waiting`: it waits for its turn. `running`: a run has it. */
+  /** `sent`: not recorded yet. `waiting`: queued in the session, or held here. `running`: a run has it. */
   stage: 'sent' | 'waiting' | 'running';
-  /** It is being taken back, to be sent in another way or not at all. */
+  /** The prompt is being withdrawn, to be sent again or dropped. */
   isTakenBack: boolean;
-  /** It waits here, unsent, for the end of the run: the next one begins with it. */
+  /** The prompt is held here, unsent, until the run ends. The next run starts with it. */
   isHeld: boolean;
   readonly answer: Promise<PromptResponse>;
   settle(response: PromptResponse): void;
   fail(error: unknown): void;
 }
 
-/** Commands of this editor's that are known again when they show in the journal. */
+/** Own command ids that are remembered, to recognize them in the journal. */
 const REMEMBERED_MAX = 4_096;
 
-/** The prompts of one session that an editor waits for: which of them the run has, and how each ends. */
+/** The prompts of one session whose end an editor awaits: their stages and their answers. */
 export class OwnPrompts {
   readonly #open = new Set<OwnPrompt>();
   readonly #sent = new Set<string>();
 
-  /** Those whose end has not come yet. */
+  /** The prompts without an answer, in the order in which they were added. */
   get open(): readonly OwnPrompt[] {
     return [...this.#open];
   }
 
-  /** @throws RequestError where as many wait as may wait. */
+  /** Adds a prompt. @throws RequestError `session_busy` if `ACP_BOUNDS.promptsWaitingMax` prompts are open. */
   add(said: WirePrompt): OwnPrompt {
     if (this.#open.size >= ACP_BOUNDS.promptsWaitingMax)
       throw invalidParams(`${this.#open.size} prompts of this session are already queued`, 'sessionId', 'session_busy');
@@ -54,13 +54,13 @@ export class OwnPrompts {
       settle: (response) => end(() => resolve(response)),
       fail: (error) => end(() => reject(error)),
     };
-    // Whoever has asked may have gone.
+    // Avoids an unhandled rejection when the editor has disconnected.
     answer.catch(() => undefined);
     this.#open.add(prompt);
     return prompt;
   }
 
-  /** From now on this command is the prompt's. */
+  /** Assigns a new command to the prompt. */
   sentAs(prompt: OwnPrompt, commandId: string): void {
     prompt.commandId = commandId;
     prompt.stage = 'sent';
@@ -71,7 +71,7 @@ export class OwnPrompts {
     if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
   }
 
-  /** It is sent when the run has ended. */
+  /** Holds the prompt until the run ends. */
   hold(prompt: OwnPrompt): void {
     prompt.commandId = '';
     prompt.stage = 'waiting';
@@ -79,21 +79,21 @@ export class OwnPrompts {
     prompt.isHeld = true;
   }
 
-  /** Whether a command is one of these prompts, also of one that has ended. */
+  /** Whether a command carries one of these prompts, including those that have ended. */
   has(commandId: string): boolean {
     return this.#sent.has(commandId);
   }
 
   /**
-   * Takes in a record.
-   * @returns those that the run has left lying: nobody begins another for them.
+   * Processes a record.
+   * @returns the prompts that were still queued when a run ended. The caller sends them again to start the next run.
    */
   take(record: JournalRecord): OwnPrompt[] {
     const left: OwnPrompt[] = [];
     for (const event of record.events) this.#note(event, left);
     if (topState(record.state) === 'daemon_idle') this.#settleRunning({ stopReason: 'end_turn' });
     if (hasEnded(record.state)) {
-      // What has come after the run's end waits for the next one, too.
+      // Prompts recorded after the end of the run also wait for the next one.
       for (const one of this.#open) if (one.stage === 'waiting' && !left.includes(one)) left.push(one);
     }
     return left;

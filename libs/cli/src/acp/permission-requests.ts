@@ -1,10 +1,11 @@
 /**
- * Asks the editor about the calls that wait for a person. Each call is asked once. The answer becomes an approval of the
- * session; a request that is decided elsewhere is withdrawn.
+ * Requests human-in-the-loop approval from the editor, once for each call. The answer becomes an approval command to
+ * the session. A request that is decided elsewhere is withdrawn.
  *
- * PERMISSION-1: Every answer of an editor that is still connected decides the call. Anything but an offered option denies
- *     it, and the reason names what the editor answered: a call left open would hang the prompt.
- * PERMISSION-2: An editor that disconnects decides nothing. The call waits for another editor, the console or `cox approve`.
+ * - PERMISSION-1: Every answer of a connected editor decides the call. Anything but an offered option denies it, with
+ *   the editor's answer in the reason: an undecided call would block the prompt.
+ * - PERMISSION-2: An editor that disconnects decides nothing. The call waits for another editor, the console or `cox
+ *   approve`.
  */
 import { type AgentContext, methods, type PermissionOption } from '@agentclientprotocol/sdk';
 import { type BodyInput, newCommandId, type Session, type UiEventOf } from '@coxswain/client';
@@ -13,9 +14,9 @@ import { callView } from './call-view.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { asRequestError, hasCode } from './request-errors.ts';
 
-/** A call that waits, with what it is about. */
+/** A call that waits for approval. */
 export interface Asked {
-  /** Whose call it is: the session's, or one below it. */
+  /** The session that made the call: the open one or a descendant of it. */
   readonly sessionId: string;
   readonly event: Pick<UiEventOf<'approval_needed'>, 'callId' | 'tool' | 'args' | 'question' | 'requestedBy'>;
 }
@@ -24,7 +25,7 @@ const ONCE: readonly PermissionOption[] = [
   { optionId: 'allow_once', name: 'Allow', kind: 'allow_once' },
   { optionId: 'reject_once', name: 'Reject', kind: 'reject_once' },
 ];
-/** A decision may be remembered only where it is about calls of a kind. */
+/** A decision can be remembered for a tool call, but not for a question. */
 const OPTIONS: readonly PermissionOption[] = [
   { optionId: 'allow_once', name: 'Allow', kind: 'allow_once' },
   { optionId: 'allow_always', name: 'Always allow this in this session', kind: 'allow_always' },
@@ -32,20 +33,19 @@ const OPTIONS: readonly PermissionOption[] = [
   { optionId: 'reject_always', name: 'Always reject this in this session', kind: 'reject_always' },
 ];
 
-/** Whose permissions are asked for. */
+/** The session and the editor of permission requests. */
 export interface PermissionsOf {
   readonly client: AgentContext;
   /** The session that the editor has open. */
   readonly sessionId: string;
   /** The folder that paths are relative to. */
   readonly root: string;
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
-  /** Runs a task on any session, and again where the bus is another meanwhile. */
+  /** Runs a task on any session, and again if the bus is replaced meanwhile. */
   use<T>(id: string, task: (session: Session) => Promise<T>): Promise<T>;
 }
 
-/** Those of one session that an editor has open, and of the sessions below it. */
+/** The permission requests of one open session and of its child sessions. */
 export class PermissionRequests {
   readonly #of: PermissionsOf;
   readonly #asked = new Map<string, AbortController>();
@@ -54,7 +54,7 @@ export class PermissionRequests {
     this.#of = of;
   }
 
-  /** These wait now: what is new among them is asked, what is missing is taken back. */
+  /** Sets the pending calls: requests the new ones and withdraws the missing ones. */
   sync(waiting: readonly Asked[]): void {
     const keys = new Set(waiting.map(keyOf));
     for (const [key, taking] of [...this.#asked]) {
@@ -75,7 +75,7 @@ export class PermissionRequests {
     }
   }
 
-  /** Takes all of them back. */
+  /** Withdraws all requests. */
   close(): void {
     this.sync([]);
   }
@@ -104,7 +104,7 @@ export class PermissionRequests {
     const decision = await asking.then(
       (answer) => decisionOf(answer, options),
       (error: unknown) => {
-        // Withdrawn, or the editor has disconnected: neither is an answer.
+        // The request was withdrawn, or the editor disconnected. Neither is an answer.
         if (taken.aborted || !isConnected()) throw error;
         return denied(`the editor answered the permission request with an error: ${asRequestError(error).message}`);
       },
@@ -120,8 +120,8 @@ export class PermissionRequests {
 type PermissionDecision = Pick<BodyInput<'approve'>, 'decision' | 'reason' | 'remember'>;
 
 /**
- * The approval that an editor's answer means.
- * @param answer the result of `session/request_permission`, unchecked: an editor may send anything.
+ * Converts an editor's answer into an approval.
+ * @param answer the unvalidated result of `session/request_permission`.
  * @param offered the options of the request.
  * @returns a denial with a reason for `cancelled`, for an option that was not offered, and for a malformed answer.
  */
@@ -136,7 +136,7 @@ export function decisionOf(answer: unknown, offered: readonly PermissionOption[]
   return chosen.endsWith('always') ? { decision, remember: 'session' } : { decision };
 }
 
-/** An editor's own words are foreign text. */
+/** The reason may contain text from the editor, which is untrusted. */
 function denied(reason: string): PermissionDecision {
   return { decision: 'deny', reason: cutText(reason.toWellFormed(), REASON_MAX_CHARS) };
 }

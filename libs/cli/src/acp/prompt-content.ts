@@ -1,4 +1,4 @@
-/** What an editor puts into a prompt, as a session is told it: a text, or a message with images. */
+/** Converts an editor's prompt into the form of a session: a text, or a message with images. */
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { Prompted } from '@coxswain/client';
 import {
@@ -15,18 +15,18 @@ import { invalidParams } from './request-errors.ts';
 
 type Part = TextPart | FilePart;
 
-/** What a prompt says, in the form of the wire: a text, or messages with files. */
+/** A prompt in wire form: a text, or messages with files. */
 export type WirePrompt = string | readonly UserMessage[];
 
-/** The same with the names of TypeScript. */
+/** Converts a prompt into the camelCase form of the client. */
 export function toPrompted(prompt: WirePrompt): Prompted {
   return typeof prompt === 'string' ? prompt : prompt.map((message) => fromWire(UserMessage, message));
 }
 
 /**
- * The blocks as one text, or where there are images as one message, in their order: resources that are embedded stand in
- * it whole, those that are linked by their address.
- * @throws RequestError naming the block that cannot be taken.
+ * Converts content blocks into one text, or into one message if there are images. The order is kept. Embedded resources
+ * are included whole; linked resources are included as their addresses.
+ * @throws RequestError naming the invalid block, or the limit that the prompt exceeds.
  */
 export function promptContent(blocks: readonly ContentBlock[]): WirePrompt {
   if (blocks.length > ACP_BOUNDS.promptBlocksMax)
@@ -49,7 +49,7 @@ export function promptContent(blocks: readonly ContentBlock[]): WirePrompt {
   return [{ role: 'user', content }];
 }
 
-/** Texts that follow on one another as one. */
+/** Joins adjacent texts. */
 function joined(parts: readonly Part[]): Part[] {
   const all: Part[] = [];
   for (const part of parts) {
@@ -90,10 +90,10 @@ function partOf(block: ContentBlock, index: number): Part {
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-/** What providers look into. */
+/** Image types that providers accept. */
 const IMAGES = /^image\/(png|jpeg|gif|webp)$/;
 
-/** A provider that is shown what is no image refuses the session's every later request: that is found here. */
+/** Validates an image. A provider rejects a session's later requests if the session contains an invalid image. */
 function image(data: string, said: string, uri: string | undefined, field: string): Part {
   if (!BASE64.test(data) || data.length % 4 !== 0) throw invalidParams(`${field}.data: must be base64`, field);
   const beginning = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), 'base64');
@@ -105,7 +105,7 @@ function image(data: string, said: string, uri: string | undefined, field: strin
   return { type: 'file', media_type: media.mediaType, data, ...(name ? { filename: cutText(name, 256) } : {}) };
 }
 
-/** In a fence that the text itself does not close. */
+/** Puts the text into a code fence that the text itself does not close. */
 function embedded(uri: string, text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);

@@ -1,4 +1,4 @@
-/** What went wrong, as the protocol says it: a JSON-RPC error whose `data.code` is the catalogued code. */
+/** Converts errors into JSON-RPC errors whose `data.code` is the catalogued code. */
 import { RequestError } from '@agentclientprotocol/sdk';
 import { errorOnWire } from '@coxswain/client';
 import { cutText, type ErrorCode } from '@coxswain/protocol';
@@ -8,7 +8,7 @@ const INVALID_PARAMS = -32_602;
 const INTERNAL = -32_603;
 const NOT_FOUND = -32_002;
 
-/** Codes that say that what was asked cannot be done as it was asked. */
+/** Codes of errors in the request itself. They become "invalid params". */
 const CALLERS_OWN: ReadonlySet<string> = new Set<ErrorCode>([
   'usage',
   'invalid_field',
@@ -20,24 +20,24 @@ const CALLERS_OWN: ReadonlySet<string> = new Set<ErrorCode>([
   'body_too_large',
 ]);
 
-/** A request that says something wrong. `message` names the field and what would be right. */
+/** The error for an invalid parameter. `message` names the field and the valid values. */
 export function invalidParams(message: string, field?: string, code: ErrorCode = 'invalid_field'): RequestError {
   return new RequestError(INVALID_PARAMS, message, { code, ...(field === undefined ? {} : { field }) });
 }
 
-/** A session that this connection does not have open, whether it is on the bus or not. */
+/** The error for a session that is not open on this connection, whether or not it exists on the bus. */
 export function sessionNotOpen(id: string): RequestError {
   const message = `session_not_found: no session ${JSON.stringify(cutText(id, 64))} is open on this connection`;
   const data = { code: 'session_not_found' satisfies ErrorCode, field: 'sessionId' };
   return new RequestError(NOT_FOUND, `${message}; open an existing session with session/load`, data);
 }
 
-/** The state directory cannot be written. The message keeps the system's code, such as `ENOSPC`. */
+/** The error for a state directory that cannot be written. The message keeps the system's code, such as `ENOSPC`. */
 export function cannotSave(folder: string, { message }: Error): RequestError {
   return new RequestError(INTERNAL, `cannot save the session in ${folder}: ${message}`, { code: 'internal' });
 }
 
-/** Any failure as the protocol's. A mistake of ours keeps its stack for standard error alone. */
+/** Converts any error. The stack of an error without a code is written to standard error only. */
 export function asRequestError(given: unknown): RequestError {
   if (given instanceof RequestError) return given;
   const error = errorOnWire(given);
@@ -57,7 +57,7 @@ export function asRequestError(given: unknown): RequestError {
   return new RequestError(number, said.startsWith(`${code}: `) ? said : `${code}: ${said}`, data);
 }
 
-/** Whether a failure has one of these codes. */
+/** Whether an error has one of these codes. */
 export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): boolean {
   const { code } = error as { readonly code?: unknown };
   return typeof code === 'string' && (codes as readonly string[]).includes(code);

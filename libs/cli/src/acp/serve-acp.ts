@@ -1,23 +1,23 @@
-/** Speaks the protocol on two streams until one of them ends. */
+/** Serves the protocol on two streams until one of them ends. */
 import { type AgentConnection, type AgentHandlerContext, agent, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { AcpAgent, type AcpAgentOptions } from './acp-agent.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { EXTENSION_METHODS, extend } from './extensions.ts';
 import { asRequestError, invalidParams } from './request-errors.ts';
 
-/** An editor that is connected. */
+/** A connected editor. */
 export interface ServedEditor {
   readonly agent: AcpAgent;
   readonly connection: AgentConnection;
 }
 
-/** The streams that an editor is reached by. */
+/** The byte streams from the editor (`input`) and to it (`output`), with one JSON message per line. */
 export interface EditorStreams {
   readonly input: ReadableStream<Uint8Array>;
   readonly output: WritableStream<Uint8Array>;
 }
 
-/** Begins to answer an editor. */
+/** Starts to answer an editor's requests. */
 export function serveAcp(
   options: Omit<AcpAgentOptions, 'isConnected'>,
   { input, output }: EditorStreams,
@@ -103,7 +103,7 @@ export function serveAcp(
   return { agent: acp, connection };
 }
 
-/** What fails is told in the protocol's way. */
+/** Converts the errors of a handler into RequestErrors. */
 function told<C extends AgentHandlerContext<unknown>, R>(
   handle: (context: C) => R | Promise<R>,
 ): (context: C) => Promise<R> {

@@ -5,19 +5,16 @@ import { writeDiagnostic } from './diagnostics.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type Asked, PermissionRequests } from './permission-requests.ts';
 
-/** Whose approvals they are. */
+/** The session and the editor of the approvals. */
 export interface ApprovalsOf {
   readonly client: AgentContext;
   readonly bus: LivingBus;
   readonly sessionId: string;
   readonly root: string;
-  /** Whether the editor is still connected. */
   isConnected(): boolean;
 }
 
-/**
- * Pending approvals of a session that an editor has open, and of its child sessions: collected, and asked of the editor.
- */
+/** Collects pending approvals of an open session and of its child sessions, and requests them from the editor. */
 export class SessionApprovals {
   readonly #sessionId: string;
   readonly #own = new Map<string, Asked>();
@@ -49,7 +46,7 @@ export class SessionApprovals {
     });
   }
 
-  /** Takes in an event of the session. Nobody is asked before {@link ask}. */
+  /** Processes an event of the session. Requests are sent by {@link ask}. */
   add(event: UiEvent): void {
     this.#children.add(event);
     if (event.type === 'approval_needed') this.#own.set(event.callId, { sessionId: this.#sessionId, event });
@@ -57,7 +54,7 @@ export class SessionApprovals {
     else if (event.type === 'run_ended') this.#own.clear();
   }
 
-  /** Asks about what waits now, and takes back what waits no more. */
+  /** Requests the pending approvals, and withdraws the requests that are no longer pending. */
   ask(): void {
     this.#children.begin();
     const below = this.#children.list.flatMap(({ session: { id }, callId }): Asked[] => {
@@ -69,7 +66,7 @@ export class SessionApprovals {
     this.#permissions.sync([...this.#own.values(), ...below]);
   }
 
-  /** Takes all of them back from the editor. They wait on. */
+  /** Withdraws all requests from the editor. The approvals stay pending. */
   close(): void {
     this.#children.close();
     this.#permissions.close();

@@ -11,20 +11,20 @@ import {
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 
-/** The start of a session, as lists and editors need it: read from its first record. */
+/** The start of a session for lists and editors, read from the record of its first prompt. */
 export interface Beginning {
-  /** The folder that it was started for; empty where its host chose it. */
+  /** The folder of the session; empty if its host chose it. */
   readonly root: string;
   readonly title: string;
   readonly model: string | undefined;
   readonly mode: string | undefined;
-  /** Tools of an editor's that its start has named. */
+  /** The editor's tools that the start names. */
   readonly standIns: StandIns;
-  /** Whether another session has started it, for a call of its own. */
+  /** Whether another session started this one with a tool call. */
   readonly isChild: boolean;
 }
 
-/** The beginning that a first record tells of, or null where it tells of none. */
+/** Reads the start from a record. @returns null if the record has no prompt. */
 export function beginningIn(record: JournalRecord): Beginning | null {
   const prompt = record.events.find((event) => event.type === 'prompt_received');
   if (prompt?.type !== 'prompt_received') return null;
@@ -45,11 +45,11 @@ export function beginningIn(record: JournalRecord): Beginning | null {
   };
 }
 
-/** The beginnings of listed sessions, each read once. */
+/** Reads the starts of listed sessions, and caches them. */
 export class Beginnings {
   readonly #known = new Map<string, Beginning | null>();
 
-  /** In the order of the list; null for one that cannot be read. */
+  /** The starts in the order of the list; null for a session whose first record has no prompt or cannot be read. */
   async of(client: Client, listed: readonly WireSessionListing[]): Promise<(Beginning | null)[]> {
     const found: (Beginning | null)[] = [];
     for (let at = 0; at < listed.length; at += ACP_BOUNDS.beginningsAtOnce) {
@@ -69,7 +69,7 @@ export class Beginnings {
         break;
       }
     } catch (error) {
-      // One that cannot be read, or that was just deleted, hides no other.
+      // A session that cannot be read, or was just deleted, must not hide the others.
       writeDiagnostic(`${id} is listed without its beginning: ${(error as Error).message}`);
     }
     const [oldest] = this.#known.keys();

@@ -1,17 +1,20 @@
-/** One session's records and deltas for as long as an editor has it open, from one bus to the next: no gap, no repeat. */
+/**
+ * The records and deltas of one session while an editor has it open, across bus connections. Records have neither gaps
+ * nor repeats.
+ */
 import type { Session, WatchItem } from '@coxswain/client';
 import type { LivingBus } from './living-bus.ts';
 
-/** Who is fed. Each item is waited for before the next is read. */
+/** The consumer of a feed. Each item is awaited before the next is read. */
 export interface Fed {
   take(item: WatchItem): Promise<void>;
-  /** It cannot be followed any further, with why. */
+  /** Called when the session can no longer be followed. */
   ended(error: Error): void;
 }
 
 const AGAIN_AFTER_MS = 250;
 
-/** Follows a session from its first record on until {@link close}. */
+/** Follows a session from its first record until {@link close}. */
 export class SessionFeed {
   readonly #bus: LivingBus;
   readonly #id: string;
@@ -26,7 +29,7 @@ export class SessionFeed {
     this.#fed = fed;
   }
 
-  /** Starts to follow, also a session that has no record yet. Does nothing while it follows. */
+  /** Starts following, even if the session has no record yet. Has no effect while it follows. */
   begin(): void {
     this.#following ??= this.#follow().catch((error: Error) => {
       this.#following = null;
@@ -34,12 +37,12 @@ export class SessionFeed {
     });
   }
 
-  /** The session on the bus that is open now. */
+  /** The session's handle on the open bus. */
   async session(): Promise<Session> {
     return (await this.#bus.open(this.#leaving.signal)).client.session(this.#id);
   }
 
-  /** Leaves the session, which goes on. */
+  /** Stops following. The session continues. */
   close(): void {
     this.#leaving.abort(new Error('the session is no longer open here'));
   }
@@ -57,7 +60,7 @@ export class SessionFeed {
           if (item.record) this.#next = item.record.n + 1;
         }
       } catch (error) {
-        // With its instance the connection goes, in whatever way it was used just then.
+        // When the instance stops, the connection can fail with any error.
         if (!gone.aborted) throw error;
       }
       if (!leaving.aborted) await new Promise((resolve) => setTimeout(resolve, AGAIN_AFTER_MS));

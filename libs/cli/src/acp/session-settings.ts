@@ -1,6 +1,6 @@
 /**
- * What an editor can choose for a session: the persona's mode and the model. A session that is under way has another one
- * from the next prompt on that begins a run.
+ * The settings that an editor can choose for a session: the persona's mode and the model. A choice during a session
+ * takes effect with the next prompt that starts a run.
  */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk';
 import type { PromptOptions } from '@coxswain/client';
@@ -8,35 +8,35 @@ import { cutGraphemes, type EventOf, modelName } from '@coxswain/protocol';
 import { invalidParams } from './request-errors.ts';
 import type { Choice as SavedChoice, Unsent } from './unsent-settings.ts';
 
-/** Stands for no mode of the persona's. */
+/** The option for no mode, unless the persona has a mode of this name. */
 const NO_MODE = 'default';
 
-/** What there is to choose from. */
+/** The available choices. */
 export interface Offered {
-  /** Models by name; the first is the one that is used where nobody chooses. */
+  /** Model names. The first one is the default. */
   readonly models: readonly string[];
-  /** The persona's modes with what they say. */
+  /** The persona's modes with their prompts. */
   readonly modes: Readonly<Record<string, { readonly prompt: string }>>;
-  /** The mode that is used where nobody chooses. */
+  /** The default mode. */
   readonly mode: string | undefined;
-  /** Where the models that are offered are reached. */
+  /** The base URL of the offered models. */
   readonly baseUrl: string | undefined;
 }
 
 interface Choice {
   readonly model: string | undefined;
-  /** Undefined where it is none of the persona's. */
+  /** Undefined for no mode. */
   readonly mode: string | undefined;
 }
 
-/** One session's choice. */
+/** The chosen settings of one session. */
 export class SessionSettings {
   readonly #offered: Offered;
   #modes: Offered['modes'];
   #chosen: Choice;
-  /** What the session has been told; null where it is still to be started. */
+  /** The settings that the session has; null before its start. */
   #told: Choice | null = null;
-  /** Its run never ends, so that none begins. */
+  /** The session's run never ends, so no new run starts. */
   #isDaemon = false;
 
   constructor(offered: Offered) {
@@ -49,17 +49,17 @@ export class SessionSettings {
     return this.#chosen.model;
   }
 
-  /** Undefined where it is none of the persona's. */
+  /** Undefined for no mode. */
   get mode(): string | undefined {
     return this.#chosen.mode;
   }
 
-  /** Whether the session idles between jobs, so that all it does is one run. */
+  /** Whether the session waits between jobs in a run that does not end. */
   get isDaemon(): boolean {
     return this.#isDaemon;
   }
 
-  /** The session is being told all that is chosen now. @returns what is called where it could not be told. */
+  /** Marks the current choice as sent. @returns a function that undoes this if sending fails. */
   tell(): () => void {
     const before = this.#told;
     const telling = this.#chosen;
@@ -69,7 +69,7 @@ export class SessionSettings {
     };
   }
 
-  /** What the next prompt has to say beside its text. */
+  /** The changed settings that the next prompt must carry. */
   get changes(): Partial<Pick<PromptOptions, 'model' | 'mode' | 'baseUrl'>> {
     const told = this.#told;
     if (!told) return {};
@@ -81,19 +81,19 @@ export class SessionSettings {
     };
   }
 
-  /** Whether the next prompt has to begin a run. */
+  /** Whether the next prompt must start a run. */
   get hasChanges(): boolean {
     return Object.keys(this.changes).length > 0;
   }
 
-  /** The choice in the form in which it is saved, with what it replaces. */
+  /** The choice in its saved form, with the settings that it replaces. */
   get unsent(): Pick<Unsent, 'chosen' | 'replaces'> {
     return { chosen: { ...this.#chosen }, replaces: this.#told === null ? null : { ...this.#told } };
   }
 
   /**
-   * Chooses again what an earlier connection of an editor has chosen. A setting that was changed since keeps its newer
-   * value, and so does a mode that the persona no longer has.
+   * Restores the choice of an earlier connection. A setting that changed since keeps its newer value. The mode also
+   * stays if the persona no longer has the saved one.
    */
   restore({ chosen, replaces }: Pick<Unsent, 'chosen' | 'replaces'>): void {
     const told = this.#told;
@@ -107,8 +107,8 @@ export class SessionSettings {
   }
 
   /**
-   * Takes in what the session says of itself: whoever has chosen it.
-   * @returns whether that is news to an editor.
+   * Applies the settings that the session reports, whichever client chose them.
+   * @returns whether the editor must be notified.
    */
   learn(event: EventOf<'persona_changed'> | EventOf<'settings_changed'>): boolean {
     const before = JSON.stringify([this.options, this.#chosen]);
@@ -125,7 +125,7 @@ export class SessionSettings {
     return JSON.stringify([this.options, this.#chosen]) !== before;
   }
 
-  /** What is chosen and not told yet stays chosen. */
+  /** Keeps a choice that is not sent yet. */
   #becomes(told: Choice): void {
     const { model, mode } = this.#chosen;
     const before = this.#told ?? this.#chosen;
@@ -136,7 +136,7 @@ export class SessionSettings {
     this.#told = told;
   }
 
-  /** @throws RequestError for a mode that there is not, or of a session that can have no other any more. */
+  /** Chooses a mode. @throws RequestError for an unknown mode, or if the session's settings can no longer change. */
   chooseMode(id: string, field = 'modeId'): void {
     const mode = id === NO_MODE && !Object.hasOwn(this.#modes, NO_MODE) ? undefined : id;
     if (mode !== undefined && !Object.hasOwn(this.#modes, mode))
@@ -148,7 +148,10 @@ export class SessionSettings {
     this.#chosen = { ...this.#chosen, mode };
   }
 
-  /** @throws RequestError for an option or a value that there is not, or of a session that can have no other any more. */
+  /**
+   * Chooses a value of an option. @throws RequestError for an unknown option or value, or if the settings can no longer
+   * change.
+   */
   chooseOption(configId: string, value: unknown): void {
     if (configId === 'mode' && typeof value === 'string') {
       this.chooseMode(value, 'value');
@@ -166,14 +169,14 @@ export class SessionSettings {
     this.#chosen = { ...this.#chosen, model: value };
   }
 
-  /** The modes; null where the persona has none, or where they are not known yet. */
+  /** The modes; null if the persona has none, or if they are not known yet. */
   get modes(): SessionModeState | null {
     if (Object.keys(this.#modes).length === 0) return null;
     const available = this.#modeIds().map((id) => ({ id, name: id, description: this.#describe(id) }));
     return { currentModeId: this.mode ?? NO_MODE, availableModes: available };
   }
 
-  /** The same as options, and the models. */
+  /** The modes and the models as options. */
   get options(): SessionConfigOption[] {
     const options: SessionConfigOption[] = [];
     const { modes, model: currentValue } = this;
@@ -196,7 +199,7 @@ export class SessionSettings {
     return options;
   }
 
-  /** Those that are offered, and the session's own, which another may have chosen. */
+  /** The offered models, and the session's own, which another client may have chosen. */
   #models(): string[] {
     const own = [this.#told?.model, this.#chosen.model].filter((name) => name !== undefined);
     return [...new Set([...this.#offered.models, ...own])];

@@ -1,4 +1,7 @@
-/** From a session's records and deltas to the updates of the protocol: each text once, each call from its beginning to its end. */
+/**
+ * Converts a session's records and deltas into updates of the protocol. Each text is sent once; each call is sent from
+ * its start to its end.
+ */
 import type { SessionUpdate, ToolCallContent, StopReason as TurnEnd } from '@agentclientprotocol/sdk';
 import { createEventTranslator, printable, type UiEvent, type UiEventOf } from '@coxswain/client';
 import {
@@ -15,38 +18,38 @@ import {
 import { type CallView, callView, resultContent, textContent } from './call-view.ts';
 import type { SessionSettings } from './session-settings.ts';
 
-/** What the updates are made for. */
+/** The parts that the conversion uses. */
 export interface UpdatesFor {
-  /** The folder that paths are relative to. */
+  /** The folder that relative paths refer to. */
   readonly root: string;
-  /** What is chosen for the session, which learns here what that has come to. */
+  /** The chosen settings of the session. They are updated from its records here. */
   readonly settings: SessionSettings;
-  /** Whether the editor shows this prompt by itself, because it has sent it. */
+  /** Whether the editor already shows this prompt because it sent it. */
   isShown(commandId: string): boolean;
 }
 
-/** What a run's end is in the protocol. */
+/** The protocol's stop reason for the end of a run. */
 export function turnEndOf(reason: StopReason): TurnEnd {
   if (reason === 'cancelled') return 'cancelled';
   return reason === 'max_turns' || reason === 'budget_exceeded' ? 'max_turn_requests' : 'end_turn';
 }
 
-/** A writer of the updates of one session, fed in the order in which things arrive. */
+/** Creates the updates of one session. Records and deltas must be passed in order of arrival. */
 export class SessionUpdates {
   readonly #for: UpdatesFor;
   readonly #translator = createEventTranslator();
   readonly #calls = new Map<string, CallView>();
   readonly #progress = new Map<string, string>();
   #run = 0;
-  /** How often the answer of this turn was begun again. */
+  /** How often the answer of this turn restarted. */
   #again = 0;
   #window: number | null = null;
-  /** What the answer that was given last took of the window. */
+  /** Tokens of the context window that the last answer used. */
   #used: number | null = null;
-  /** Of the runs that have ended, and of the turns of the one that works: undefined before any, null where a price is not known. */
+  /** Cost of the ended runs, and of the turns of the current run: undefined before any, null if a price is unknown. */
   #costUsd: Cost;
   #runCostUsd: Cost;
-  /** Whether the editor has been sent all that was used. */
+  /** Whether the editor has received the latest usage. */
   #isUsageShown = true;
   #steps: { readonly content: string; status: 'pending' | 'in_progress' | 'completed' }[] = [];
 
@@ -54,7 +57,7 @@ export class SessionUpdates {
     this.#for = updatesFor;
   }
 
-  /** Adds something to what is shown of a call that runs. */
+  /** Adds content to the view of a running call. */
   added(callId: string, content: ToolCallContent): SessionUpdate[] {
     const view = this.#calls.get(callId);
     if (!view) return [];
@@ -63,12 +66,11 @@ export class SessionUpdates {
     return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, content: all }];
   }
 
-  /** What a piece of a running answer shows. */
   delta(delta: Delta): SessionUpdate[] {
     return this.#translator.delta(delta).flatMap((event) => this.#shown(event, []));
   }
 
-  /** What a record shows, and the events that it was made of. */
+  /** The updates of a record, and the events that they were made from. */
   record(record: JournalRecord): { readonly updates: SessionUpdate[]; readonly events: readonly UiEvent[] } {
     const learned = record.events.flatMap((event) => this.#learn(event));
     const events = this.#translator.record(record);
@@ -123,7 +125,7 @@ export class SessionUpdates {
         return this.#asked(event.turn, recorded);
       case 'call_started': {
         const { callId, tool, args } = event;
-        // Rewritten arguments are those that count.
+        // Rewritten arguments replace those of the answer.
         const view = callView(tool, args, this.#for.root);
         return [...this.#announced(callId, view), this.#changed(callId, view, 'in_progress')];
       }
@@ -162,7 +164,7 @@ export class SessionUpdates {
     return blocked ? [said(`\n\n[the prompt was blocked${reason === null ? '' : `: ${reason}`}]\n\n`)] : [];
   }
 
-  /** Calls that a whole answer asks for: they may still be refused or wait. */
+  /** Announces the calls of a complete answer: they may still be denied or wait for approval. */
   #asked(turn: number, recorded: readonly SessionEvent[]): SessionUpdate[] {
     const answer = recorded.find((one) => one.type === 'message_complete' && one.turn === turn);
     if (answer?.type !== 'message_complete') return [];
@@ -190,7 +192,7 @@ export class SessionUpdates {
     if (ended?.type !== 'call_ended') return [];
     const announced = this.#announced(callId, callView(tool, null, this.#for.root));
     const view = this.#calls.get(callId);
-    // An id that comes again in a later answer is another call; the next answer has none of this one's.
+    // A later answer may use the same id for another call.
     this.#calls.delete(callId);
     this.#progress.delete(callId);
     const { result, denial } = ended;
@@ -208,8 +210,8 @@ export class SessionUpdates {
   }
 
   /**
-   * What the session has used, once at the end of each run; and each time that a session becomes idle between jobs,
-   * whose run does not end. Only if the size of the model's window is known.
+   * The usage of the session, once at the end of each run. A session whose run does not end reports it each time it
+   * becomes idle between jobs. Needs the size of the model's window.
    */
   #spent({ events, state }: JournalRecord): SessionUpdate[] {
     let isOver = topState(state) === 'daemon_idle';
@@ -259,14 +261,14 @@ function said(sentence: string): SessionUpdate {
   return { sessionUpdate: 'agent_message_chunk', content: text(printable(sentence)) };
 }
 
-/** Each is a message of its own: without an id, those that follow on one another would be read as one. */
+/** Each text is a separate message. Without an id, editors would join adjacent messages. */
 function userText(shown: string, messageId: string): SessionUpdate {
   return { sessionUpdate: 'user_message_chunk', content: text(shown), messageId };
 }
 
 type Cost = number | null | undefined;
 
-/** What has used nothing, and says nothing of its cost, changes nothing; of anything else the price is not known. */
+/** A part without usage and without a cost changes nothing. Any other part without a cost makes the price unknown. */
 function plus(sum: Cost, { cost_usd, usage }: { readonly cost_usd?: Cost; readonly usage: Usage | null }): Cost {
   if (cost_usd === undefined && (usage === null || usage.input_tokens + usage.output_tokens === 0)) return sum;
   return typeof cost_usd === 'number' && sum !== null ? (sum ?? 0) + cost_usd : null;

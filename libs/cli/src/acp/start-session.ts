@@ -1,4 +1,4 @@
-/** What a session of an editor is started with: the flags of `cox acp`, and what the editor says of it. */
+/** The start of an editor's session, made from the flags of `cox acp` and the editor's request. */
 import { type BodyInput, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { McpServers, StandIns } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
@@ -9,19 +9,19 @@ import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { WirePrompt } from './prompt-content.ts';
 import type { Offered, SessionSettings } from './session-settings.ts';
 
-/** What the editor says of one session. */
+/** The editor's settings of one session. */
 export interface Started {
   readonly root: string;
   readonly mcpServers: McpServers;
   readonly settings: SessionSettings;
-  /** Built-in tools that the editor carries out itself. */
+  /** Built-in tools that the editor runs itself. */
   readonly standIns: StandIns;
 }
 
 type Flags = Pick<Invocation, 'flags' | 'env'>;
 
 /**
- * What an editor may choose from.
+ * The choices of an editor.
  * @throws CliError with exit code 2 naming the flag that is wrong or missing.
  */
 export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
@@ -33,7 +33,9 @@ export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
   return { models, modes: (typeof persona === 'object' ? persona.modes : undefined) ?? {}, mode, baseUrl };
 }
 
-/** Sends the start. @throws what sending throws; CliError `no_host` where nobody takes it up. */
+/**
+ * Sends the start of a session. @throws CliError `no_host` if no session host accepts it in time; errors of sending.
+ */
 export async function sendStart(
   { flags, env }: Flags,
   session: Session,
@@ -49,7 +51,7 @@ export async function sendStart(
     ...body
   } = await startBody({ flags, env }, '', false);
   const { model, mode } = settings;
-  // A model that nobody has chosen is the persona's, with all that it says of it.
+  // A model that the editor and the flags leave unchanged comes from the persona, with all its settings.
   const isPersonas = flagged === undefined && model === (await offeredBy({ flags, env })).models[0];
   const start: BodyInput<'start'> = {
     ...body,

@@ -1,10 +1,10 @@
 /**
- * What editors were promised and no journal holds yet: sessions that wait for their first prompt, and a model or mode
- * chosen for a session's next run. One file for each session in the state directory, so that any `cox acp` of this
- * machine loads the same.
+ * Settings that editors chose and no journal has yet: sessions without a first prompt, and a model or mode chosen for a
+ * session's next run. The state directory has one file per session, so that every `cox acp` of this machine loads the
+ * same settings.
  *
- * UNSENT-1: A request is answered only after the file is written.
- * UNSENT-2: The journal wins. A choice is restored only while the session still has the setting that it was to replace.
+ * - UNSENT-1: A request is answered only after the file is written.
+ * - UNSENT-2: The journal wins. A choice is restored only while the session still has the setting that it replaces.
  */
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,30 +18,36 @@ import { cannotSave } from './request-errors.ts';
 const Choice = z.strictObject({ model: z.string().optional(), mode: z.string().optional() });
 const Unsent = z.strictObject({
   v: z.literal(1),
-  /** The parameters of `session/new`; null for a session that is on the bus. */
+  /** The parameters of `session/new`; null for a session on the bus. */
   created: z.strictObject({ cwd: z.string(), mcp_servers: McpServers }).nullable(),
   chosen: Choice,
-  /** What the session had when the choice was made; null for one that waits for its first prompt. */
+  /** The settings of the session when the choice was made; null for a session without a first prompt. */
   replaces: Choice.nullable(),
 });
 
-/** A model and a mode by name. `mode` is undefined for the persona as it is. */
+/** A model and a mode by name. `mode` is undefined for the persona without a mode. */
 export type Choice = z.infer<typeof Choice>;
-/** The content of one file. */
+/** The content of one file, without its version. */
 export type Unsent = Omit<z.infer<typeof Unsent>, 'v'>;
 
-/** The files of one state directory. */
+/** The files in one state directory. */
 export class UnsentSettings {
   readonly #folder: string;
   #writing: Promise<unknown> = Promise.resolve();
   #isPruned = false;
 
-  /** @param folder made with the first file, readable by its owner alone: MCP servers may have keys in their variables. */
+  /**
+   * @param folder created with the first file, readable only by its owner: MCP servers may have keys in their
+   * variables.
+   */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** What is kept for a session, or null. A file that cannot be read is reported on standard error and counts as none. */
+  /**
+   * Reads the saved settings of a session. @returns null if there are none. An unreadable file is reported on standard
+   * error and ignored.
+   */
   async read(id: string): Promise<Unsent | null> {
     if (!SessionId.safeParse(id).success) return null;
     const file = this.#file(id);
@@ -56,8 +62,8 @@ export class UnsentSettings {
   }
 
   /**
-   * Writes what is to be kept, or removes the file. Writes of one process keep their order.
-   * @param now asked when it is this write's turn; null removes.
+   * Writes or removes the file of a session. Writes of one process keep their order.
+   * @param now called when the write starts; null removes the file.
    * @throws RequestError naming the folder and the system's error.
    */
   async save(id: string, now: () => Unsent | null): Promise<void> {
@@ -82,12 +88,15 @@ export class UnsentSettings {
     await replaceFile(file, JSON.stringify({ v: 1, ...unsent }));
   }
 
-  /** Removes what is too old, and the oldest where there are too many: most editors open sessions that they never prompt. */
+  /**
+   * Removes files that are too old, and the oldest ones above the limit. Most editors open sessions that they never
+   * prompt.
+   */
   async #prune(): Promise<void> {
     const oldestMs = Date.now() - ACP_BOUNDS.unsentKeptMs;
     const files = (await readdir(this.#folder)).map((name) => join(this.#folder, name));
     const found = await Promise.all(
-      // Another `cox acp` may have removed one since.
+      // Another `cox acp` may have removed the file meanwhile.
       files.map(async (file) => ({ file, atMs: (await stat(file).catch(() => null))?.mtimeMs ?? 0 })),
     );
     const newestFirst = found.sort((a, b) => b.atMs - a.atMs);

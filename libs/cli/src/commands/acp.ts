@@ -13,10 +13,10 @@ import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 
-/** Answers an editor on standard input and output until it leaves. Its sessions go on. */
+/** Serves an editor on standard input and output until it disconnects. Its sessions continue. Exits 0. */
 export const run: CommandRun = async (invocation) => {
   const offered = await offeredBy(invocation);
-  // Standard output is the protocol's alone, whatever a library has to say.
+  // Standard output carries only the protocol: console output of libraries goes to standard error.
   for (const method of ['log', 'info', 'debug', 'warn'] as const) console[method] = console.error;
   const bus = new LivingBus();
   const told = stopSignal();
@@ -32,7 +32,8 @@ export const run: CommandRun = async (invocation) => {
       output: Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
     },
   );
-  // An editor that has gone reads no more: that is its leaving, and no end in the middle of it.
+  // A write error means that the editor has disconnected. It closes the connection and does not end the process
+  // abruptly.
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => connection.close());
   const left = Promise.race([connection.closed.catch(() => undefined), told.promise]);

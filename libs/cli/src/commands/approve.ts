@@ -2,5 +2,5 @@
 import type { CommandRun } from '../line/command-spec.ts';
 import { decide } from '../run/decide.ts';
 
-/** Lets a waiting call run. */
+/** Approves a pending call. */
 export const run: CommandRun = (invocation) => decide(invocation, 'allow');

@@ -5,7 +5,7 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { takePart } from '../run/take-part.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 
-/** Joins a session. Where no instance runs, one is started, which goes on with the session. */
+/** Joins a session. If no instance runs, one is started, and it continues the session. */
 export const run: CommandRun = (invocation) => {
   const from = invocation.flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
   namedSteeringFile(invocation);

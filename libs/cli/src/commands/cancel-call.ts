@@ -9,10 +9,12 @@ import { type SentSomewhere, sendToSession } from '../run/send-to-session.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const GRACE_MAX_MS = 600_000;
-/** On top of the grace that the call has: for the host, the journal and the way here. */
+/** Time for the host, the journal and the transport, in addition to the call's grace period, in ms. */
 const SLACK_MS = 15_000;
 
-/** Cancels one call and prints the outcome. Exits 1 for `not_found` and `timeout`. */
+/**
+ * Cancels one call and prints the outcome. Exits 0 for `cancelled` and `already_cancelled`, 1 for any other outcome.
+ */
 export const run: CommandRun = (invocation) => {
   const { flags, args } = invocation;
   const graceMs = flags.whole('timeout-ms', { min: 0, max: GRACE_MAX_MS });
@@ -29,7 +31,7 @@ export const run: CommandRun = (invocation) => {
         ...(graceMs === undefined ? {} : { timeout_ms: graceMs }),
       };
       const { id, signal } = options;
-      // Without a host the command is stored for the next one, and no outcome comes today.
+      // Without a host the command is only stored. The next host determines the outcome.
       const timeoutMs = (graceMs ?? BOUNDS.abortGraceMs) + SLACK_MS;
       const wait = bus.hosted ? 'outcome' : 'stored';
       const sent = await session.wire.send('cancel_call', body, { id, signal, wait, timeoutMs });
@@ -50,7 +52,7 @@ async function reportOutcome(session: Session, sent: SentSomewhere, json: boolea
   return outcome === 'cancelled' || outcome === 'already_cancelled' ? EXIT.ok : EXIT.error;
 }
 
-/** The outcome of a command that is repeated under its id after its call has ended. */
+/** Reads the outcome of a repeated command from the journal, after its call has ended. */
 async function recordedOutcome(session: Session, commandId: string): Promise<CallCancellation> {
   for await (const { record } of session.journal()) {
     const found = cancellationIn(record, commandId);

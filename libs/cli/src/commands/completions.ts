@@ -11,7 +11,7 @@ import { standardStreams } from '../terminal/streams.ts';
 
 const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** Prints a script by which a shell completes commands and flags. */
+/** Prints the completion script of a shell. Exits 2 for an unknown shell. */
 export const run: CommandRun = async ({ args }) => {
   const [shell = ''] = args;
   if (!Object.hasOwn(SHELLS, shell))

@@ -9,7 +9,7 @@ import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { table } from '../terminal/table.ts';
 
-/** Stores a context. The first one is used at once. */
+/** Stores a context. It is in use at once if no other context is. Exits 1 for `context_exists`. */
 export const add: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const name = args[0] as string;
@@ -30,7 +30,7 @@ export const add: CommandRun = async (invocation) => {
   return print(invocation, { type: 'context_added', name }, `the context ${name} ${use}`);
 };
 
-/** Makes a context the one that later commands use; `none` for none. */
+/** Selects the context that later commands use; `none` selects no context. */
 export const use: CommandRun = async (invocation) => {
   const name = invocation.args[0] === 'none' ? null : (invocation.args[0] as string);
   if (name !== null) await findContext(invocation.env, name);
@@ -43,7 +43,7 @@ export const use: CommandRun = async (invocation) => {
   );
 };
 
-/** Lists the contexts. */
+/** Lists the stored contexts. */
 export const list: CommandRun = async ({ flags, env }) => {
   const { current, contexts } = await readContexts(env);
   const all = Object.entries(contexts);
@@ -63,7 +63,7 @@ export const list: CommandRun = async ({ flags, env }) => {
   return EXIT.ok;
 };
 
-/** Removes a context. */
+/** Removes a context. If it was in use, no context is in use afterwards. */
 export const remove: CommandRun = async (invocation) => {
   const name = invocation.args[0] as string;
   await findContext(invocation.env, name);
@@ -73,12 +73,15 @@ export const remove: CommandRun = async (invocation) => {
   return print(invocation, { type: 'context_removed', name }, `the context ${name} is removed`);
 };
 
-/** The addresses of one bus, as `connect()` reads them. They hold no secret: credentials belong in a key file. */
+/**
+ * Checks the addresses of one bus in the format of `connect()`. They must not contain credentials, which belong in a
+ * key file.
+ */
 function addressesOf(given: string | undefined): string {
   if (given === undefined) throw usageError('cox context add needs the address of a bus: --nats nats://host:port');
   for (const [index, one] of given.split(',').entries()) {
     const read = readNatsAddress(one.trim());
-    // The address is not quoted: it may hold a token.
+    // The message does not quote the address, which may contain a token.
     if (!read.ok) throw usageError(`--nats: address ${index + 1} ${read.problem}`);
     if (read.address.username !== undefined || read.address.password !== undefined)
       throw usageError('--nats of a context has no token or password: contexts hold no secrets; give --nkey FILE');

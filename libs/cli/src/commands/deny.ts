@@ -2,5 +2,5 @@
 import type { CommandRun } from '../line/command-spec.ts';
 import { decide } from '../run/decide.ts';
 
-/** Refuses a waiting call. */
+/** Denies a pending call. */
 export const run: CommandRun = (invocation) => decide(invocation, 'deny');

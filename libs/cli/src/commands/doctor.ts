@@ -6,12 +6,12 @@ import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { createStyle, wantsColour } from '../terminal/style.ts';
 
-/** Checks this machine and the bus. */
+/** Checks this machine and the bus. Exits 1 if a check fails. */
 export const run: CommandRun = async ({ flags, env }) => {
   const style = createStyle(wantsColour(process.stdout, env));
   const marks = { ok: style.green('✓'), warning: style.yellow('!'), failed: style.red('✗') };
   let code: ExitCode = EXIT.ok;
-  // A person reads one line for all streams without a problem.
+  // Text output has one line for all streams without a problem.
   let fineStreams = 0;
   for await (const check of checks(flags, env)) {
     if (!flags.on('json')) {

@@ -7,11 +7,14 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** A session host hands over its sessions first, and the server writes its state. */
+/** The time to stop, in ms. A session host transfers its sessions first, and the server writes its state. */
 const STOPPED_WITHIN_MS = 60_000;
 const LOOKED_EVERY_MS = 50;
 
-/** Stops every `cox up` of a state directory, and waits until each has ended. */
+/**
+ * Stops every `cox up` of a state directory, and waits until each has ended. Exits 1 for `not_running` and
+ * `up_not_stopped`.
+ */
 export const run: CommandRun = async ({ flags, env }) => {
   const stateDir = stateDirOf(flags, env);
   const running = await runningUps(stateDir);
@@ -35,7 +38,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   return EXIT.ok;
 };
 
-/** Those with a server of their own hold the directory; those on another bus answer `cox health` there. */
+/** A `cox up` with its own server owns the state directory. A `cox up` on another bus answers health requests there. */
 async function runningUps(stateDir: string): Promise<readonly ProcessMark[]> {
   const owner = await stateDirOwner(stateDir);
   const found = owner?.holder?.title === 'cox up' ? [owner.process] : [];
@@ -57,7 +60,7 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGTERM');
   } catch (error) {
-    // It has ended in the meantime.
+    // The process has already ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

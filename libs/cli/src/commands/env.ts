@@ -7,7 +7,10 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Prints shell lines that let bare NATS tools reach the bus, and `cox` in the same shell too; and HTTP clients the gateway. */
+/**
+ * Prints shell lines that let NATS tools and `cox` reach the bus, and HTTP clients reach the gateway. Exits 1 for
+ * `not_running`.
+ */
 export const run: CommandRun = async (invocation) => {
   const { address, stateDir } = await findBus(invocation.flags, invocation.env);
   if (!address) {
@@ -30,11 +33,11 @@ export const run: CommandRun = async (invocation) => {
 };
 
 /**
- * The server of the state folder's instance, where NATS_URL is its address: the shell has it from an earlier `cox env`. Where an
- * instance runs there under another address, as after a restart, what the shell has may be of one that has gone: that is said.
+ * The process id of the state directory's instance if NATS_URL is its address, set by an earlier `cox env`. If the
+ * instance has another address, as after a restart, NATS_URL may be outdated: this prints a warning.
  */
 async function inheritedServer(inherited: string, stateDir: string): Promise<BusAddress['pid']> {
-  // A folder that cannot be read is no matter of a bus that is named.
+  // NATS_URL names the bus, so an unreadable state directory does not matter.
   const running = await readConnection(stateDir).catch(() => undefined);
   if (!running) return undefined;
   if (connectionUrl(running) === inherited) return running.pid;

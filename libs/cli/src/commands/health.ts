@@ -5,7 +5,7 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Asks the services of a state folder whether they can do their work: 0 where all can, 1 where one cannot or none runs. */
+/** Prints the health of the services that use a state directory. Exits 1 if one is unhealthy, or if none runs. */
 export const run: CommandRun = async ({ flags, env }) => {
   const stateDir = stateDirOf(flags, env);
   const services = await askHealth(stateDir);

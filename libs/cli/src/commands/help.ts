@@ -9,7 +9,9 @@ import { namedCommand } from '../line/parse-line.ts';
 import { unknownCommand } from '../line/unknown-command.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Prints the help of all commands, of a topic, or of one command; with `--man` the man page that has it. */
+/**
+ * Prints the help of all commands, of a topic, or of one command. With `--man`, prints the man page that contains it.
+ */
 export const run: CommandRun = async ({ args, flags }) => {
   const [word] = args;
   const command = namedCommand(args, COMMANDS) ?? null;

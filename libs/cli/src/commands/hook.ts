@@ -7,10 +7,13 @@ import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Lists the hook services that are registered. */
+/** Lists the registered hook services. */
 export const list = listCommand(print);
 
-/** Removes the registrations of a hook service that no instance serves. */
+/**
+ * Removes the registrations of a hook service without a running instance. Exits 1 for `hook_service_serving` and
+ * `hook_service_unknown`.
+ */
 export const remove = removeCommand({
   topic: 'hook',
   named: 'a service',

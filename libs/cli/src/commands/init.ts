@@ -14,24 +14,24 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Writes over a file, but not through a link that has come there meanwhile. */
+/** Overwrites a file, but does not follow a symbolic link that was created meanwhile. */
 const OVER = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 
-/** The compiler of a project and the types that it needs: the versions that check the starter here. */
+/** A project's compiler and the types it needs: the versions that check the starter in this repository. */
 const COMPILER = { '@types/node': '20.19.43', typescript: '6.0.3' };
 
 /**
- * Writes a project to start from. It depends on the published packages of this version; with `--link`, on the packages of this
- * checkout.
+ * Writes a new project. It depends on the published packages of this version. With `--link`, it depends on the packages
+ * of this checkout. Exits 2 if the folder cannot be used.
  */
 export const run: CommandRun = async ({ flags, args, env }) => {
   const from = typedIn(env);
   const [named = '.'] = args;
-  // An unset variable in a script must not fill the folder one stands in.
+  // An unset variable in a script must not fill the current folder.
   if (named.trim() === '')
     throw usageError('cox init was given an empty name; name a folder, or none for the current one');
   const folder = resolve(from, named);
-  // Compilers and test runners look at nothing below a folder of this name.
+  // Compilers and test runners ignore folders below `node_modules`.
   if (folder.split(sep).includes('node_modules'))
     throw usageError(
       `${folder} is inside node_modules, where compilers and test runners ignore projects; ${OTHER_FOLDER}`,
@@ -53,7 +53,7 @@ export const run: CommandRun = async ({ flags, args, env }) => {
       await writeFile(file, text, { flag: force ? OVER : 'wx' });
     });
   }
-  // The user has asked for these files: the first run asks nothing about them.
+  // The user requested these files, so the first run does not ask about them.
   await new FolderTrust(folder, env, false).trust(await broughtBy(folder));
   const paths = [...files.keys()];
   if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'project', folder, files: paths })}\n`);
@@ -61,7 +61,7 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   return EXIT.ok;
 };
 
-/** The files of the project by their paths in it, sorted. */
+/** The files of the project, keyed and sorted by their paths in it. */
 async function starterFiles(home: string, name: string, link: boolean): Promise<ReadonlyMap<string, string>> {
   const starter = join(home, 'starter');
   const packages = join(home, 'dist/packages');
@@ -79,14 +79,14 @@ async function starterFiles(home: string, name: string, link: boolean): Promise<
     if (!entry.isFile()) continue;
     const file = join(entry.parentPath, entry.name);
     const path = relative(starter, file).split(sep).join('/');
-    // Under its own name it would hold for the starter itself.
+    // As `.gitignore`, the file would apply to the starter itself.
     files.set(path === 'gitignore' ? '.gitignore' : path, await readFile(file, 'utf8'));
   }
   files.set('package.json', manifest(name, link ? linksTo(home, packages) : PUBLISHED));
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Types of what the project imports, for editors and `tsc`. They are made by a checkout, where they are not there yet. */
+/** Generates the types of the imported packages for editors and `tsc`, if this checkout does not have them yet. */
 async function declareTypes(home: string): Promise<void> {
   const script = join(home, '../../scripts/declare-packages.mjs');
   if (!(await lstat(script).catch(() => null))) return;
@@ -100,19 +100,22 @@ async function declareTypes(home: string): Promise<void> {
   if (!done) note('the project has no types: TypeScript is not installed in the checkout of Coxswain');
 }
 
-/** What a project depends on, by name. */
+/** The dependencies of a project, keyed by package name. */
 interface Dependencies {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-/** The published packages, in exactly this version. */
+/** The published packages of exactly this version. */
 const PUBLISHED: Dependencies = {
   dependencies: { '@coxswain/client': VERSION, coxswain: VERSION },
   devDependencies: { '@coxswain/testing': VERSION, ...COMPILER },
 };
 
-/** Links to this checkout: a project follows its changes. An image of Coxswain has no compiler to link to. */
+/**
+ * Links to this checkout, so that a project follows its changes. A container image of Coxswain has no compiler to link
+ * to.
+ */
 function linksTo(home: string, packages: string): Dependencies {
   const linked = (path: string) => `file:${decodeURI(pathToFileURL(path).pathname)}`;
   const compiler = Object.keys(COMPILER)
@@ -141,13 +144,13 @@ function manifest(name: string, dependencies: Dependencies): string {
     engines: { node: '>=20.19' },
     scripts: { test: 'node --test', typecheck: 'tsc' },
     ...dependencies,
-    // npm 11 warns about install scripts without a decision. That of esbuild only makes its command start faster.
+    // npm 11 warns about install scripts without a decision. The script of esbuild only makes its command start faster.
     allowScripts: { esbuild: false },
   };
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** What npm takes as a name. */
+/** Converts the name of a folder into a valid package name. */
 function packageName(folder: string): string {
   const name = folder
     .normalize('NFKD')
@@ -169,7 +172,7 @@ async function refuseOverwriting(folder: string, paths: readonly string[]): Prom
   );
 }
 
-/** What stands where the project is to be and is no folder. A link to a folder is one: it was named. */
+/** Rejects a target that exists and is not a folder. A named link to a folder is valid. */
 async function refuseNoFolder(named: string, folder: string): Promise<void> {
   const there = await entryAt(folder);
   if (!there || there.isDirectory()) return;
@@ -183,7 +186,7 @@ async function refuseNoFolder(named: string, folder: string): Promise<void> {
   );
 }
 
-/** What is below the folder that was named must lie in it. */
+/** Rejects links below the named folder, so that all files are written inside it. */
 async function refuseLinks(folder: string, paths: readonly string[]): Promise<void> {
   const below = new Set(
     paths.flatMap((path) => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))),

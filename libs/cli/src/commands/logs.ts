@@ -11,7 +11,10 @@ import { standardStreams } from '../terminal/streams.ts';
 const LINES = 1_000;
 const LINES_MAX = 1_000_000;
 
-/** Prints the last lines of the log of `cox up`; with `--follow` also those that come, until it is stopped. */
+/**
+ * Prints the last lines of the log of `cox up`. With `--follow`, also prints new lines until it is stopped. Exits 1 for
+ * `not_running`.
+ */
 export const run: CommandRun = async ({ flags, env }) => {
   const stateDir = stateDirOf(flags, env);
   const limit = flags.whole('limit', { min: 0, max: LINES_MAX }) ?? LINES;
@@ -37,7 +40,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   return EXIT.ok;
 };
 
-/** A line that is no JSON, as of a process that was killed while it wrote, is printed as a message. */
+/** A line without valid JSON, such as one of a killed process, is printed as a message. */
 function asJson(line: string): string {
   try {
     JSON.parse(line);

@@ -10,7 +10,10 @@ import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { McpAccess } from '../run/mcp-access.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Serves sessions as tools to the MCP client on standard input and output, until it has gone. */
+/**
+ * Serves sessions as tools to the MCP client on standard input and output until it disconnects. Exits 1 after a line
+ * that is too long.
+ */
 export const run: CommandRun = async (invocation) => {
   const scopes = scopesOf(invocation.flags);
   const access = McpAccess.of(invocation);
@@ -29,7 +32,7 @@ export const run: CommandRun = async (invocation) => {
     if (why === 'too_long') code = EXIT.error;
   });
   try {
-    // An instance may end while the client stays: the next one is opened.
+    // An instance may stop while the client stays connected: then the next instance is opened.
     while (!isLeft) await withBusOnce(invocation, true, (bus) => serveOn(bus, access, left, () => isLeft));
     return code;
   } finally {
@@ -38,7 +41,9 @@ export const run: CommandRun = async (invocation) => {
   }
 };
 
-/** Until the client has gone, or the instance has. @throws what the bus no longer authorizes this user for. */
+/**
+ * Serves until the client disconnects or the instance stops. @throws the error that closed the connection to the bus.
+ */
 async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<ExitCode> {
   access.has(bus);
   try {
@@ -56,7 +61,7 @@ async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isL
   }
 }
 
-/** Whether a session would stand still without a host. */
+/** Whether a session has not ended and therefore needs a host. */
 async function isAtWork(client: Client): Promise<boolean> {
   for await (const { state } of client.sessions()) if (state !== 'unreadable' && !hasEnded(state)) return true;
   return false;

@@ -5,7 +5,10 @@ import { textOrInput } from '../run/read-input.ts';
 import { runPrompt } from '../run/run-prompt.ts';
 import { isInteractive } from '../terminal/streams.ts';
 
-/** Starts a session, or continues one, and takes part in it. Without a prompt, a terminal asks for one after the other. */
+/**
+ * Starts or continues a session, and joins it. Without a prompt, an interactive terminal asks for prompts one after
+ * another. Exits 2 if it cannot ask.
+ */
 export const run: CommandRun = async (invocation) => {
   const [given] = invocation.args;
   if (given !== undefined) return runPrompt(invocation, await textOrInput(given, 'the prompt'));
@@ -17,7 +20,7 @@ export const run: CommandRun = async (invocation) => {
   return prompt === null ? EXIT.ok : runPrompt(invocation, prompt, true);
 };
 
-/** Whether a person can type, and nothing says that none does. */
+/** Whether a person can type: the terminal is interactive, and no flag excludes input. */
 function canType({ flags }: Invocation): boolean {
   return isInteractive() && !['json', 'plain', 'detach', 'on-ask'].some((name) => flags.on(name));
 }

@@ -2,6 +2,6 @@
 import type { CommandRun } from '../line/command-spec.ts';
 import { inject } from '../run/inject.ts';
 
-/** Says something to a session. */
+/** Sends a message into a running session. */
 export const run: CommandRun = (invocation) =>
   inject(invocation, 'message', (session, text, options) => session.steer(text, options));

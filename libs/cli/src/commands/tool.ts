@@ -10,7 +10,9 @@ import { standardStreams } from '../terminal/streams.ts';
 /** Lists the tools that are announced on the bus, with their instances. */
 export const list = listCommand(print);
 
-/** Removes the announcement of a tool that no instance serves. */
+/**
+ * Removes the announcement of a tool without a running instance. Exits 1 for `tool_serving` and `tool_not_registered`.
+ */
 export const remove = removeCommand({
   topic: 'tool',
   named: 'a tool',
@@ -44,7 +46,7 @@ function asText({ name, since, digest, announcement, instances }: ListedTool): s
 const ORPHANED =
   'no instance serves the announced version, which models see; an instance announces its own version within ten seconds; otherwise restart one';
 
-/** Whether what is announced is served by nobody, and something else by somebody. One that does not say its version may serve it. */
+/** Whether instances serve the tool, but none in the announced version. An instance of unknown version may serve it. */
 function isOrphaned(digest: string, instances: ListedTool['instances']): boolean {
   const serving = instances.filter(({ state }) => state === 'serving');
   return serving.length > 0 && serving.every((one) => one.digest !== null && one.digest !== digest);

@@ -8,7 +8,10 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { askYes } from '../terminal/ask-yes.ts';
 import { isInteractive, standardStreams } from '../terminal/streams.ts';
 
-/** Shows what the current folder brings and keeps the user's answer, or forgets it. */
+/**
+ * Shows the files of the current folder that need trust, and stores the user's answer. With `--forget`, deletes the
+ * stored answer. Exits 1 for `folder_not_trusted`.
+ */
 export const run: CommandRun = async ({ flags, env }) => {
   const folder = await realpath(typedIn(env));
   const trust = new FolderTrust(folder, env, false);

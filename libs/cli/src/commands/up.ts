@@ -32,14 +32,17 @@ import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { type ReportedBus, reportSessions } from '../run/report-sessions.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** So long a command that keeps a server on the folder is waited for. */
+/** The wait for a folder that another command's server still uses, in ms. */
 const FOLDER_FREE_WITHIN_MS = 60_000;
 
-/** Runs everything on this machine until it is told to stop, or its server ends. */
+/**
+ * Runs an instance on this machine until it is stopped, or until its server ends permanently. With `--nats` or
+ * NATS_URL, the instance uses that bus instead of its own server.
+ */
 export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const port = flags.whole('port', { min: 1, max: 65_535 });
-  // Whoever names a state folder or a port asks for a server of their own.
+  // A state directory or a port requests an own server, so NATS_URL does not apply.
   const inherited = flags.on('state-dir') || port !== undefined ? undefined : env.NATS_URL?.trim() || undefined;
   const named = flags.text('nats');
   const external = named ?? inherited;
@@ -62,9 +65,12 @@ export const run: CommandRun = async (invocation) => {
   }
 };
 
-/** Whether `eval "$(cox env)"` has set the address of the instance that is to be started: NATS_URL then names no other bus. */
+/**
+ * Whether NATS_URL, set by `eval "$(cox env)"`, is the address of the instance that is about to start. It then names no
+ * other bus.
+ */
 async function namesOwnServer({ flags, env }: Invocation, address: string): Promise<boolean> {
-  // A file that cannot be used is reported when the instance starts.
+  // The start of the instance reports an unusable file.
   return isOwnServer(await readKeptAccess(stateDirOf(flags, env), () => undefined), address);
 }
 
@@ -109,7 +115,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     const { url, token, readToken } = gateway;
     const announce = () => writeGatewayFile(stateDir, { url, token: String(token), readToken }, server.pid);
     await announce();
-    // The file names the server process that it belongs to.
+    // The file contains the id of the server process, which changes with a restart.
     afterRestart = () => void announce().catch((error: Error) => standardStreams.err(`${error.message}\n`));
   }
   const asked = { title: 'the instance', ping: instance.ping, remark: instance.remark };
@@ -146,8 +152,9 @@ function reportRestart({ code, signal, restarts }: ServerExit, json: boolean): v
 }
 
 /**
- * The gateway with the tokens and, unless one is given, on the port of its last start; it keeps both.
- * @param bus the bus that the user has named, without credentials; null for the server of this instance.
+ * Starts the gateway with the tokens of its last start, and stores its tokens and its port.
+ * @param port null for no gateway; 0 for the port of the last start, or else a new one.
+ * @param bus the bus that the user named, without credentials; null for the server of this instance.
  */
 async function startKeptGateway(
   port: number | null,
@@ -175,18 +182,21 @@ async function startKeptGateway(
   return gateway;
 }
 
-/** Lines about sessions are for the person at the terminal: programs read the log. @returns ends them. */
+/**
+ * Prints lines about sessions for the person at the terminal. Programs read the log instead. @returns a function that
+ * ends the reports.
+ */
 async function reportsOf(flags: Invocation['flags'], bus: ReportedBus): Promise<() => Promise<void>> {
   if (flags.on('json') || process.stderr.isTTY !== true) return async () => undefined;
   return reportSessions(bus, DEFAULT_TENANT, (line) => standardStreams.err(`${line}\n`));
 }
 
-/** On a terminal log lines would hide what is printed for people: there they are in the file alone. */
+/** On a terminal, log lines would hide the messages for people, so only the file has them. */
 function echoesLog(flags: Invocation['flags']): boolean {
   return process.stderr.isTTY !== true && !flags.on('quiet');
 }
 
-/** What cannot be started takes down what was. */
+/** Stops the instance if the additional part cannot start. */
 async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): Promise<T> {
   try {
     return await start();
@@ -204,7 +214,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
-  // An address that does not answer is reported before the engine is loaded.
+  // An unreachable address is reported before the engine is loaded.
   await (await connectNats({ ...connectionTo({ servers: url }), name: 'cox-up' })).close();
   const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
   const log = await upLog(stateDir, echoesLog(flags));
@@ -227,7 +237,8 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
         const bus = parseConnectionUrl(url).servers.join(',');
         const gateway = await startKeptGateway(gatewayPort, bus, { nats, stateDir, log, starts });
         const endReports = await reportsOf(flags, nats);
-        // A key that may host may not purge: then the bus needs a retention job of its own, and cox doctor says so.
+        // A key may be authorized to host but not to purge. The bus then needs a separate retention job, and cox doctor
+        // reports that.
         const retention = await startRetentionService({ nats, stateDir, log }).catch((error: unknown) => {
           if ((error as { code?: unknown }).code !== 'not_permitted') throw error;
           return null;
@@ -246,7 +257,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
       }
     },
     ({ gateway, metricsUrl }) => {
-      // Sessions are not kept here: the folder has the log and the access of the gateway.
+      // The state directory does not have the sessions, only the log and the gateway's access file.
       ready(
         flags.on('json'),
         {

@@ -10,7 +10,7 @@ import {
   topicsOf,
 } from './completed-values.ts';
 
-/** A script to be sourced by bash 3.2 or newer. */
+/** The completion script for bash 3.2 or newer, to be sourced. */
 export function bashScript(sections: readonly Section[]): string {
   const commands = sections.flatMap((section) => section.commands);
   return `# Completions of cox for bash: source <(cox completions bash)
@@ -53,7 +53,7 @@ complete -o filenames -F _cox cox
 `;
 }
 
-/** What `place` is where a command has been typed. */
+/** The pattern for `place` after a command was typed. */
 function placeOf({ name }: CommandSpec): string {
   return name.includes(' ') ? name.replace(' ', ':') : `${name}:*`;
 }

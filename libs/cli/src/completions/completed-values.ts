@@ -1,10 +1,10 @@
-/** What may stand where a shell completes: by how the command table calls it. */
+/** How a shell completes the values in the command table. */
 import type { CommandSpec, FlagSpec, Section } from '../line/command-spec.ts';
 
-/** Completed by names of files, by those of folders, by these words, or by nothing that a shell knows. */
+/** Completed with file names, with folder names, with these words, or not at all. */
 export type Completed = 'files' | 'folders' | 'nothing' | readonly string[];
 
-/** What a value of a flag may be: `DIR`, `FILE`, or words such as `deny|wait`. */
+/** How a shell completes the value of a flag, such as `DIR`, `FILE`, or the words `deny|wait`. */
 export function flagValueOf({ value = '', words }: FlagSpec): Completed {
   if (words) return words;
   if (value === 'DIR') return 'folders';
@@ -12,7 +12,7 @@ export function flagValueOf({ value = '', words }: FlagSpec): Completed {
   return wordsOf(value);
 }
 
-/** What the first argument of a command may be: one of its words, or a file. */
+/** How a shell completes the first argument of a command. */
 export function firstArgumentOf({ args }: CommandSpec): Completed {
   const inner = (args[0] ?? '').replace(/^[<[]|…?[>\]]$/g, '');
   if (/\b(file|path)\b/.test(inner)) return 'files';
@@ -20,21 +20,21 @@ export function firstArgumentOf({ args }: CommandSpec): Completed {
   return wordsOf(inner);
 }
 
-/** The first words of all commands, each once, with the help of the command or of the topic. */
+/** The first words of all commands, with the help of the command or of its topic. */
 export function firstWords(sections: readonly Section[]): readonly Pick<CommandSpec, 'name' | 'help'>[] {
   return sections.flatMap<Pick<CommandSpec, 'name' | 'help'>>((section) =>
     section.topic === undefined ? section.commands : [{ name: section.topic, help: section.help }],
   );
 }
 
-/** Topics with the second words of their commands. */
+/** The topics with their commands. */
 export function topicsOf(
   sections: readonly Section[],
 ): readonly { readonly topic: string; readonly commands: readonly CommandSpec[] }[] {
   return sections.filter((section) => section.topic !== undefined);
 }
 
-/** The second word of a command of a topic; the name of any other. */
+/** The last word in the name of a command. */
 export function lastWordOf({ name }: CommandSpec): string {
   return name.split(' ').at(-1) as string;
 }
@@ -45,10 +45,10 @@ function wordsOf(text: string): Exclude<Completed, 'files' | 'folders'> {
 
 const HELP: FlagSpec = { short: 'h', help: 'Print the help' };
 
-/** A flag as it is typed: `--model`, `-m`. */
+/** A flag with its spellings, such as `--model` and `-m`. */
 export interface SpelledFlag extends FlagSpec {
   readonly long: string;
-  /** The spellings, the long one first. */
+  /** The long spelling, then the short one if there is one. */
   readonly spellings: readonly string[];
 }
 

@@ -10,18 +10,18 @@ import {
   topicsOf,
 } from './completed-values.ts';
 
-/** A script to be sourced by fish 3 or newer, or to lie as `cox.fish` among its completions. */
+/** The completion script for fish 3 or newer, to be sourced, or stored as `cox.fish` in the folder of completions. */
 export function fishScript(sections: readonly Section[]): string {
   return [
     '# Completions of cox for fish: cox completions fish | source',
-    // A word of another command may be one of its own: `cox tool list` is not `cox session list`.
+    // Commands can share a word: `cox tool list` is not `cox session list`.
     'function __cox_at',
     '  set -l words (commandline -opc)',
     '  test "$words[2]" = "$argv[1]"; or return 1',
     '  set -q argv[2]; or return 0',
     '  test "$words[3]" = "$argv[2]"',
     'end',
-    // A topic has been typed, and none of its commands.
+    // Only the topic has been typed so far.
     'function __cox_in',
     '  __cox_at $argv[1]; and test (count (commandline -opc)) -eq 2',
     'end',
@@ -65,7 +65,7 @@ function values(completed: Completed): string {
   return completed === 'nothing' ? '' : ` -a ${quoted(completed.join(' '))}`;
 }
 
-/** In fish single quotes a backslash and a quote are escaped, and nothing else. */
+/** Quotes a text for fish. In single quotes, fish treats only backslashes and single quotes as special. */
 function quoted(text: string): string {
   return `'${text.replaceAll(/[\\']/g, (one) => `\\${one}`)}'`;
 }

@@ -10,7 +10,7 @@ import {
   topicsOf,
 } from './completed-values.ts';
 
-/** A script to be sourced after compinit, or to lie as `_cox` in a folder of fpath. */
+/** The completion script for zsh, to be sourced after compinit, or stored as `_cox` in a folder of fpath. */
 export function zshScript(sections: readonly Section[]): string {
   const commands = sections.flatMap((section) => section.commands);
   return `#compdef cox
@@ -43,7 +43,7 @@ if [ "$funcstack[1]" = "_cox" ]; then _cox "$@"; else compdef _cox cox; fi
 `;
 }
 
-/** What `place` is where a command has been typed. */
+/** The pattern for `place` after a command was typed. */
 function placeOf({ name }: CommandSpec): string {
   return name.includes(' ') ? name.replace(' ', ':') : `${name}:*`;
 }
@@ -78,7 +78,7 @@ function flagCase(command: CommandSpec): string {
   return `    (${placeOf(command)}) listed=(${flags.join(' ')}) ;;`;
 }
 
-/** A word and what it means, in single quotes; a colon ends the word. */
+/** A word and its description in single quotes, separated by a colon. */
 function described(word: string, help: string): string {
   return `'${`${word}:${help}`.replaceAll("'", `'\\''`)}'`;
 }

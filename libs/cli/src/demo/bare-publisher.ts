@@ -1,12 +1,16 @@
 /**
- * A bare NATS client: a socket and three lines of the protocol (https://docs.nats.io/reference/reference-protocols/nats-protocol).
- * Nothing of Coxswain is in it, which is the point: whatever can publish can steer.
+ * A bare NATS client: a socket and three lines of the protocol
+ * (https://docs.nats.io/reference/reference-protocols/nats-protocol). It uses no code of Coxswain, to show that any
+ * program that can publish can steer.
  */
 import { connect } from 'node:net';
 
 const TIMEOUT_MS = 5_000;
 
-/** Publishes one text and resolves when the server has taken it. */
+/**
+ * Publishes one text and resolves when the server has received it. Rejects with the error of the socket or of the
+ * server, or after five seconds without traffic.
+ */
 export function publishBare(url: string, token: string, subject: string, text: string): Promise<void> {
   const { hostname, port } = new URL(url.replace(/^nats:/, 'http:'));
   const payload = Buffer.from(text, 'utf8');
@@ -21,7 +25,7 @@ export function publishBare(url: string, token: string, subject: string, text: s
         const hello = { verbose: false, pedantic: true, auth_token: token, lang: 'bare', version: '0' };
         socket.write(`CONNECT ${JSON.stringify(hello)}\r\nPUB ${subject} ${payload.length}\r\n`);
         socket.write(payload);
-        // The answer to a ping says that everything before it has arrived.
+        // The answer to the ping proves that the server has received everything before it.
         socket.write('\r\nPING\r\n');
         heard = '';
       } else if (heard.includes('-ERR')) {

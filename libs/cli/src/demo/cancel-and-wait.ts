@@ -1,12 +1,12 @@
-/** Ends a demo that was left: its folder goes, and no session may stay behind that needs it. */
+/** Cancels a demo that the user leaves. The demo's folder is removed, so no session may remain that needs it. */
 import type { Session } from '@coxswain/client';
 
-/** A call has five seconds to stop, and its tools some to close. */
+/** In ms. A call has five seconds to stop, and its tools need time to close. */
 const ENDED_WITHIN_MS = 15_000;
 
 /**
- * Cancels the run and waits for its end. Never rejects: a failure is reported, and the command ends.
- * @param withinMs how long to wait.
+ * Cancels the run and waits for its end. Never rejects: a failure is printed.
+ * @param withinMs how long to wait, in ms.
  */
 export async function cancelAndWait(
   session: Pick<Session, 'id' | 'cancel' | 'result'>,

@@ -1,17 +1,17 @@
-/** Shows the person at the terminal what can be done now, and what Enter alone would do. */
+/** Shows the person at the terminal the possible actions, and the effect of Enter on an empty line. */
 import type { UiEvent } from '@coxswain/client';
 import { type SessionRef, subjects } from '@coxswain/protocol';
 import { SLOW_TOOL, STEER } from './story.ts';
 
-/** An edit without a decision is approved after this time, so that it has an end for a person who only watches. */
+/** An edit without a decision is approved after this time, in ms, so that the demo ends if a person only watches. */
 export const APPROVED_AFTER_MS = 60_000;
 
-/** Where the story stands. */
+/** The stage of the story. */
 type Stage = 'steer' | 'cancel' | 'approve';
 
 const SUGGESTIONS: Readonly<Record<Stage, string>> = { steer: STEER, cancel: '/cancel-call', approve: 'y' };
 
-/** The guide. */
+/** Prints hints for each stage, and suggests the input of an empty line. */
 export class Guide {
   readonly #ref: SessionRef;
   readonly #say: (text: string) => void;
@@ -19,8 +19,8 @@ export class Guide {
   #stage: Stage | null = null;
 
   /**
-   * @param say shows a hint.
-   * @param pasted a `cox` command line that finds this bus from another shell.
+   * @param say prints a hint.
+   * @param pasted builds a `cox` command line that finds this bus from another shell.
    */
   constructor(ref: SessionRef, say: (text: string) => void, pasted: (command: string) => string) {
     this.#ref = ref;
@@ -28,7 +28,7 @@ export class Guide {
     this.#pasted = pasted;
   }
 
-  /** What Enter on an empty line stands for now. */
+  /** The input that Enter on an empty line sends now; null for none. */
   get suggestion(): string | null {
     return this.#stage === null ? null : SUGGESTIONS[this.#stage];
   }
@@ -43,7 +43,7 @@ export class Guide {
         `  nats pub ${subjects.command(this.#ref, 'steer')} "${STEER}"`,
       ]);
     } else if (event.type === 'injection_received' && event.mode === 'interrupt_immediate') {
-      // It ends the call itself: nothing is left to suggest.
+      // An immediate interrupt ends the call itself, so no suggestion is left.
       this.#stage = null;
     } else if (event.type === 'injection_received' && this.#stage === 'steer') {
       this.#enter('cancel', [

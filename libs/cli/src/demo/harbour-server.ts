@@ -1,7 +1,7 @@
 /**
- * A small MCP server on stdio (https://modelcontextprotocol.io/specification/2025-06-18) with one slow tool: it reports
- * progress every second, and stops when it is told that the request is cancelled. Its own process; nothing of Coxswain
- * is in it.
+ * A small MCP server on stdio (https://modelcontextprotocol.io/specification/2025-06-18) with one slow tool. The tool
+ * reports progress every second, and stops when its request is cancelled. The server runs in its own process and uses
+ * no code of Coxswain.
  */
 import { createInterface } from 'node:readline';
 
@@ -53,7 +53,7 @@ function handle({ id, method, params }: Request): void {
       if (params?.requestId !== undefined) stop(params.requestId);
       break;
     default:
-      // Notifications need no answer; a request that is not known gets one.
+      // Notifications need no answer; an unknown request gets an error.
       if (id !== undefined) send({ id, error: { code: -32601, message: `no method ${method}` } });
   }
 }

@@ -1,9 +1,9 @@
-/** Approves the demo's edit for a person who only watches: the demo has an end whether or not anyone answers. */
+/** Approves the demo's edit after a time without a decision, so that the demo ends if no one decides. */
 import type { Session, UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '../run/open-approvals.ts';
 import { APPROVED_AFTER_MS } from './guide.ts';
 
-/** Waits for each open approval. A decision of anyone else ends the waiting. */
+/** Starts a timer for each open approval. Any decision stops the timer. */
 export class LateApproval {
   readonly #session: Pick<Session, 'approve'>;
   readonly #say: (text: string) => void;
@@ -14,13 +14,13 @@ export class LateApproval {
     this.#say = say;
   }
 
-  /** Starts to wait for the approvals that are new among these. */
+  /** Starts timers for the approvals that are new. */
   approvalsOpen(approvals: readonly Pick<OpenApproval, 'callId' | 'tool'>[]): void {
     for (const { callId, tool } of approvals) {
       if (this.#waiting.has(callId)) continue;
       const approve = () => {
         this.#say(`no answer came: the demo approves ${tool}`);
-        // A decision that was quicker is in the journal, and shown from there.
+        // An earlier decision is in the journal and is shown from there.
         this.#session.approve(callId, { actor: 'demo', wait: 'stored' }).catch((error: Error) => {
           this.#say(`not approved: ${error.message}`);
         });
@@ -29,13 +29,13 @@ export class LateApproval {
     }
   }
 
-  /** Ends the waiting for a call that was decided or has ended. */
+  /** Stops the timer of a call that was decided or has ended. The end of the run stops all timers. */
   saw(event: UiEvent): void {
     if (event.type === 'approval_settled' || event.type === 'call_ended') this.#end(event.callId);
     else if (event.type === 'run_ended') this.close();
   }
 
-  /** Ends all waiting. */
+  /** Stops all timers. */
   close(): void {
     for (const callId of [...this.#waiting.keys()]) this.#end(callId);
   }

@@ -1,6 +1,6 @@
 /**
- * The demo: one session on real tools, steered, cancelled, approved, ended and replayed. On a terminal a person does
- * it, with hints; without one it plays through by itself.
+ * The demo: one session with real tools. The session is steered, one of its calls is cancelled and one is approved, and
+ * its journal is replayed. On a terminal a person does this with hints; otherwise the demo plays by itself.
  */
 
 import { rmSync } from 'node:fs';
@@ -34,14 +34,14 @@ import { LateApproval } from './late-approval.ts';
 import { SelfPlayer } from './self-player.ts';
 import { writeStory } from './story.ts';
 
-/** The demo ends by itself well within a minute; beyond this something hangs. */
+/** The time limit of the demo without a terminal, in ms. It normally ends within a minute. */
 const SELF_PLAYED_WITHIN_MS = 120_000;
 
-/** Plays the demo. */
+/** Plays the demo. Exits with the code of the run's stop reason, or with `EXIT.cancelled` if the run did not end. */
 export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   const interactive = isInteractive();
   const say = (text: string) => process.stdout.write(`${text}\n`);
-  // From here on a signal stops it instead of ending it: what it made is cleared away.
+  // From here on, a signal stops the demo before the process ends, so that the demo's files are removed.
   const told = stopSignal();
   const leaving = new AbortController();
   void told.promise.then(() => {
@@ -50,13 +50,14 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   });
   const story = await writeStory();
   let scratch: string | null = null;
-  // A reader that goes away (`cox demo | head`) ends the process at once.
+  // Removes the files when the process exits early, such as after a closed pipe (`cox demo | head`).
   const clearAway = () => {
     for (const folder of [story.folder, scratch]) if (folder !== null) rmSync(folder, { recursive: true, force: true });
   };
   process.once('exit', clearAway);
   try {
-    // Nobody looks at a state folder of a demo that plays by itself, and several may play at once.
+    // A demo without a terminal uses a temporary state directory, because its sessions are not needed and several demos
+    // may run at once.
     if (!interactive && !hasPlace(invocation)) scratch = await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
     const env = scratch === null ? invocation.env : { ...invocation.env, COX_STATE_DIR: scratch };
     return await withBusOnce({ ...invocation, env }, true, async (bus) => {
@@ -64,7 +65,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       let end: FollowEnd = { kind: 'left' };
       const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
       const id = newSessionId();
-      // The console is the first thing to open: its address stands above everything else.
+      // The address of the console is printed first, because users open it first.
       if (demoConsole !== null) say(demoConsole.line(id));
       introduce(say, invocation.env);
       let session: BusSession;
@@ -106,7 +107,7 @@ function introduce(say: (text: string) => void, env: NodeJS.ProcessEnv): void {
   if (key !== undefined) say(`(${key} is set: cox run "a prompt" --model provider/name runs a real model)`);
 }
 
-/** Whether somebody has said which bus or state folder to use. */
+/** Whether the user named a bus or a state directory. */
 function hasPlace({ flags, env }: Invocation): boolean {
   return flags.on('state-dir') || flags.on('nats') || Boolean(env.COX_STATE_DIR) || Boolean(env.NATS_URL);
 }
@@ -153,10 +154,10 @@ async function byHand(
     session,
     leave: () => leaving.abort(),
     suggestion: () => guide.suggestion,
-    // What it plays with is cleared away, so there is nothing that could live on.
+    // The demo's files are removed, so its session cannot continue.
     question: 'Ctrl-C again, c or d: cancel the demo and leave · any other key: stay',
   });
-  // Hints come after what they speak of.
+  // Hints are printed after the events that they explain.
   const view: SessionView = {
     record: (record, events) => {
       live.record(record, events);
@@ -183,14 +184,17 @@ async function byHand(
   }
 }
 
-/** The console of a demo. */
+/** The console for a demo. */
 interface DemoConsole {
-  /** Where the session is shown. The address with a token is for a terminal alone: what is written elsewhere may be kept. */
+  /**
+   * The line with the address of a session. Only a terminal gets the address with the token, because other output may
+   * be stored.
+   */
   line(sessionId: string): string;
   stop(): Promise<void>;
 }
 
-/** The console of the instance that the demo plays on, or one of its own; null where none is built. */
+/** The console of the running instance, or a new one; null if no console can be served. */
 async function serveConsole(
   { embedded, address, stateDir }: OpenBus,
   env: NodeJS.ProcessEnv,
@@ -209,7 +213,7 @@ async function serveConsole(
   const gateway = await startOwnGateway(0, { nats, stateDir, log: 'file', starts });
   if (gateway === null) return null;
   const { url, token, readToken } = gateway;
-  // For `cox env` in another shell.
+  // Lets `cox env` in another shell find the gateway.
   if (embedded) await writeGatewayFile(stateDir, { url, token: String(token), readToken }, embedded.server.pid);
   const stop = async () => {
     if (embedded) await removeGatewayFile(stateDir);

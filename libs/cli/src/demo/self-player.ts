@@ -1,4 +1,4 @@
-/** Plays the person in the demo where there is no terminal. */
+/** Plays the part of the person in the demo when there is no terminal. */
 import type { Session, UiEvent } from '@coxswain/client';
 import { subjects } from '@coxswain/protocol';
 import type { Participant } from '../run/follow-session.ts';
@@ -6,13 +6,13 @@ import type { OpenApproval } from '../run/open-approvals.ts';
 import { publishBare } from './bare-publisher.ts';
 import { SLOW_TOOL, STEER } from './story.ts';
 
-/** What the player has to reach. */
+/** The address and the token of the bus. */
 export interface PlayerBus {
   readonly url: string;
   readonly token: string;
 }
 
-/** Steers by a bare NATS client, cancels the slow call, approves the edit. Await `done` at the end. */
+/** Steers with a bare NATS client, cancels the slow call and approves the edit. Await `done` at the end. */
 export class SelfPlayer implements Participant {
   readonly #session: Session;
   readonly #bus: PlayerBus;
@@ -20,7 +20,7 @@ export class SelfPlayer implements Participant {
   readonly #pasted: (command: string) => string;
   #acts: Promise<void> = Promise.resolve();
 
-  /** @param pasted a `cox` command line that finds this bus from another shell. */
+  /** @param pasted builds a `cox` command line that finds this bus from another shell. */
   constructor(session: Session, bus: PlayerBus, say: (text: string) => void, pasted: (command: string) => string) {
     this.#session = session;
     this.#bus = bus;
@@ -28,7 +28,7 @@ export class SelfPlayer implements Participant {
     this.#pasted = pasted;
   }
 
-  /** Resolves when all that was started is done. Rejects with the first failure. */
+  /** Resolves when all started actions are done. Rejects with the first failure. */
   get done(): Promise<void> {
     return this.#acts;
   }
@@ -50,7 +50,7 @@ export class SelfPlayer implements Participant {
 
   #act(act: () => Promise<void>): void {
     this.#acts = this.#acts.then(act);
-    // Reported at the end, by `done`.
+    // `done` reports the failure at the end.
     this.#acts.catch(() => undefined);
   }
 

@@ -1,13 +1,13 @@
-/** What the demo plays: a scripted persona with real tools on a scratch folder. */
+/** The content of the demo: a scripted persona with real tools in a temporary folder. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BodyInput } from '@coxswain/client';
 
-/** What the demo steers with. */
+/** The message that steers the demo. */
 export const STEER = 'try a different approach';
-/** The slow tool, as sessions know it. */
+/** The name of the slow tool in sessions. */
 export const SLOW_TOOL = 'harbour__tide_forecast';
 
 const PROMPT = 'Bring the training plan of the rowing club up to date.';
@@ -19,9 +19,10 @@ Sunday   07:00  technique, fours
 `;
 
 /**
- * The answers of the scripted model, in the format of docs/guides/scripted-models.md. The first that fits and was not played
- * is played, so the ends stand first. What follows the forecast depends on the person: steered (the newest message is another
- * than the prompt), the forecast cancelled, or left alone; then the edit allowed or denied.
+ * The answers of the scripted model, in the format of docs/guides/scripted-models.md. The model plays the first
+ * matching answer that it has not played yet, so the endings come first. The answer after the forecast depends on the
+ * person. The session was steered (the newest message is not the prompt), the forecast was cancelled, or neither. Then
+ * the edit is allowed or denied.
  */
 const SCRIPT = `turns:
   - match_results: "replaced one occurrence in plan.md"
@@ -73,13 +74,12 @@ const SCRIPT = `turns:
 /** The demo's folder and the body of its start. */
 export interface Story {
   readonly body: StoryStart;
-  /** Everything it has made. */
+  /** The folder with all files of the demo. */
   readonly folder: string;
-  /** Removes the folder. */
   remove(): Promise<void>;
 }
 
-/** The members of a start that the demo has. */
+/** The fields of a start that the demo uses. */
 export interface StoryStart {
   readonly prompt: string;
   readonly root: string;
@@ -89,7 +89,7 @@ export interface StoryStart {
 
 /**
  * Writes the demo's files into a new folder.
- * @param parent the folder of that folder; the system's folder for temporary files by default.
+ * @param parent the folder that contains the new one. Default: the system's folder for temporary files.
  */
 export async function writeStory(parent: string = tmpdir()): Promise<Story> {
   const folder = await mkdtemp(join(parent, 'cox-demo-'));
@@ -99,7 +99,7 @@ export async function writeStory(parent: string = tmpdir()): Promise<Story> {
   await writeFile(join(root, 'plan.md'), PLAN);
   await writeFile(join(root, 'boats.txt'), 'eight: Nordwind\nfour: Ebbe\n');
   await writeFile(script, SCRIPT);
-  // Beside this file and of its kind: .ts in a checkout, .js in a package.
+  // The server's file is next to this one and has the same extension: .ts in a checkout, .js in a package.
   const server = fileURLToPath(new URL(`./harbour-server${extname(import.meta.url)}`, import.meta.url));
   return {
     folder,
@@ -114,7 +114,7 @@ export async function writeStory(parent: string = tmpdir()): Promise<Story> {
           harbour: {
             command: process.execPath,
             args: [...process.execArgv, server],
-            // Where what is given to this Node, such as a TypeScript loader, is found.
+            // Arguments of this Node process, such as a TypeScript loader, are resolved from this folder.
             cwd: dirname(server),
           },
         },

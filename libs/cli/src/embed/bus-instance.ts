@@ -1,4 +1,4 @@
-/** A session host on a bus: on a NATS server of this program, or on one that already runs. */
+/** A session host on a bus: on a NATS server of this program, or on a server that already runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gatherHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog } from '@coxswain/adapter-log';
@@ -13,11 +13,11 @@ import { hostTools } from './host-tools.ts';
 import type { Instance } from './instance.ts';
 import type { CoxswainOptions } from './options.ts';
 
-/** How long a host may take to hear of a persona. */
+/** The wait until a host knows a persona, in ms. */
 const HEARD_WITHIN_MS = 10_000;
 const LOOKED_EVERY_MS = 20;
 
-/** What runs on the bus. */
+/** A started session host and its bus. */
 interface StartedHost {
   readonly nats: NamedBus;
   readonly url: string;
@@ -27,9 +27,10 @@ interface StartedHost {
 }
 
 /**
- * Starts it.
- * @param stateDir the state folder; the logs of the services are there.
- * @throws NatsServerNotFoundError, StateDirInUseError; CoxswainError `nats_unreachable`; SeedFileError; what the services throw.
+ * Starts a session host and a client.
+ * @param stateDir the state directory, with the logs of the services.
+ * @throws NatsServerNotFoundError, StateDirInUseError; CoxswainError `nats_unreachable`; SeedFileError; the errors of
+ * the services.
  */
 export async function startOnBus(
   options: CoxswainOptions,
@@ -73,7 +74,7 @@ export async function startOnBus(
           await untilHeard(() => started.heard.personas.isServed(tenant, name, version), name);
       },
       async stop() {
-        // All of them end, whichever fails; the first failure is thrown.
+        // Stops every part, even if one fails, and throws the first failure.
         const ended = await Promise.allSettled(services.map((service) => service.stop()));
         ended.push(...(await Promise.allSettled([client.close()])));
         ended.push(...(await Promise.allSettled([started.stop()])));

@@ -1,8 +1,12 @@
-/** Errors of the parts of a host, as the public API throws them. */
+/** Converts errors of a host's parts into errors of the public API. */
 import { CoxswainError } from '@coxswain/client';
 import { isErrorCode } from '@coxswain/protocol';
 
-/** An error with a code of the catalogue as a `CoxswainError`, with the error as its cause; null for any other error. */
+/**
+ * Converts an error with a catalogued code into a `CoxswainError` whose cause is that error. A `CoxswainError` stays
+ * unchanged.
+ * @returns null for any other error.
+ */
 export function coded(error: unknown): CoxswainError | null {
   if (error instanceof CoxswainError) return error;
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
@@ -10,7 +14,10 @@ export function coded(error: unknown): CoxswainError | null {
   return isCoded ? new CoxswainError(code, String(message), { cause: error }) : null;
 }
 
-/** Runs work of the host for a caller of the public API. @throws CoxswainError alone; `internal` for an error without a code. */
+/**
+ * Runs work of the host for a caller of the public API. @throws CoxswainError only, with the code `internal` for an
+ * error without a code.
+ */
 export async function withCodes<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

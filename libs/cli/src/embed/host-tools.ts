@@ -1,4 +1,4 @@
-/** The tools of an embedded session host: those of the program before the built-in ones. */
+/** The tools of an embedded session host. The program's tools replace built-in tools with the same names. */
 
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import {
@@ -12,7 +12,9 @@ import {
 import type { ToolSource } from '@coxswain/ports';
 import type { EmbeddedTool } from './options.ts';
 
-/** The tools of a host. @throws ToolDefinitionError, also for two tools of the same name. */
+/**
+ * Combines the tools of a host. @throws ToolDefinitionError for an invalid tool, or for two tools with the same name.
+ */
 export function hostTools(tools: readonly EmbeddedTool[], env: NodeJS.ProcessEnv): ToolSource {
   const names = new Set(tools.map(({ name }) => name));
   const builtIn = createBuiltInTools({ runCommand: { socket: env.COX_COMMAND_SOCKET || undefined } });

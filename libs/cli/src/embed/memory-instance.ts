@@ -1,4 +1,4 @@
-/** Sessions in the memory of this process: a session host on a memory bus. Nothing of them outlives the process. */
+/** Sessions in the memory of this process: a session host on a memory bus. Nothing survives the process. */
 import { gatherHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog } from '@coxswain/adapter-log';
 import {
@@ -20,7 +20,7 @@ import type { Instance } from './instance.ts';
 import { MemoryTransport } from './memory-transport.ts';
 import type { CoxswainOptions } from './options.ts';
 
-/** Starts it. Warnings are written to stderr; `COX_LOG_LEVEL` changes their level. */
+/** Starts a session host in memory. Warnings are written to stderr; `COX_LOG_LEVEL` changes the level. */
 export async function startInMemory(options: CoxswainOptions, root: string, env: NodeJS.ProcessEnv): Promise<Instance> {
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   const log = createServiceLog('sessions', 'stderr', root, { ...env, COX_LOG_LEVEL: env.COX_LOG_LEVEL || 'warn' }, []);

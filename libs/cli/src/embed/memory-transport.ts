@@ -49,13 +49,13 @@ import {
 import type { SessionHost } from '@coxswain/session';
 import { coded } from './coded-errors.ts';
 
-/** A record with its bytes as stored. */
+/** A record with its stored bytes. */
 interface MemoryRecord {
   readonly record: JournalRecord;
   readonly bytes: Uint8Array;
 }
 
-/** A command as it is stored. */
+/** A command to be stored. */
 interface MemoryCommand {
   readonly ref: SessionRef;
   readonly verb: Verb;
@@ -64,13 +64,13 @@ interface MemoryCommand {
   readonly options: SendOptions<SendStage>;
 }
 
-/** What a session host says of a command that it has already. */
+/** The start of a session host's message for a repeated command. */
 const REPEATED = /^repeated\b/;
 
 /**
- * The transport to sessions of a memory bus, for the same client as over NATS and HTTP. A reader reads on in the journal
- * whenever a record was added. So nothing is queued or missed, however slow the reader is. Closing it ends its calls and
- * loops; the bus and the host belong to its owner.
+ * The transport to sessions on a memory bus, for the same client as over NATS and HTTP. A reader continues in the
+ * journal whenever a record is added. So nothing is queued or missed, however slow the reader is. Closing the transport
+ * ends its calls and loops. The owner of the bus and the host stops them.
  */
 export class MemoryTransport implements Transport {
   readonly tenant: TenantId;
@@ -91,7 +91,7 @@ export class MemoryTransport implements Transport {
     body: BodyInput<V>,
     options: SendOptions<SendStage>,
   ): Promise<WireSentCommand> {
-    // An id in the body is the command's, as over the bus.
+    // As on NATS, an id in the body is the id of the command.
     const { id = options.id } = body as { readonly id?: string };
     const payload = checkedPayload(verb, body, options.actor);
     const commandId = id === undefined ? newCommandId() : checkedCommandId(id);
@@ -153,7 +153,7 @@ export class MemoryTransport implements Transport {
       });
       told.catch(() => undefined);
       sent = this.#store(command, receiptTo);
-      // The journal says what no receipt does: that the run ended before the message was delivered.
+      // Only the journal shows that the run ended before the message was delivered.
       const from = options.id === undefined ? before + 1 : 1;
       const receipt = await Promise.race(
         wait === 'delivered' ? [told, this.#deliveredIn(command, from, before, leaving.signal)] : [told],
@@ -164,7 +164,7 @@ export class MemoryTransport implements Transport {
     }
   }
 
-  /** The receipt of a command that was delivered, or waits for the next run. Never resolves once the signal aborts. */
+  /** The receipt of a command that was delivered or waits for the next run. Never resolves after the signal aborts. */
   async #deliveredIn(
     { ref, commandId }: MemoryCommand,
     from: number,
@@ -198,7 +198,7 @@ export class MemoryTransport implements Transport {
     const session = {
       records: (stop: AbortSignal) => this.#records(ref, from, stop),
       onDeltas: (handle: Parameters<MemoryBus['subscribeDeltas']>[1]) => this.#bus.subscribeDeltas(ref, handle),
-      // There is no connection that could be lost.
+      // A memory bus has no connection that could be lost.
       onConnectionChange: () => () => undefined,
       answer: async (place: Parameters<SessionHost['answer']>[1]) => this.#host.answer(ref, place),
     };
@@ -261,7 +261,7 @@ export class MemoryTransport implements Transport {
     return new Promise((resolve) => this.guard.closing.onClose(() => resolve(null)));
   }
 
-  /** Sessions by the place of their newest record, the newest first. */
+  /** Sessions in the order of their newest records, the newest first. */
   async #placed(): Promise<PlacedSession[]> {
     const found: PlacedSession[] = [];
     for await (const ref of this.#bus.journal.sessions(this.tenant)) {
@@ -277,7 +277,7 @@ export class MemoryTransport implements Transport {
     return found.sort((one, other) => other.seq - one.seq);
   }
 
-  /** Records from a start on and then live. Ends when the signal aborts. */
+  /** Stored records from a start on, then new ones. Ends when the signal aborts. */
   async *#records(
     ref: SessionRef,
     from: JournalStart,

@@ -1,4 +1,4 @@
-/** What `startCoxswain` is called with, checked strictly: a mistake is an error that names the option. */
+/** The options of `startCoxswain` and their strict validation: an error names the invalid option. */
 import type { HookSource } from '@coxswain/adapter-hooks';
 import type { OwnModels } from '@coxswain/adapter-models';
 import { InvalidOptionError, type PersonaDefinition, type Tool } from '@coxswain/client';
@@ -6,41 +6,45 @@ import type { StopPredicates } from '@coxswain/ports';
 import { type HostPolicyInput, ModelName, TenantId } from '@coxswain/protocol';
 import { nearestWord } from '@coxswain/protocol/nearest-word';
 
-/** A tool of any arguments. */
+/** A tool with any arguments. */
 // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
 export type EmbeddedTool = Tool<any>;
 
-/** How Coxswain is started within a program. */
+/** Options for Coxswain within a program. */
 export interface CoxswainOptions {
   /**
-   * Where sessions are kept. `embedded`, the default: a NATS server of this program, with its state folder; sessions survive the
-   * program. `memory`: in this process alone; they end with it. Otherwise the address of a NATS server: `nats://host:4222`, or several
-   * with commas between them.
+   * Where sessions are stored.
+   * - `embedded`, the default: a NATS server of this program with its state directory. Sessions survive the program.
+   * - `memory`: in this process only. Sessions end with it.
+   * - Otherwise the address of a NATS server, such as `nats://host:4222`, or several addresses separated by commas.
    */
   readonly bus?: 'embedded' | 'memory' | (string & {}) | undefined;
-  /** Path of a key file, for the address of a server. */
+  /** Path of a key file for the address of a server. */
   readonly nkey?: string | undefined;
-  /** The state folder. Default: `COX_STATE_DIR`, else the user's, as for `cox up`. */
+  /** The state directory. Default: `COX_STATE_DIR`, else the user's state directory, as for `cox up`. */
   readonly stateDir?: string | undefined;
-  /** Whose sessions these are. Default `default`, or the tenant of the key. */
+  /** The tenant of the sessions. Default: the tenant of the key, else `default`. */
   readonly tenant?: string | undefined;
-  /** The model of sessions and personas that name none: `provider/name`. Default `COX_MODEL`. */
+  /** The model of sessions and personas without one: `provider/name`. Default: `COX_MODEL`. */
   readonly model?: string | undefined;
-  /** Models of this program by their whole names, before those of providers: language models of the AI SDK, or scripts. */
+  /**
+   * Models of this program, keyed by their full names: language models of the AI SDK, or scripts. They replace models
+   * of providers.
+   */
   readonly models?: OwnModels | undefined;
-  /** Tools that run in this process, instead of built-in ones of the same names. */
+  /** Tools that run in this process. They replace built-in tools with the same names. */
   readonly tools?: readonly EmbeddedTool[] | undefined;
   /** Hooks that run in this process. */
   readonly hooks?: HookSource | readonly HookSource[] | undefined;
-  /** Personas that sessions may name: definitions, or paths of files, folders or modules. */
+  /** Personas that sessions can use by name: definitions, or paths of files, folders or modules. */
   readonly personas?: readonly (PersonaDefinition | string)[] | undefined;
-  /** The root folder of sessions that name none. Default: the working directory. */
+  /** The root folder of sessions without one. Default: the working directory. */
   readonly root?: string | undefined;
-  /** Functions that personas name in `stop_when`. */
+  /** Functions that personas reference in `stop_when`. */
   readonly stopPredicates?: StopPredicates | undefined;
-  /** What senders on the bus may ask of this host. */
+  /** Limits on the requests of senders on the bus. */
   readonly policy?: HostPolicyInput | undefined;
-  /** Keys of providers and other settings. Default `process.env`. */
+  /** API keys of providers and other settings. Default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -96,7 +100,7 @@ function busProblem(value: unknown): string | null {
   if (value === 'embedded' || value === 'memory') return null;
   const isAddress =
     typeof value === 'string' && value.split(',').every((one) => /^(nats|tls):\/\/\S/i.test(one.trim()));
-  // The value is not quoted: an address may hold a token.
+  // The message does not quote the value, because an address may contain a token.
   return isAddress
     ? null
     : 'must be "embedded", "memory" or the address of a NATS server: nats://host:4222 or tls://host:4222';

@@ -1,4 +1,4 @@
-/** One prompt, from its start to its result: in memory, or by a client. */
+/** Runs one prompt from its start to its result, in memory or with a client. */
 import {
   type Client,
   InvalidOptionError,
@@ -16,27 +16,27 @@ import { withCodes } from './coded-errors.ts';
 import type { CoxswainOptions } from './options.ts';
 import { isPath, startCoxswain } from './start-coxswain.ts';
 
-/** What a run in memory is given, apart from its own settings. */
+/** The options of a run in memory, in addition to its own settings. */
 type InMemory = Pick<CoxswainOptions, 'models' | 'tools' | 'hooks' | 'personas' | 'env'>;
 
-/** How {@link run} runs a prompt. */
+/** Settings of {@link run}. */
 export type RunSettings<Schema = OutputSource> = RunOptions<Schema> &
   (
     | ({ readonly client?: undefined } & InMemory)
-    /** Runs it by this client, over NATS or HTTP. */
+    /** Runs the prompt with this client, over NATS or HTTP. */
     | ({ readonly client: Client } & { readonly [Name in keyof InMemory]?: undefined })
   );
 
 const IN_MEMORY = ['models', 'tools', 'hooks', 'personas', 'env'] as const satisfies readonly (keyof InMemory)[];
 
 /**
- * Runs one prompt and returns how the run ended.
+ * Runs one prompt and returns its result.
  *
- * Without `client` the session is in memory and ends with the call; calls that need an approval are denied unless `onApproval` decides
- * them. With `client` it is a session of the client's bus, which survives this program.
- * @param persona a definition; the path of a file, a folder or a module, which has a dot or a slash; or a name: of one of `personas`, or of
- *   one that the client's bus knows.
- * @throws InvalidOptionError naming the argument that is invalid, and what `Client.run` and `startCoxswain` throw.
+ * Without `client` the session is in memory and ends with the call. Calls that need an approval are denied unless
+ * `onApproval` decides them. With `client` the session is on the client's bus and survives this program.
+ * @param persona a definition; a path of a file, a folder or a module, which has a dot or a slash; or the name of one
+ * of `personas`, or of a persona that the client's bus knows.
+ * @throws InvalidOptionError naming the invalid argument; the errors of `Client.run` and `startCoxswain`.
  */
 export async function run<Schema extends OutputSource = never, PersonaValue = unknown>(
   persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
@@ -73,7 +73,8 @@ export async function run<Schema extends OutputSource = never, PersonaValue = un
 function checkClient(client: unknown): void {
   if (typeof (client as Client | null)?.run === 'function') return;
   if (client instanceof Promise) {
-    // The error below reports the mistake. A connection that fails later must not end the program before that is handled.
+    // The error below reports the mistake. A later failure of the connection must not end the program as an unhandled
+    // rejection.
     client.catch(() => undefined);
     throw new InvalidOptionError('client: must be a client, not a promise of one: await connect()', 'client');
   }

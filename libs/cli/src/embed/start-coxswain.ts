@@ -1,4 +1,4 @@
-/** Coxswain within a program: one call starts what sessions need, and one handle has all of it. */
+/** Coxswain within a program: one call starts everything that sessions need, and returns one handle. */
 import { resolve } from 'node:path';
 import type {
   Approval,
@@ -22,24 +22,27 @@ import { withCodes } from './coded-errors.ts';
 import type { Instance } from './instance.ts';
 import { type CoxswainOptions, checkOptions } from './options.ts';
 
-/** A running Coxswain: the client's most used calls, and the client. `await using` closes it by itself. */
+/** A running Coxswain: its client, and the most used calls of the client. `await using` closes it automatically. */
 export class Coxswain<C extends Client = Client> implements AsyncDisposable {
-  /** For everything that the handle itself does not have. On a bus it also serves tools and personas. */
+  /** The client, for calls that the handle does not have. On a bus it also serves tools and personas. */
   readonly client: C;
-  /** The address of the bus with its credentials, for `connect({ servers })` and `NATS_URL` of other programs; null in memory. */
+  /**
+   * The address of the bus with its credentials, for `connect({ servers })` and for `NATS_URL` of other programs; null
+   * in memory.
+   */
   readonly url: string | null;
-  /** Resolves when the instance can do no more, with the reason. Close it then. */
+  /** Resolves with the reason when the instance fails permanently. Close it then. */
   readonly failed: Promise<Error>;
   readonly #instance: Instance;
   readonly #root: string;
   readonly #served = new Map<PersonaDefinition | string, Promise<string | PersonaDefinition>>();
   #closing: Promise<void> | null = null;
 
-  /** Made by {@link startCoxswain}. */
+  /** Called by {@link startCoxswain}. */
   constructor(instance: Instance, root: string) {
     this.client = instance.client as C;
     this.url = instance.url;
-    // The end of a connection that this handle closed is not a failure.
+    // A connection that this handle closed is not a failure.
     this.failed = instance.failed.then((error) => (this.#closing ? new Promise<never>(() => undefined) : error));
     this.#instance = instance;
     this.#root = root;
@@ -55,7 +58,7 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     settings: SessionSettings<Schema, PersonaValue>,
     options?: Parameters<Client['startSession']>[1],
   ): Promise<TypedResult<StartedOutput<Schema, PersonaValue>> & StartedSession<ReturnType<C['session']>>> {
-    // The sessions of a client are of one class, which its type parameter names.
+    // The type parameter names the class of the client's sessions.
     return this.client.startSession<Schema, PersonaValue>(settings, options) as Promise<never>;
   }
 
@@ -70,10 +73,10 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
   }
 
   /**
-   * Runs one prompt in a new session, from its start to the end of its run.
-   * @param persona a name; a definition, whose code runs in this process; or the path of a file, a folder or a module, which has a dot
-   *   or a slash.
-   * @throws as `Client.run`; what reading the persona throws.
+   * Runs one prompt in a new session, and waits for the end of the run.
+   * @param persona a name; a definition, whose code runs in this process; or a path of a file, a folder or a module,
+   * which has a dot or a slash.
+   * @throws the errors of `Client.run`, and of reading the persona.
    */
   async run<Schema extends OutputSource = never, PersonaValue = unknown>(
     persona: string | (PersonaDefinition & TypedPersona<PersonaValue>),
@@ -83,30 +86,34 @@ export class Coxswain<C extends Client = Client> implements AsyncDisposable {
     checkRunArguments(persona, prompt, options ?? {});
     const result = await this.client.run<Schema, PersonaValue>(await this.#named(persona), prompt, options);
     if (options?.output !== undefined) return result;
-    // The bus knows the persona by the JSON Schema of its output alone.
+    // The bus knows only the JSON Schema of the persona's output. The persona's own schema checks the result here.
     return checkedResult(outputSchemaOf(persona), result as RunResult) as Promise<typeof result>;
   }
 
   /**
-   * Makes a persona known under its name: a definition or a path. Its code runs in this process.
-   * @throws CoxswainError with the code of what cannot be read.
+   * Registers a persona under its name. Its code runs in this process.
+   * @param given a definition, or the path of a file, a folder or a module.
+   * @throws CoxswainError with the code of the part that cannot be read.
    */
   async serve(given: PersonaDefinition | string): Promise<void> {
     await withCodes(async () => this.#instance.serve(await loadPersona(given, this.#root)));
   }
 
-  /** Ends everything that was started: sessions rest where they are, and go on at the next start on a bus. A second call waits for the first. */
+  /**
+   * Stops everything that was started. On a bus, unfinished sessions continue at the next start. A second call waits
+   * for the first.
+   */
   close(): Promise<void> {
     this.#closing ??= withCodes(() => this.#instance.stop());
     return this.#closing;
   }
 
-  /** Closes it, as {@link close} does. */
+  /** Stops the instance, as {@link close} does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** What a start names: a name, or a definition without code. A persona with code is served once. */
+  /** The persona of a start: a name, or a definition without code. A persona with code is registered once. */
   #named(persona: string | PersonaDefinition): Promise<string | PersonaDefinition> {
     if (typeof persona === 'string' && !isPath(persona)) return Promise.resolve(persona);
     const known = this.#served.get(persona);
@@ -139,23 +146,24 @@ type IfNotNamed<Bus extends string> = string extends Bus
     ? never
     : unknown;
 
-/** Whether a text names a file and not a persona. */
+/** Whether a text is a path, not the name of a persona. */
 export function isPath(text: string): boolean {
   return /[./\\]/.test(text);
 }
 
 /**
- * Starts Coxswain within this program. By default sessions are durable: a NATS server of this program keeps them in the state folder,
- * and unfinished ones go on at the next start. With `bus: 'memory'` they end with the program.
- * @throws CoxswainError alone: InvalidOptionError naming the option; `nats_server_not_found`, `state_dir_in_use` for `embedded`;
- *   `nats_unreachable` for an address; the codes of personas, hooks and tools that cannot be read.
+ * Starts Coxswain within this program. By default, sessions are durable: a NATS server of this program keeps them in
+ * the state directory, and unfinished sessions continue at the next start. With `bus: 'memory'` they end with the
+ * program.
+ * @throws CoxswainError only: InvalidOptionError naming the option; `nats_server_not_found` and `state_dir_in_use` for
+ * `embedded`; `nats_unreachable` for an address; the codes of personas, hooks and tools that cannot be read.
  */
 export function startCoxswain(options: InMemory): Promise<Coxswain>;
 export function startCoxswain(options?: Embedded | OnAddress): Promise<Coxswain<BusClient>>;
 export function startCoxswain<Bus extends string>(
   options: CoxswainOptions & { readonly bus: Bus } & IfNotNamed<Bus>,
 ): Promise<Coxswain>;
-// Options of the whole type, whose values are known at run time only.
+// For options of the general type, whose values are known only at run time.
 export function startCoxswain<Options extends CoxswainOptions>(
   options: CoxswainOptions extends Options ? Options : never,
 ): Promise<Coxswain>;

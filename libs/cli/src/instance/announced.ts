@@ -1,11 +1,11 @@
-/** Commands over what services have announced on the bus: `cox tool list`, `cox tool remove NAME`. */
+/** Commands for announcements of services on the bus: `cox tool list`, `cox tool remove NAME`. */
 import { type connectNats, withConnection } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { reachedAt, withBusOnce } from './open-bus.ts';
 
-/** The connection that a command has for itself. */
+/** The separate connection of a command. */
 export type Connection = Awaited<ReturnType<typeof connectNats>>;
 
 /** Builds a command that lists announcements. */
@@ -20,16 +20,16 @@ export function listCommand(list: (nc: Connection, tenant: TenantId, json: boole
 
 /** An announcement that can be removed. */
 export interface RemovedByName {
-  /** The topic of its commands: `tool`. */
+  /** The topic of the commands, such as `tool`. */
   readonly topic: string;
-  /** What a name names, with its article. */
+  /** The named thing with its article, such as `a tool`. */
   readonly named: string;
   readonly isName: (text: unknown) => boolean;
-  /** Throws CliError where it is still served, or unknown. */
+  /** Throws CliError if the announcement is unknown, or if an instance still serves it. */
   remove(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode>;
 }
 
-/** Builds a command that removes one announcement by its name. */
+/** Builds a command that removes one announcement by name. */
 export function removeCommand({ topic, named, isName, remove }: RemovedByName): CommandRun {
   return (invocation) => {
     const name = invocation.args[0] as string;

@@ -1,14 +1,14 @@
-/** Everything that a folder brings, for one question about all of it. */
+/** Collects the files of a folder that need trust, for a single question. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
 import { type Brought, manifestOfFolder, personaOfFolder } from './brought.ts';
 import { MANIFEST_FILE } from './manifest.ts';
 
-/** Personas of a folder that are looked at. */
+/** Maximum number of personas that are read in a folder. */
 const PERSONAS_MAX = 64;
 
-/** Everything in a folder that needs trust, the manifest first. */
+/** All files in a folder that need trust, the manifest first. */
 export async function broughtBy(folder: string): Promise<Brought[]> {
   const brought: Brought[] = [];
   const manifest = join(folder, MANIFEST_FILE);
@@ -27,7 +27,7 @@ export async function broughtBy(folder: string): Promise<Brought[]> {
   return brought;
 }
 
-/** An invalid file is used by no command, so it brings nothing. */
+/** Commands cannot use an invalid file, so it needs no trust. */
 function unlessInvalid(error: unknown): null {
   const { code } = error as { readonly code?: unknown };
   if (code === 'manifest_invalid' || code === 'usage') return null;

@@ -1,4 +1,4 @@
-/** What a folder brings that runs code or loosens what is allowed: its manifest, and personas that `cox` finds by name. */
+/** Files of a folder that run code or loosen permissions: its manifest, and personas that `cox` finds by name. */
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { PersonaFile } from '@coxswain/personas/persona-file';
@@ -6,17 +6,17 @@ import { BUILT_IN_RULES, type McpServer, type Persona } from '@coxswain/protocol
 
 /** One file of a folder that needs trust. */
 export interface Brought {
-  /** Its path from the folder. */
+  /** Path relative to the folder. */
   readonly name: string;
-  /** SHA-256 in hex of all of its content. */
+  /** SHA-256 of the whole content, in hex. */
   readonly digest: string;
-  /** What it would do, one fact a line. May quote what the file says. */
+  /** Its effects, one fact per line. May quote the file. */
   readonly does: readonly string[];
 }
 
 /**
- * Tools that a persona may allow without the user's trust: those that run without an approval anyway, and those that give work to
- * another persona, which needs trust of its own. Any other name may be a tool of the bus, and a glob may match one.
+ * Tools that a persona may allow without the user's trust. They need no approval anyway, or they give work to another
+ * persona, which needs its own trust. Any other name may be a tool of the bus, and a glob may match one.
  */
 const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
   ...BUILT_IN_RULES.filter(({ action }) => action === 'allow').map(({ tool }) => tool),
@@ -24,7 +24,7 @@ const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
   'handoff',
 ]);
 
-/** What a manifest brings. @throws ManifestError where it is wrong. */
+/** Reads the effects of a manifest. @throws ManifestError if it is invalid. */
 export async function manifestOfFolder(path: string): Promise<Brought> {
   const { inspectManifest } = await import('@coxswain/adapter-hooks');
   const { hooks, tools, modules, packages, digest } = await inspectManifest(path);
@@ -40,7 +40,7 @@ export async function manifestOfFolder(path: string): Promise<Brought> {
   };
 }
 
-/** What a persona of a folder brings; null where it starts nothing, sends nothing elsewhere and loosens nothing. */
+/** Reads the effects of a persona. @returns null if it starts nothing, sends nothing elsewhere and loosens nothing. */
 export function personaOfFolder(path: string, { input, persona }: PersonaFile): Brought | null {
   const does = [...serversOf(persona), ...loosenedBy(persona)];
   if (does.length === 0) return null;

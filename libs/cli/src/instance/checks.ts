@@ -1,4 +1,7 @@
-/** What `cox doctor` looks at. Nothing here changes anything, fetches anything or shows a secret. */
+/**
+ * The checks of `cox doctor`. They download nothing and print no secret. They change only the state directory: it is
+ * created if it is missing, and a probe file is written and removed.
+ */
 
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
@@ -35,19 +38,22 @@ import { manifestOf } from './manifest.ts';
 import { connectTo } from './open-bus.ts';
 import { stateDirOf, typedIn } from './state-dir.ts';
 
-/** One thing that was looked at: what was found and why and, where it is not as it should be, what to do. */
+/** The result of one check: the finding and its reason. Anything but `ok` has a remedy. */
 export type Check = {
   readonly name: string;
   readonly message: string;
 } & (
   | { readonly status: 'ok' }
-  /** `warning`: it works, but something is worth knowing. */
+  /** `warning`: it works, with something to know. */
   | { readonly status: 'warning' | 'failed'; readonly remedy: string }
 );
 
-/** Looks at everything, in the order in which a person would correct it. */
+/**
+ * Runs all checks, in the order in which a person would fix the problems.
+ * @throws CliError with exit code 2 for a mistake in the command line.
+ */
 export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
-  // The program of `cox` rejects an older Node.
+  // The `cox` program rejects an older Node.
   yield { name: 'node', status: 'ok', message: `node ${process.versions.node}` };
   const stateDir = stateDirOf(flags, env);
   const { address, problem } = await busOrProblem(flags, env);
@@ -61,7 +67,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   if (port !== undefined) yield await portCheck(port);
   if (address) yield* busChecks(address, env);
   else yield* serverChecks(env);
-  // The gateway is of the folder's own instance, also where another bus is meant.
+  // The gateway belongs to the state directory's own instance, even if the command names another bus.
   yield* gatewayChecks(stateDir, address?.pid ?? (await ownServer(stateDir)));
   yield* manifestChecks(flags, env);
   yield* personaChecks(typedIn(env));
@@ -70,7 +76,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   yield await versionsCheck();
 }
 
-/** The bus that is meant; a mistake in the command line is thrown still. */
+/** The bus of the command, or the problem with it. Throws only for a mistake in the command line. */
 async function busOrProblem(
   flags: Flags,
   env: NodeJS.ProcessEnv,
@@ -84,14 +90,14 @@ async function busOrProblem(
   }
 }
 
-/** The process id of the server that runs on the state folder; undefined where none does, or it cannot be told. */
+/** The process id of the server on the state directory; undefined if none runs, or if it is unknown. */
 async function ownServer(stateDir: string): Promise<number | undefined> {
   return (await readConnection(stateDir).catch(() => undefined))?.pid;
 }
 
-/** The versions of this installation, which a bug report and an upgrade need. */
+/** The versions of this installation, for bug reports and upgrades. */
 async function versionsCheck(): Promise<Check> {
-  // Loads the engine, which the checks of the bus need not wait for.
+  // Loads the engine here, so that the checks of the bus do not wait for it.
   const { FORMAT_VERSIONS } = await import('@coxswain/session');
   const { version, machine_version, record_version, snapshot_version } = FORMAT_VERSIONS;
   return {
@@ -105,7 +111,7 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
   const probe = join(stateDir, `.doctor-${randomUUID()}`);
   try {
     await makeFolder(stateDir);
-    // A full disk takes an empty file still.
+    // A full disk can still store an empty file.
     await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
     return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} is writable` };
   } catch (error) {
@@ -147,7 +153,7 @@ function portCheck(port: number): Promise<Check> {
 
 async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
   try {
-    // A check downloads nothing; it reports what a start would download.
+    // A check downloads nothing. It reports what a start would download.
     const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
     if (found.kind === 'binary') {
       const message = `nats-server ${found.version} from ${serverSourceName(found.source)}: ${found.path}`;
@@ -212,7 +218,7 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, addre
 function busFailure(address: BusAddress, error: unknown): Check {
   const { source } = address;
   const { code, message: said } = error as Error & { readonly code?: string };
-  // The reader has just run it.
+  // The user is running `cox doctor` already.
   const message = said.replace(/; run cox doctor for more$/, '');
   if (code === 'nats_unreachable') {
     const own =
@@ -230,7 +236,7 @@ function busFailure(address: BusAddress, error: unknown): Check {
   return { name: 'bus', status: 'failed', message, remedy: `${remedyOf(code)}${named}` };
 }
 
-/** What the catalogue says that one can do about a code, but for asking `cox doctor`, which is what says it here. */
+/** The remedy for a code from the error catalogue, without the advice to run `cox doctor`. */
 export function remedyOf(code: string | undefined): string {
   const known = code !== undefined && isErrorCode(code) ? ERROR_CATALOGUE[code].caller : null;
   return (known ?? 'make sure that the server runs and that this machine reaches it')
@@ -238,10 +244,10 @@ export function remedyOf(code: string | undefined): string {
     .replace(/\.$/, '');
 }
 
-/** The share of its limit from which on a stream is reported, as the alert rules have it. */
+/** A stream above this share of its limit is reported, as in the alert rules. */
 const NEARLY_FULL = 0.8;
 
-/** Whether a stream is there, with room, and with as many copies as it is to have. */
+/** Checks whether a stream exists, has free space, and has all its replicas up to date. */
 export function streamCheck({
   name,
   present,
@@ -282,14 +288,14 @@ export function streamCheck({
   return { name: check, status: 'warning', message, remedy };
 }
 
-/** Reads every stream from every server that has a replica of it, and says what is wrong, stream by stream. */
+/** Reads every stream from every server that has a replica of it, and reports the problems of each stream. */
 async function* replicaChecks(address: BusAddress): AsyncGenerator<Check> {
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
   const servers = new Set<string>();
   let streams = 0;
   let isWhole = true;
   try {
-    // All at once: a stream that does not answer is waited for once, whatever the number of such streams.
+    // All streams at once, so that the time limit of an unresponsive stream passes only once.
     for await (const checked of checkReplicas(nc, { atOnce: Number.POSITIVE_INFINITY })) {
       streams++;
       for (const server of checked.servers) servers.add(server);
@@ -321,7 +327,7 @@ function uncheckedReplicas(error: unknown): Check {
   return { name: 'replicas', status: 'warning', message: `replicas not checked: ${error.message}`, remedy };
 }
 
-/** A finding about a replica. One that catches up by itself is a warning. */
+/** The check for a finding about a replica. A replica that can recover automatically is a warning. */
 export function replicaCheck({ stream, kind, message, remedy }: ReplicaFinding): Check {
   const isPassing = kind === 'lagging' || kind === 'offline' || kind === 'unchecked';
   return {
@@ -334,7 +340,7 @@ export function replicaCheck({ stream, kind, message, remedy }: ReplicaFinding):
 
 async function hostCheck(client: BusClient, address: BusAddress): Promise<Check> {
   try {
-    // A session that cannot exist: any answer shows that somebody answers.
+    // The session does not exist: any response proves that a host responds.
     await client.session(newSessionId()).state();
   } catch (error) {
     if (error instanceof NoHostError) {
@@ -353,7 +359,7 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
 
 const HOSTS_TOLD_MAX = 64;
 
-/** Whether deleted sessions are purged; nothing for a tenant's key, which may not ask. */
+/** Whether deleted sessions are purged. Yields nothing for the key of a tenant, which may not ask. */
 async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
   if (address.credentials?.tenant !== undefined) return;
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
@@ -377,7 +383,7 @@ async function* retentionChecks(address: BusAddress): AsyncGenerator<Check> {
   }
 }
 
-/** The hosts, by what they say of themselves; none where this user may not hear it, as clients may not. */
+/** The ids of the hosts that are alive; empty if this user may not list them, like clients. */
 async function liveHosts(address: BusAddress): Promise<readonly string[]> {
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
   try {
@@ -390,7 +396,7 @@ async function liveHosts(address: BusAddress): Promise<readonly string[]> {
   }
 }
 
-/** The manifest that hosts started here would use. Its handlers are not run. */
+/** The manifest of hosts that would start here. Its handlers are not run. */
 async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
   const found = manifestOf(flags, env);
   if (found === undefined) return;
@@ -416,7 +422,7 @@ async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGener
   }
 }
 
-/** The personas of the folder in which one types. Their code is not run. */
+/** The personas of the current folder. Their code is not run. */
 async function* personaChecks(folder: string): AsyncGenerator<Check> {
   const path = join(folder, PERSONAS_FOLDER);
   if ((await whatLiesAt(path)) === 'nothing') return;
@@ -434,7 +440,7 @@ async function* personaChecks(folder: string): AsyncGenerator<Check> {
 
 const PERSONAS_TOLD_MAX = 64;
 
-/** Whether the model can be asked that is taken where nobody names one. Nothing is sent. */
+/** Whether the default model can be used. Sends nothing. */
 async function modelCheck(env: NodeJS.ProcessEnv): Promise<Check> {
   const name = env.COX_MODEL?.trim();
   if (!name)
@@ -453,7 +459,7 @@ async function modelCheck(env: NodeJS.ProcessEnv): Promise<Check> {
 function keysCheck(env: NodeJS.ProcessEnv, address: BusAddress | null): Check {
   const found = keysFound(env);
   if (found.length > 0) return { name: 'keys', status: 'ok', message: `keys found: ${found.join(', ')}` };
-  // Elsewhere the hosts ask the models.
+  // On another bus, other hosts request the models.
   if (address !== null && address.source !== 'state-dir')
     return { name: 'keys', status: 'ok', message: 'no provider key is set here; session hosts use their own' };
   const variables = Object.keys(KEY_VARIABLES).join(', ');

@@ -1,4 +1,4 @@
-/** The embedded default: a nats-server as a child process, and the services inside this one. */
+/** An embedded instance: nats-server as a child process, and the services in this process. */
 
 import type { LogTarget } from '@coxswain/adapter-log';
 import {
@@ -24,58 +24,63 @@ export interface EmbeddedInstance {
   /** Where the server's binary was found. */
   readonly source: ServerSource;
   readonly stateDir: string;
-  /** Where the services' meters are served; null where they are not. */
+  /** The address of the services' metrics; null if they are not served. */
   readonly metricsUrl: string | null;
-  /** Resolves where the services can do no more, with why. */
+  /** Resolves with the reason when the services fail permanently. */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the services cannot do their work. */
+  /** Contract: rejects with the reason while the services cannot do their work. */
   ping(): Promise<void>;
-  /** What its session host has heard of; absent without one. */
+  /** The announcements that the session host has received; absent without a session host. */
   readonly heard?: HeardOnBus | undefined;
-  /** Something to know that is no reason to restart it. */
+  /** A notice that is no reason for a restart. */
   readonly remark?: (() => string | null) | undefined;
   /** Stops the services, then the server. Calls after the first wait for the same stop. */
   stop(): Promise<void>;
 }
 
-/** What is started. */
+/** Options of an embedded instance. */
 export interface EmbeddedOptions {
   readonly stateDir: string;
   readonly port?: number | undefined;
-  /** Whether session hosts run in this process; without them sessions can be read, and commands stored for later. */
+  /**
+   * Whether a session host runs in this process. Without one, sessions can be read, and commands are stored for later.
+   */
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
-  /** Who starts it, for those who find the state folder taken. */
+  /** The description of this process for other processes that find the state directory in use. */
   readonly holder: StateDirHolder;
-  /** The manifest of the session hosts, if there is one. */
+  /** The manifest of the session host, if there is one. */
   readonly manifest?: ChosenManifest | undefined;
-  /** The file of their policy, if there is one. */
+  /** The policy file of the session host, if there is one. */
   readonly policy?: string | undefined;
-  /** Where the services log; a file of each in the state folder by default. */
+  /** The log of the services. Default: one file per service in the state directory. */
   readonly log?: LogTarget | undefined;
-  /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
+  /** The address for metrics. Default: none, because COX_METRICS_PORT is meant for long-running services. */
   readonly metrics?: MetricsAddress | null | undefined;
-  /** What a program that embeds the session host gives it. */
+  /** The parts of the session host that an embedding program provides. */
   readonly host?:
     | Pick<
         SessionsServiceOptions,
         'tools' | 'hooks' | 'models' | 'defaultModel' | 'defaultRoot' | 'policy' | 'stopPredicates'
       >
     | undefined;
-  /** Called after each restart of a server that ended by itself. Must not throw. */
+  /** Called after each restart of a server that ended unexpectedly. Must not throw. */
   readonly onRestart?: ((end: ServerExit) => void) | undefined;
 }
 
-/** Restarts in a row, with pauses of 0.1 s to 3.2 s between them. */
+/** Maximum number of restarts in a row, with pauses of 0.1 s to 3.2 s between them. */
 const SERVER_RESTARTS_MAX = 6;
 
-/** Whoever waits for the end of a command does not wait longer than this for a collector of spans. */
+/** The longest wait for a span collector at the end of a command, in ms. */
 const SPANS_WITHIN_MS = 1_000;
 
-/** Starts a server on a state folder and, if asked for, the services. */
+/**
+ * Starts a server on a state directory and, if requested, the services. If the services fail to start, the server is
+ * stopped.
+ */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedInstance> {
   const { stateDir, port, services, env, holder } = options;
-  // NATS_URL names another bus, which was found not to be meant.
+  // NATS_URL names another bus, which the caller has decided not to use.
   const { NATS_URL: _other, ...own } = env;
   const found = await findServer({ env: own, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
@@ -105,15 +110,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       manifest: options.manifest?.path,
       manifestDigest: options.manifest?.digest,
       policyFile: options.policy,
-      // The server is this process's own: its token may configure the host.
+      // This process owns the server, so its token may configure the host.
       trustsBus: true,
       ownPaths: [answersFolder(env)],
       log: options.log ?? 'file',
       metrics: options.metrics ?? null,
-      // What stays says it in its log, which somebody reads.
+      // A long-running instance reports lost spans in its log.
       ...(holder.passing ? { spansWithinMs: SPANS_WITHIN_MS, spansLost: tellSpansLost } : {}),
     });
-    // A command that ends with its run leaves what is deleted to the next cox up.
+    // A command that ends with its run leaves the purging to the next cox up.
     const retention = holder.passing
       ? null
       : await startRetentionService({
@@ -141,8 +146,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
 }
 
 /**
- * Starts the server with the token and, unless a port is given, on the port of its last start, and keeps both. A port
- * that another program has taken meanwhile is replaced by a new one.
+ * Starts the server with its last token and, unless a port is given, on its last port. Stores both. A port that another
+ * program uses meanwhile is replaced with a new one.
  */
 async function startOnKeptPort(options: StartServerOptions, port: number | undefined): Promise<RunningServer> {
   const { stateDir } = options;

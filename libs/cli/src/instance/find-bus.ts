@@ -1,4 +1,4 @@
-/** Which bus a command line means. */
+/** Finds the bus of a command line. */
 import { type BusAddress, type FoundBus, findBus as findNamedBus, SeedFileError } from '@coxswain/ports/discovery';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
@@ -6,12 +6,15 @@ import { stateDirOf } from './state-dir.ts';
 
 export type { BusAddress, FoundBus } from '@coxswain/ports/discovery';
 
-/** What named the bus, for messages: `--nats`, `NATS_URL`, `the context prod`. */
+/** The source of the bus, for messages: `--nats`, `NATS_URL`, `the context prod`. */
 export function describeSource({ source, context }: Pick<BusAddress, 'source' | 'context'>): string {
   return context ? `the context ${context.name}` : source;
 }
 
-/** Finds the bus of a command line, in the order of `findBus` of `@coxswain/ports/discovery`. @throws CliError, and what that throws. */
+/**
+ * Finds the bus of a command line, in the order of `findBus` of `@coxswain/ports/discovery`. @throws CliError with exit
+ * code 2 for contradicting flags; the errors of that function.
+ */
 export async function findBus(flags: Flags, env: NodeJS.ProcessEnv): Promise<FoundBus> {
   const stateDir = stateDirOf(flags, env);
   const other = ['nats', 'state-dir'].find((name) => flags.on(name));

@@ -1,4 +1,4 @@
-/** A session's state, computed here from its journal. Commands load this module only when no host can answer. */
+/** A session's state, computed from its journal in this process. Commands import this module only when they need it. */
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import { type Session, SessionNotFoundError } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
@@ -6,13 +6,16 @@ import { type LoadedSession, loadSession, statusOf } from '@coxswain/session';
 import { recordNotThere } from '../line/record-not-there.ts';
 import type { OpenBus } from './open-bus.ts';
 
-/** The status after record `at`, or after the newest. */
+/** The status after record `at`, or after the newest record. */
 export async function foldStatus(bus: OpenBus, session: Session, at?: number): Promise<SessionStatus> {
   const folded = await foldedState(bus, session, at);
   return statusOf(folded.state, folded.n, folded.at);
 }
 
-/** The machine's state after record `at`, or after the newest, with that record's number and time. */
+/**
+ * The machine's state after record `at`, or after the newest record, with that record's number and time.
+ * @throws SessionNotFoundError if there is no record; CliError if there is no record `at`.
+ */
 export async function foldedState(
   bus: OpenBus,
   session: Session,

@@ -1,7 +1,8 @@
 /**
- * Whether the user trusts what a folder brings. One answer covers one real folder and the content of its files, as in
- * direnv: another folder or another byte needs another answer. Answers are kept in the user's state folder, never in the
- * folder itself or in a state folder that a command line names, as either may come with the folder.
+ * Whether the user trusts the files of a folder that run code or loosen permissions. One answer covers one real path
+ * and the content of its files, as in direnv: another folder or a changed byte needs another answer. Answers are stored
+ * in the user's own state directory. They are never stored in the folder, or in a state directory named in a command
+ * line, because either may come with the folder.
  */
 import { createHash } from 'node:crypto';
 import { realpath, rm } from 'node:fs/promises';
@@ -24,18 +25,18 @@ const LINES_MAX = 24;
 const HEAD_CHARS = 120;
 const TAIL_CHARS = 80;
 
-/** The file of one folder's answer: digests by the paths of what is trusted. */
+/** The stored answer for one folder: the digests of the trusted files, keyed by their names. */
 const Answer = z.strictObject({ folder: z.string(), trusted: z.record(z.string(), z.string()) });
 
-/** The trust in one folder. */
+/** The user's trust in one folder. */
 export class FolderTrust {
   readonly #folder: string;
   readonly #env: NodeJS.ProcessEnv;
   readonly #mayAsk: boolean;
 
   /**
-   * @param folder the folder in which the user typed.
-   * @param mayAsk whether a question may be put to the user, given a terminal: not where standard input carries a protocol.
+   * @param folder the user's working directory.
+   * @param mayAsk whether the user may be asked at a terminal. False if standard input carries a protocol.
    */
   constructor(folder: string, env: NodeJS.ProcessEnv, mayAsk: boolean) {
     this.#folder = folder;
@@ -44,7 +45,8 @@ export class FolderTrust {
   }
 
   /**
-   * Expects trust in a file of the folder. At a terminal the user is asked, once, about everything that the folder brings.
+   * Requires trust in a file of the folder. At a terminal, asks the user one question about all files of the folder
+   * that need trust.
    * @throws CliError `folder_not_trusted`
    */
   async expect(needed: Brought): Promise<void> {
@@ -64,12 +66,15 @@ export class FolderTrust {
     await this.trust(brought);
   }
 
-  /** Whether the user trusts a file of the folder as it is. */
+  /** Whether the user trusts the current content of a file of the folder. */
   async has({ name, digest }: Pick<Brought, 'name' | 'digest'>): Promise<boolean> {
     return (await this.#read())[name] === digest;
   }
 
-  /** Keeps the answer that the user trusts these files, as they are, and no other file of the folder. */
+  /**
+   * Stores that the user trusts the current content of these files, and no other file of the folder. If the answer
+   * cannot be stored, a notice is printed.
+   */
   async trust(brought: readonly Brought[]): Promise<void> {
     const folder = await realpath(this.#folder);
     const trusted = Object.fromEntries(brought.map(({ name, digest }) => [name, digest]));
@@ -78,12 +83,12 @@ export class FolderTrust {
       await makeFolder(answersFolder(this.#env));
       await replaceFile(file, `${JSON.stringify({ folder, trusted })}\n`);
     } catch (error) {
-      // The answer holds for this command; the next one asks again.
+      // The answer applies to this command. The next command asks again.
       standardStreams.err(`the answer cannot be stored in ${file}: ${systemTrouble(error)}\n`);
     }
   }
 
-  /** Forgets the answer. */
+  /** Deletes the stored answer. */
   async forget(): Promise<void> {
     await rm(await this.#file(), { force: true });
   }
@@ -100,7 +105,7 @@ export class FolderTrust {
     try {
       value = JSON.parse(read.bytes.toString('utf8'));
     } catch {
-      // A file that cannot be understood grants nothing; the next answer replaces it.
+      // An invalid file grants nothing. The next answer replaces it.
     }
     const answer = Answer.safeParse(value);
     return answer.success && answer.data.folder === (await realpath(this.#folder)) ? answer.data.trusted : {};
@@ -114,10 +119,13 @@ export class FolderTrust {
   }
 }
 
-/** What {@link describeBrought} leads to. */
+/** The question after {@link describeBrought}. */
 export const QUESTION = 'Trust the current content of this folder? After a change you are asked again.';
 
-/** What a folder brings, for the user to decide. Text of its files cannot move the terminal, hide lines or turn the order of letters. */
+/**
+ * Describes the files of a folder that need trust, for the user's decision. Text in the files cannot control the
+ * terminal, hide lines or change the direction of letters.
+ */
 export function describeBrought(folder: string, brought: readonly Brought[]): string {
   const lines = brought.flatMap(({ name, does }) => {
     const more = does.length - LINES_MAX;
@@ -130,7 +138,7 @@ export function describeBrought(folder: string, brought: readonly Brought[]): st
   return `${shown(folder)} contains code or permissions that need your trust:\n${lines.join('\n')}\n`;
 }
 
-/** A long text keeps its end: what it would do must not hide behind blanks or filling. */
+/** Shortens a long text in the middle. Its end stays visible, so that padding cannot hide it. */
 function shown(text: string): string {
   const line = printable(text.replaceAll(/[\s\p{Cf}]+/gu, ' '));
   if (line.length <= HEAD_CHARS + TAIL_CHARS) return line;
@@ -138,7 +146,7 @@ function shown(text: string): string {
   return `${cutGraphemes(line, HEAD_CHARS)} [${left} characters more] ${line.slice(-TAIL_CHARS)}`;
 }
 
-/** The folder that keeps which folders this user trusts: no session opens it. */
+/** The folder with the stored answers, which sessions must not access. */
 export function answersFolder(env: NodeJS.ProcessEnv): string {
   return join(defaultStateDir(env), 'trusted');
 }

@@ -1,4 +1,4 @@
-/** What `cox doctor` looks at of the gateway and the console that `cox up` serves. */
+/** The checks of `cox doctor` for the gateway and the web console of `cox up`. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Check } from './checks.ts';
@@ -6,10 +6,10 @@ import { consoleFolder } from './console-folder.ts';
 import { type GatewayAccess, gatewayFile, readGatewayFile } from './gateway-file.ts';
 import { keptAccessFile } from './kept-access.ts';
 
-/** For a process on this machine that does nothing but answer. */
+/** The time limit of a response from a process on this machine, in ms. */
 const ANSWER_WITHIN_MS = 5_000;
 
-/** The findings, one by one. @param pid of the server that runs on the state folder; undefined where none does. */
+/** Runs the checks in order. @param pid the process id of the server on the state directory; undefined if none runs. */
 export async function* gatewayChecks(stateDir: string, pid: number | undefined): AsyncGenerator<Check> {
   yield await consoleCheck();
   const file = gatewayFile(stateDir);

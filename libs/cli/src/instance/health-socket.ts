@@ -1,6 +1,6 @@
 /**
- * How a service says whether it is well: a socket in the state folder that answers each connection with one line, and what
- * asks all of a folder. Nothing listens on a port, and no key is needed to ask.
+ * Health checks of services. A service listens on a socket in its state directory and answers each connection with one
+ * line. `cox health` asks all services of a directory. This needs neither a network port nor a key.
  */
 import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
@@ -8,38 +8,38 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { cutGraphemes } from '@coxswain/protocol';
 
-/** What a service says of itself. */
+/** The answer of a service. */
 export interface Health {
-  /** `sessions`, `hooks`, `tool`, `up` */
+  /** The kind of service: `sessions`, `hooks`, `tool`, `up` */
   readonly service: string;
   readonly pid: number;
   readonly healthy: boolean;
-  /** What it serves, or what is wrong. */
+  /** What it serves, or the problem. */
   readonly message: string;
 }
 
-/** A service that can be asked. */
+/** A service that answers health checks. */
 export interface Asked {
-  /** What it is, for people: `the session host one-3f2a`. */
+  /** Its name for people: `the session host one-3f2a`. */
   readonly title: string;
-  /** Contract: rejects, with why, while the service cannot do its work. */
+  /** Contract: rejects with the reason while the service cannot do its work. */
   ping(): Promise<void>;
-  /** Something to know that is no reason to restart it. */
+  /** A notice that is no reason for a restart. */
   readonly remark?: (() => string | null) | undefined;
 }
 
 const SUFFIX = '.health';
-/** So long a service may look at itself. */
+/** The time limit of a service's own check, in ms. */
 const LOOKED_WITHIN_MS = 1_500;
-/** So long all of them may take to answer; a container's health check gives up later. */
+/** The time limit of an answer, in ms. The health check of a container has a longer limit. */
 const ANSWERED_WITHIN_MS = 2_500;
 const ANSWER_MAX_CHARS = 4_096;
 const ASKING_MAX = 16;
 const SERVICES_MAX = 64;
 
 /**
- * Answers `cox health` for a service until the returned function is called. What keeps it from listening is told, and is no
- * reason not to serve.
+ * Answers `cox health` for a service until the returned function is called. If it cannot listen, the problem is
+ * reported, and the service runs without health checks.
  */
 export async function answerHealth(
   stateDir: string,
@@ -62,14 +62,15 @@ export async function answerHealth(
     tell(`cox health cannot reach this service: ${(error as Error).message}`);
     return async () => undefined;
   }
-  // It must not keep alive what has ended otherwise.
+  // The socket must not keep a process alive that has ended otherwise.
   server.unref();
   return () => new Promise((resolve) => void server.close(() => resolve()));
 }
 
 /**
- * Asks every service that serves from a state folder. Those that have died without a word are passed over.
- * @returns one for each, in the order of their names; a service that does not answer in time is not healthy.
+ * Asks the services of a state directory, at most 64. Sockets of dead processes are ignored.
+ * @returns one answer for each service, in the order of their names. A service that does not answer in time is
+ * unhealthy.
  */
 export async function askHealth(stateDir: string): Promise<Health[]> {
   const sockets = (await socketsOf(stateDir)).slice(0, SERVICES_MAX);
@@ -112,7 +113,7 @@ async function socketsOf(stateDir: string): Promise<string[]> {
   return names.filter((name) => name.endsWith(SUFFIX)).sort();
 }
 
-/** The answer of one; null where nobody listens any more. */
+/** The answer of one service; null if no process listens on the socket. */
 function ask(stateDir: string, name: string): Promise<Health | null> {
   const service = name.split('-')[0] ?? name;
   return new Promise((resolve) => {
@@ -143,7 +144,7 @@ function ask(stateDir: string, name: string): Promise<Health | null> {
   });
 }
 
-/** A process that was killed leaves its socket behind. */
+/** Removes the leftover sockets of killed processes. */
 async function removeDead(stateDir: string): Promise<void> {
   for (const name of (await socketsOf(stateDir)).slice(0, SERVICES_MAX)) {
     if ((await ask(stateDir, name)) === null) await rm(join(stateDir, name), { force: true });

@@ -1,4 +1,4 @@
-/** Tokens and ports that a state folder keeps over restarts, so that connected clients come back by themselves. */
+/** Tokens and ports that a state directory keeps across restarts, so that connected clients reconnect automatically. */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { parseConnectionUrl } from '@coxswain/adapter-nats';
@@ -14,23 +14,23 @@ const Gateway = z.strictObject({ token: Token, read_token: Token, port: Port });
 const KeptAccess = z.strictObject({
   nats: z.strictObject({ token: Token, port: Port }).optional(),
   gateway: Gateway.optional(),
-  // `bus`: the addresses without credentials. A token of one bus is not valid for another.
+  // `bus`: the addresses without credentials. A token is valid for only one bus.
   bus_gateway: Gateway.extend({ bus: z.string() }).optional(),
 });
 
-/** How the instance of a state folder was last reached: its NATS server, its gateway, and the gateway on the bus of `--nats`. */
+/** The last access to an instance: its NATS server, its gateway, and its gateway on another bus that the user named. */
 export type KeptAccess = z.infer<typeof KeptAccess>;
 
 const FILE_MAX_BYTES = 64 * 1024;
 
-/** The path of the file that keeps them. */
+/** The path of the file. */
 export function keptAccessFile(stateDir: string): string {
   return join(stateDir, 'access.json');
 }
 
 /**
- * The tokens and ports of the last start; empty at the first one.
- * @param say notified of a file that cannot be used: this start makes new tokens.
+ * Reads the tokens and ports of the last start; empty at the first start.
+ * @param say prints that a file cannot be used: this start makes new tokens.
  */
 export async function readKeptAccess(stateDir: string, say: (problem: string) => void): Promise<KeptAccess> {
   const path = keptAccessFile(stateDir);
@@ -44,14 +44,15 @@ export async function readKeptAccess(stateDir: string, say: (problem: string) =>
   return {};
 }
 
-/** The access of the gateway on the instance's own server (`bus` is null), or on a bus of the user's. */
+/** The access to the gateway on the instance's own server (`bus` is null), or on a bus that the user named. */
 export function gatewayOf(kept: KeptAccess, bus: string | null): z.infer<typeof Gateway> | undefined {
   if (bus === null) return kept.gateway;
   return kept.bus_gateway?.bus === bus ? kept.bus_gateway : undefined;
 }
 
 /**
- * Whether an address is that of the NATS server of the state folder, as `cox env` prints it: its port on this machine, and its token.
+ * Whether an address is the NATS server of the state directory, as `cox env` prints it: its port on this machine, and
+ * its token.
  * @throws NatsUrlInvalidError
  */
 export function isOwnServer({ nats }: KeptAccess, address: string): boolean {
@@ -59,7 +60,10 @@ export function isOwnServer({ nats }: KeptAccess, address: string): boolean {
   return nats !== undefined && token === nats.token && servers.join() === `nats://127.0.0.1:${nats.port}`;
 }
 
-/** Keeps access for the next start, readable by this user only. Parts that are not named stay as they are. */
+/**
+ * Stores access for the next start, readable only by this user. Missing parts stay unchanged. @returns the stored
+ * access.
+ */
 export async function keepAccess(stateDir: string, known: KeptAccess, part: KeptAccess): Promise<KeptAccess> {
   const access = { ...known, ...part };
   if (JSON.stringify(access) !== JSON.stringify(known))
@@ -67,23 +71,23 @@ export async function keepAccess(stateDir: string, known: KeptAccess, part: Kept
   return access;
 }
 
-/** New ports are below those that systems give to outgoing connections: Linux from 32,768 on, others from 49,152 on. */
+/** New ports are below the range of outgoing connections: Linux starts it at 32,768, other systems at 49,152. */
 const NEW_PORTS = { from: 20_000, to: 32_768 } as const;
 const NEW_PORTS_TRIED = 4;
 
-/** Where a server should listen. */
+/** The ports to try. */
 export interface WantedPort {
-  /** The port that the user has chosen; only this one is tried then. */
+  /** The port that the user chose. No other port is tried. */
   readonly given: number | undefined;
   /** The port of the last start. */
   readonly last: number | undefined;
-  /** Called when the port of the last start is taken. */
+  /** Called when the port of the last start is in use. */
   readonly onTaken: (port: number) => void;
 }
 
 /**
- * Starts a server on the port that the user has chosen, else on that of its last start, else on a new one.
- * @param start rejects with the code `port_in_use` for a port that is taken; 0 stands for any free one.
+ * Starts a server on the port that the user chose, else on the port of the last start, else on a new one.
+ * @param start rejects with the code `port_in_use` for a port in use; 0 stands for any free port.
  */
 export async function startOnPort<T>(
   { given, last, onTaken }: WantedPort,

@@ -1,4 +1,4 @@
-/** Hands sessions over to an instance that outlives this process. */
+/** Transfers sessions to an instance that outlives this process. */
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,9 +11,13 @@ import { pastedCommand } from './pasted-command.ts';
 const UP_WITHIN_MS = 60_000;
 const LOOKED_EVERY_MS = 100;
 
-/** Stops what runs in this process and starts `cox up` on the same state folder, which goes on with every session. */
+/**
+ * Starts `cox up` in the background on the same state directory, and stops the instance in this process. `cox up`
+ * continues all sessions.
+ * @throws CliError `not_left_running` if it does not start within 60 s.
+ */
 export async function leaveRunning(bus: OpenBus, say: (text: string) => void): Promise<void> {
-  // Its log is up.log, which it bounds itself: this has only what it says before it ends with an error.
+  // `cox up` writes its log to up.log, with a size limit. This file gets only the output before an early error.
   const errorFile = join(bus.stateDir, 'up.err');
   const log = await open(errorFile, 'w', 0o600);
   try {
@@ -26,9 +30,9 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
         '--quiet',
         '--state-dir',
         bus.stateDir,
-        // A manifest that the folder brought is found again, and refused where it has changed since it was trusted.
+        // `cox up` finds a manifest of the folder itself, and rejects it if it has changed since it was trusted.
         ...(bus.manifest?.digest === undefined ? ['--manifest', bus.manifest?.path ?? 'none'] : []),
-        // Another command may be quicker, and carries the sessions until it ends.
+        // Another command may use the folder first. It then hosts the sessions until it ends.
         '--wait-for-folder',
         '1d',
       ],
@@ -41,7 +45,7 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
     child.once('error', () => {
       ended = true;
     });
-    // After the start of what takes the folder over: whoever runs this process may end it at any moment.
+    // Closes the bus only after `cox up` was spawned, because this process may be killed at any time.
     await bus.close();
     const untilMs = Date.now() + UP_WITHIN_MS;
     while (!(await readConnection(bus.stateDir))) {

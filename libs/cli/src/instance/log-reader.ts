@@ -1,27 +1,27 @@
-/** Reads the lines of a log that is set aside at a bound: `<path>.1`, then `<path>`. */
+/** Reads the lines of a log that is rotated at a size limit: `<path>.1`, then `<path>`. */
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '@coxswain/client';
 
 const LOOKED_EVERY_MS = 250;
 const CHUNK_BYTES = 64 * 1024;
-/** A line that is longer is printed in parts. */
+/** A longer line, in characters, is printed in parts. */
 const LINE_MAX_CHARS = 1024 * 1024;
 
-/** A reader of one log. `last` comes first, then `follow`. */
+/** Reads one log. Call `last` first, then `follow`. */
 export class LogReader {
   readonly #path: string;
   #file: FileHandle | null = null;
   #at = 0;
   #part = '';
-  /** Keeps the first bytes of a character whose others are not written yet. */
+  /** Keeps the first bytes of a character until its other bytes are written. */
   #decoder = new TextDecoder();
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** The last lines, oldest first; null where there is no log. */
+  /** The last lines, oldest first; null if there is no log. */
   async last(limit: number): Promise<readonly string[] | null> {
     this.#file = await opened(this.#path);
     const now = this.#file ? await this.#rest() : [];
@@ -31,13 +31,13 @@ export class LogReader {
     return limit === 0 ? [] : lines.slice(-limit);
   }
 
-  /** The lines that are written from then on, until the signal aborts. */
+  /** New lines until the signal aborts. */
   async *follow(signal: AbortSignal): AsyncGenerator<readonly string[]> {
     while (!signal.aborted) {
       const lines = await this.#rest();
       if (lines.length > 0) yield lines;
       if (await this.#isSetAside()) {
-        // What was written between the last look and the change of files.
+        // Lines that were written between the last read and the rotation.
         const missed = await this.#rest();
         if (missed.length > 0) yield missed;
         await this.close();
@@ -48,7 +48,6 @@ export class LogReader {
     }
   }
 
-  /** Closes the file. */
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = null;
@@ -67,7 +66,7 @@ export class LogReader {
     }
   }
 
-  /** The whole lines from here to the end of the file. */
+  /** The complete lines from the current position to the end of the file. */
   async #rest(): Promise<string[]> {
     const lines: string[] = [];
     if (!this.#file) return lines;
@@ -109,10 +108,10 @@ const LEVELS: Readonly<Record<number, string>> = {
   50: 'error',
   60: 'fatal',
 };
-/** Members that are printed first, and those that say nothing on one machine. */
+/** Members that are printed first, and two that are left out: `pid` and `hostname`. */
 const SHOWN_APART: ReadonlySet<string> = new Set(['time', 'level', 'name', 'msg', 'pid', 'hostname']);
 
-/** A line of a log for people: time, level, service, message, then the other members as `key=value`. */
+/** Formats a log line as text: time, level, service, message, then the other members as `key=value`. */
 export function logLineText(line: string): string {
   const entry = parsed(line);
   if (entry === null) return printable(line);

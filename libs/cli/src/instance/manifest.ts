@@ -1,23 +1,24 @@
-/** Which manifest the hosts of this process use. */
+/** Chooses the manifest of the hosts in this process. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 import { typedIn } from './state-dir.ts';
 
-/** The manifest of a folder, where none is named. */
+/** The name of a folder's own manifest. */
 export const MANIFEST_FILE = 'coxswain.yaml';
 
 /** A manifest that a host may load. */
 export interface ChosenManifest {
   readonly path: string;
-  /** The content that the user trusts; undefined where the command line or the environment names the file. */
+  /** The digest of the content that the user trusts; undefined if a flag or a variable names the file. */
   readonly digest: string | undefined;
 }
 
 /**
- * The manifest's path: `--manifest` or `COX_MANIFEST`, where `none` means that there is none; else `coxswain.yaml` of the
- * folder in which the person typed, if it is there.
+ * The path of the manifest: `--manifest` or `COX_MANIFEST`, else `coxswain.yaml` in the user's working directory if it
+ * exists. `none` selects no manifest.
+ * @throws CliError with exit code 2 for an empty flag.
  */
 export function manifestOf(
   flags: Flags,
@@ -32,9 +33,9 @@ export function manifestOf(
 }
 
 /**
- * The manifest that a host of this process may load. One that is not named needs the user's trust.
- * @param mayAsk whether a question may be put to the user: not where standard input carries a protocol.
- * @throws CliError `folder_not_trusted`; ManifestError where an unnamed one is wrong.
+ * The manifest that a host in this process may load. A manifest that is not named needs the user's trust.
+ * @param mayAsk whether the user may be asked. False if standard input carries a protocol.
+ * @throws CliError `folder_not_trusted`; ManifestError if a manifest that is not named is invalid.
  */
 export async function chooseManifest(
   flags: Flags,
@@ -44,7 +45,7 @@ export async function chooseManifest(
   const found = manifestOf(flags, env);
   if (found === undefined) return undefined;
   if (found.isNamed) return { path: found.path, digest: undefined };
-  // Loaded only where a folder has a manifest.
+  // Imported only if a folder has a manifest.
   const [{ manifestOfFolder }, { FolderTrust }] = await Promise.all([
     import('./brought.ts'),
     import('./folder-trust.ts'),
@@ -54,7 +55,7 @@ export async function chooseManifest(
   return { path: found.path, digest: brought.digest };
 }
 
-/** Reported where a host uses the hooks of a manifest: their code runs in its process. */
+/** Printed when a host uses the hooks of a manifest: their code runs in its process. */
 export function manifestNotice({ path }: ChosenManifest): string {
   return `using the hooks of ${path} (--manifest none disables them)\n`;
 }

@@ -1,9 +1,12 @@
-/** Where a service of this command serves its meters. */
+/** The address for the metrics of a service. */
 import type { MetricsAddress } from '@coxswain/adapter-telemetry';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 
-/** `--metrics-port`, else `COX_METRICS_PORT`; null where neither is given. @throws CliError with exit code 2 for what is no address. */
+/**
+ * `--metrics-port`, else `COX_METRICS_PORT`; null if neither is set. @throws CliError with exit code 2 for an invalid
+ * address.
+ */
 export async function metricsAddressOf({
   flags,
   env,
@@ -19,12 +22,12 @@ export async function metricsAddressOf({
   }
 }
 
-/** What is told of it once it serves; nothing where it does not. */
+/** The printed line with the address; empty if there are no metrics. */
 export function metricsLine({ metricsUrl }: { readonly metricsUrl: string | null }): string {
   return metricsUrl === null ? '' : `metrics: ${metricsUrl}\n`;
 }
 
-/** The same for programs. */
+/** The JSON member with the address; empty if there are no metrics. */
 export function metricsMember({ metricsUrl }: { readonly metricsUrl: string | null }): {
   readonly metrics_url?: string;
 } {

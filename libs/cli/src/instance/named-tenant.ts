@@ -1,12 +1,13 @@
-/** Whose sessions, tools and hooks a command speaks of. */
+/** The tenant of a command. */
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 import type { BusAddress } from './find-bus.ts';
 
 /**
- * The tenant that `--tenant` names; else that of the context; else the one of the key, else `default`. Throws a usage error
- * for a name that is none, and for one that is not the key's. A key of no tenant, such as the admin's, goes with any.
+ * The tenant: `--tenant`, else the one of the context, else the one of the key, else `default`. A key without a tenant,
+ * such as the admin's, works for every tenant.
+ * @throws CliError with exit code 2 for an invalid name, and for a tenant that is not the key's.
  */
 export function namedTenant(
   flags: Flags,

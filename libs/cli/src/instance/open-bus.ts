@@ -1,8 +1,8 @@
 /**
- * Opens the bus that a command needs, for as long as the command runs.
+ * Opens the bus that a command needs, and keeps it open while the command runs.
  *
- * An instance may end while others use it: a `cox run` that started one ends with its run. Sessions and stored
- * commands outlive it, so whoever still needs a bus opens one again and goes on.
+ * An instance may stop while others use it: the instance of a `cox run` stops with its run. Sessions and stored
+ * commands outlive the instance, so a command that still needs a bus opens one again and continues.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -26,47 +26,51 @@ import { untilPrepared } from './until-prepared.ts';
 import { whoActs } from './who-acts.ts';
 import { whyUnreachable } from './why-unreachable.ts';
 
-/** A bus that is open. */
+/** An open bus. */
 export interface OpenBus {
-  /** Its tenant is the one that the command speaks of. */
+  /** The client, with the tenant of the command. */
   readonly client: BusClient;
   readonly stateDir: string;
-  /** What was joined; null where this process runs the instance. May hold credentials. */
+  /** The joined bus; null if this process runs the instance. May contain credentials. */
   readonly address: BusAddress | null;
-  /** Set where no instance was running and this process runs one. */
+  /** The instance in this process; null if another instance was joined. */
   readonly embedded: EmbeddedInstance | null;
-  /** The manifest that is used where this process hosts sessions. */
+  /** The manifest of a session host in this process. */
   readonly manifest: ChosenManifest | undefined;
-  /** Whether sessions on this bus may be worked on while it is open: not where a server was started for reading alone. */
+  /**
+   * Whether sessions on this bus are hosted while it is open. False if this process started a server only for reading.
+   */
   readonly hosted: boolean;
-  /** Aborts when the instance on this machine has ended. A server elsewhere is waited for instead. */
+  /** Aborts when the instance on this machine has ended. To a server elsewhere, the client reconnects instead. */
   readonly gone: AbortSignal;
-  /** Whether a `cox up` runs the instance: it may be restarted. */
+  /** Whether a `cox up` runs the instance, so that it may be restarted. */
   readonly mayReturn: boolean;
   close(): Promise<void>;
 }
 
-/** Another process that is just starting or ending an instance is waited for so long. */
+/** The wait for another process that is starting or stopping an instance, in ms. */
 const SETTLED_WITHIN_MS = 20_000;
 const LOOKED_AGAIN_MS = 100;
 const WATCHED_EVERY_MS = 500;
-/** A restart of `cox up` takes seconds. Until then a command that it served starts no instance of its own. */
+/**
+ * A restart of `cox up` takes seconds. During this time, in ms, a command that it served starts no instance of its own.
+ */
 const RETURNS_WITHIN_MS = 10_000;
 const REOPENED_MAX = 8;
-/** How often a task is repeated without a sign that the instance has ended: it may have been restarted at the same address. */
+/** Repetitions of a task without a sign that the instance has ended: it may have been restarted at the same address. */
 const UNANSWERED_REPEATS_MAX = 1;
 
-/** Their standard input carries a protocol, which an answer would be read from. */
+/** Commands whose standard input carries a protocol, so that it cannot answer questions. */
 const OF_PROTOCOLS: readonly string[] = ['acp', 'mcp'];
 
 type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
 
 /**
- * Runs a task with an open bus and closes it, whatever happens. If the instance ends meanwhile, the task is run again
- * on a new one: it must be safe to repeat, and leave or fail soon after `gone` has aborted. It is also run again, once, if the instance
- * did not respond and belongs to a `cox up`.
- * @param services whether an instance that this process has to start is to work on sessions, or only to be read and
- *   written to.
+ * Runs a task with an open bus, and closes the bus in any case. If the instance ends meanwhile, the task runs again on
+ * a new one. The task must be safe to repeat, and must end soon after `gone` aborts. It also runs again, once, if the
+ * instance did not respond and belongs to a `cox up`.
+ * @param services whether an instance started by this process hosts sessions. If false, sessions can be read and
+ * commands stored.
  */
 export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
   let mayReturn = false;
@@ -88,7 +92,7 @@ export async function withBus<T>(where: Where, services: boolean, task: (bus: Op
   }
 }
 
-/** Waits until an instance runs on the state folder again, within bounds. */
+/** Waits until an instance runs on the state directory again, for at most `RETURNS_WITHIN_MS`. */
 async function untilReturned({ flags, env }: Where): Promise<void> {
   const untilMs = performance.now() + RETURNS_WITHIN_MS;
   const isAway = async () => (await findBus(flags, env)).address === null;
@@ -97,7 +101,7 @@ async function untilReturned({ flags, env }: Where): Promise<void> {
   while ((await isAway()) && performance.now() < untilMs) await sleep(LOOKED_AGAIN_MS);
 }
 
-/** Like {@link withBus}, for a task that cannot be repeated. */
+/** Like {@link withBus}, for a task that must not be repeated. */
 export async function withBusOnce<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
   const bus = await openBus(where, services, true);
   try {
@@ -107,7 +111,7 @@ export async function withBusOnce<T>(where: Where, services: boolean, task: (bus
   }
 }
 
-/** @param isFirst whether the command has asked nothing and shown nothing yet. */
+/** @param isFirst whether the command has neither asked nor shown anything yet. */
 async function openBus({ command, flags, env }: Where, services: boolean, isFirst: boolean): Promise<OpenBus> {
   const port = flags.whole('port', { min: 1, max: 65_535 });
   const found = services ? manifestOf(flags, env) : undefined;
@@ -119,16 +123,16 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
     const { address, stateDir } = await findBus(flags, env);
     const tenant = namedTenant(flags, address);
     if (address && port !== undefined) refusePort(port, address);
-    // Not within the attempt: what is refused here would be tried again.
+    // Outside of the `try` block: a rejection here must not be retried.
     if (address && found) refuseElsewhere(flags, found.path, await manifestInUse(address, stateDir));
-    // Nor is the user's answer within it: it may take longer than another process to settle.
+    // Also outside of it: the user's answer may take longer than `SETTLED_WITHIN_MS`.
     if (!address && found) manifest ??= await chooseManifest(flags, env, mayAsk);
     try {
       if (!address) return await startBus({ command, stateDir, port, services, env, manifest, policy, tenant });
       const bus = await joinBus(address, env, stateDir, tenant);
       if (!services || address.source !== 'state-dir' || (await isPrepared(bus, untilMs))) return bus;
     } catch (error) {
-      // Between two looks another process has taken the state folder, or has just left it.
+      // Another process has taken or left the state directory between two checks.
       const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
       if (!unsettled || Date.now() > untilMs) throw error;
       await sleep(LOOKED_AGAIN_MS);
@@ -136,7 +140,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
   }
 }
 
-/** Like {@link untilPrepared}. A bus that is not returned to the caller is closed. */
+/** Like {@link untilPrepared}, but closes a bus that the caller does not get. */
 async function isPrepared(bus: OpenBus, untilMs: number): Promise<boolean> {
   let prepared = false;
   try {
@@ -147,7 +151,10 @@ async function isPrepared(bus: OpenBus, untilMs: number): Promise<boolean> {
   return prepared;
 }
 
-/** A port is that of a server that is started; where one runs already, it would be passed over in silence. */
+/**
+ * Rejects `--port` if a server already runs: the flag would have no effect. The port of the running instance is
+ * accepted.
+ */
 function refusePort(port: number, address: BusAddress): void {
   const { servers, source } = address;
   const runs =
@@ -164,14 +171,14 @@ async function manifestInUse(address: BusAddress, stateDir: string): Promise<str
     if (!running || parseConnectionUrl(address.servers).servers.join() !== running.url) return undefined;
     return (await stateDirOwner(stateDir))?.holder?.manifest;
   } catch {
-    // Connecting reports what is wrong. Without an answer the notice is printed.
+    // Connecting reports the problem. The notice is printed if the manifest is unknown.
     return undefined;
   }
 }
 
 /**
- * Rejects `--manifest` where another process hosts the sessions. A manifest of the folder is ignored with a notice: its author must not
- * believe that it applies. There is no notice with `--quiet`, and none if the other process uses the same manifest.
+ * Rejects `--manifest` if another process hosts the sessions. A manifest of the folder is ignored with a notice, so
+ * that its author knows. There is no notice with `--quiet`, and none if the other process uses the same manifest.
  * @param inUse the manifest of the other process, if it is known.
  * @throws CliError `usage`
  */
@@ -207,13 +214,13 @@ function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout 
   let first: string | undefined;
   const look = async () => {
     const running = await readConnection(stateDir);
-    // A server that is restarted keeps its address: the connection comes back by itself.
+    // A restarted server keeps its address, and the connection recovers automatically.
     const where = running && `${running.url} ${running.token}`;
     first ??= where;
     if (where === undefined || where !== first) gone.abort(new Error('the instance has ended'));
   };
   return setInterval(() => {
-    // A file that cannot be read just now says nothing about the server.
+    // A file that cannot be read at the moment says nothing about the server.
     look().catch(() => undefined);
   }, WATCHED_EVERY_MS).unref();
 }
@@ -261,7 +268,7 @@ async function startBus(options: {
   }
 }
 
-/** Where a connection of one's own goes, beside the client's: to what was joined, else to the server that runs here. */
+/** Options for another connection to the same bus: to the joined bus, or to the server in this process. */
 export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embedded'>): ConnectNatsOptions {
   if (address) return connectionTo(address);
   if (!embedded) throw new Error('a bus that is neither joined nor run here');
@@ -269,9 +276,10 @@ export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embe
 }
 
 /**
- * Connects; what cannot be reached is told with what named it, and without its credentials.
- * @param env may say who acts.
- * @param tenant whose sessions; the key's, else `default`, when left out.
+ * Connects a client. An error names the source of the address, without its credentials.
+ * @param env may contain the name of the actor.
+ * @param tenant default: the tenant of the context, else of the key, else `default`.
+ * @throws CliError `usage` for an invalid option; `nats_unreachable` if the bus cannot be used.
  */
 export async function connectTo(
   address: BusAddress,

@@ -1,4 +1,4 @@
-/** The gateway that `cox up` runs for its user, on loopback. */
+/** The gateway of `cox up` for its user, on loopback. */
 import type { LogTarget } from '@coxswain/adapter-log';
 import type { NamedBus } from '@coxswain/adapter-nats';
 import type { GatewayService, StartOffers } from '@coxswain/gateway';
@@ -6,16 +6,19 @@ import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 import { consoleAddress, consoleFolder } from './console-folder.ts';
 
-/** What is known of it before it runs. */
+/** Options that are known before the gateway runs. */
 export interface OwnGatewayOptions {
   readonly nats: NamedBus;
   readonly stateDir: string;
   readonly log: LogTarget;
-  /** What its console offers to start. */
+  /** The sessions that its console offers to start. */
   readonly starts: StartOffers;
 }
 
-/** The port that was asked for; null where no gateway was. */
+/**
+ * The port in `--gateway-port`; 0 without the flag, null with `--no-gateway`. @throws CliError with exit code 2 if both
+ * are given.
+ */
 export function ownGatewayPort(flags: Flags): number | null {
   const port = flags.whole('gateway-port', { min: 1, max: 65_535 });
   if (!flags.on('no-gateway')) return port ?? 0;
@@ -24,10 +27,10 @@ export function ownGatewayPort(flags: Flags): number | null {
 }
 
 /**
- * Starts it; null when none is wanted.
+ * Starts the gateway; null if `port` is null.
  * @param port 0 for a free one.
- * @param kept the tokens of an earlier start, which stay valid; new ones when left out.
- * @throws ListenPortInUseError for a port that is taken.
+ * @param kept the tokens of an earlier start, which stay valid. Default: new tokens.
+ * @throws ListenPortInUseError for a port in use.
  */
 export async function startOwnGateway(
   port: number | null,
@@ -40,17 +43,16 @@ export async function startOwnGateway(
   return startGatewayService({ ...options, port, startToken, consoleFolder: consoleFolder() });
 }
 
-/** A read-only gateway, for one command that shows a session. */
+/** Options of a read-only gateway for one command that shows a session. */
 export interface ViewerOptions {
   readonly nats: NamedBus;
   readonly stateDir: string;
-  /** The tenant of its sessions. */
   readonly tenant: string;
-  /** A free one when left out. */
+  /** Default: a free port. */
   readonly port?: number | undefined;
 }
 
-/** Starts it on loopback, with a new token that may only read. @throws CliError `console_not_built`. */
+/** Starts a viewer on loopback, with a new read-only token. @throws CliError `console_not_built`. */
 export async function startViewer({ nats, stateDir, tenant, port }: ViewerOptions): Promise<GatewayService> {
   const { startGatewayService } = await import('@coxswain/gateway');
   const viewer = await startGatewayService({
@@ -75,8 +77,8 @@ function userName(): string {
 }
 
 /**
- * What a person is told of it. The address that lets in whoever has it is for a terminal alone: what is written anywhere else may
- * be kept in a log. There the page asks for the token.
+ * The lines with the addresses of the gateway. Only a terminal gets the address with the token, because other output
+ * may be logged. Without the token, the page asks for it.
  */
 export function gatewayLines({ url, token, hasConsole }: GatewayService, isTerminal: boolean): string {
   const routes = `over HTTP: ${url}, its routes at ${url}/docs\n`;

@@ -1,9 +1,12 @@
-/** Where the package of `cox` lies, and with it what was built beside the command. */
+/** The folder of the `cox` package, with the parts that were built into it. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder. From source, from the bundle and from the bundle that tests make it is at another distance. */
+/**
+ * The folder of the package. Its distance from this file differs between the source, the bundle and the bundle of the
+ * tests.
+ */
 export function packageFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder);

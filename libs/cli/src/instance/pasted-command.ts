@@ -1,4 +1,4 @@
-/** Command lines that are shown to be pasted: they must find the same bus from another shell. */
+/** Command lines to be pasted into another shell, where they must find the same bus. */
 import { basename, join } from 'node:path';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import type { OpenBus } from './open-bus.ts';
@@ -6,9 +6,9 @@ import { isPublished, packageFolder } from './package-folder.ts';
 import { defaultStateDir } from './state-dir.ts';
 
 /**
- * A `cox` command line that works from every folder, and finds this bus. A command on the PATH is named as it was typed. The
- * published package is named by npx, and the command of a checkout by its path. What may hold credentials is not shown: a bus that
- * `NATS_URL` names is found by the same variable, and one that `--nats` names is asked for.
+ * Builds a `cox` command line that works from every folder and finds this bus. It names a command on the PATH as it was
+ * typed, the published package through npx, and a checkout by its path. Credentials are left out. A bus of `NATS_URL`
+ * needs the same variable in the other shell, and for `--nats` the line has the placeholder `URL`.
  */
 export function pastedCommand(
   command: string,
@@ -22,10 +22,10 @@ export function pastedCommand(
   const program = isOnPath ? name : anywhere;
   const line = `${program} ${command}`;
   if (address?.source === 'NATS_URL') return line;
-  // Another context may be in use by then.
+  // Another context may be in use later.
   if (address?.context) return `${line} --context ${address.context.name}`;
   if (address?.source === '--nats') return `${line} --nats URL`;
-  // A variable of this shell need not be set in the other.
+  // The other shell may not have the variables of this one.
   const isFound = stateDir === defaultStateDir(env) && !env.NATS_URL?.trim();
   return isFound ? line : `${line} --state-dir ${shellQuoted(stateDir)}`;
 }

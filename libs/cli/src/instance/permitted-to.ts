@@ -1,11 +1,11 @@
-/** What a key does not allow, in words for whoever has given it. */
+/** Explains what a key does not permit. */
 import { isNotPermitted } from '@coxswain/client';
 import { CliError, EXIT } from '../line/cli-error.ts';
 
 /**
- * Does a task on the bus.
- * @param what what this user may not, and whose key may: `import sessions: give the admin’s key`.
- * @throws CliError `not_permitted` where the bus does not let this user do it; else what the task throws.
+ * Runs a task on the bus.
+ * @param what the forbidden operation, and whose key permits it: `import sessions: give the admin’s key`.
+ * @throws CliError `not_permitted` if the bus does not permit the task; otherwise the error of the task.
  */
 export async function permittedTo<T>(what: string, task: () => Promise<T>): Promise<T> {
   try {

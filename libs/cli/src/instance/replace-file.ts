@@ -1,9 +1,9 @@
-/** Writes a file in one step: a reader finds the old text or the new one, and never half of it. */
+/** Writes a file atomically: a reader finds the old text or the new one. */
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 
 /**
- * Writes a file, readable by this user only, in place of the one that has its name.
+ * Replaces a file atomically. Only this user can read the new one.
  * @throws the error of the system. Then the old file stays, and no draft is left.
  */
 export async function replaceFile(path: string, text: string): Promise<void> {

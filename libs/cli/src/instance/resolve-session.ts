@@ -1,13 +1,16 @@
-/** Sessions by the beginning of their id. */
+/** Finds sessions by a prefix of their id. */
 import { type BusClient, type BusSession, isNotPermitted } from '@coxswain/client';
 import { cutGraphemes, SessionId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 
 const SHOWN_MAX = 8;
 
-/** The one id that a prefix means: the id itself, else the only one that begins with it. */
+/**
+ * The id that equals the prefix, or else the only id that starts with it.
+ * @throws CliError `session_not_found` if none matches; exit code 2 for an empty prefix or several matches.
+ */
 export function matchPrefix(prefix: string, ids: readonly string[]): string {
-  // Everything begins with nothing: a variable that is not set must not mean the only session there is.
+  // Every id starts with the empty prefix. An unset variable must not select the only session.
   if (prefix === '') throw usageError('the session’s id is empty; cox session list lists them');
   if (ids.includes(prefix)) return prefix;
   const matching = ids.filter((id) => id.startsWith(prefix));
@@ -27,12 +30,12 @@ export function matchPrefix(prefix: string, ids: readonly string[]): string {
   return only;
 }
 
-/** The session that a command line names. */
+/** The session that a command line names. @throws the errors of {@link matchPrefix}. */
 export async function findSession(client: BusClient, prefix: string): Promise<BusSession> {
   return client.session(matchPrefix(prefix, await knownIds(client, prefix)));
 }
 
-/** Whoever may not read which sessions there are gives the whole id. */
+/** A user who may not list sessions gives the whole id. */
 async function knownIds(client: BusClient, given: string): Promise<readonly string[]> {
   try {
     return await client.sessionIds();

@@ -1,35 +1,36 @@
-/** A service in this process, until it is told to stop or can do no more. */
+/** Runs a service in this process until it is stopped or fails permanently. */
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { answerHealth } from './health-socket.ts';
 import { stopSignal } from './stop-signal.ts';
 import { tellAway } from './tell-away.ts';
 
-/** A service that can be asked how it is, and stopped. */
+/** A service with a health check and a stop. */
 export interface StartedService {
-  /** Resolves where it can do no more, with why. */
+  /** Resolves with the reason when the service fails permanently. */
   readonly failed?: Promise<Error>;
-  /** Contract: rejects, with why, while the service cannot do its work. */
+  /** Contract: rejects with the reason while the service cannot do its work. */
   ping(): Promise<void>;
-  /** Something to know that is no reason to restart it. */
+  /** A notice that is no reason for a restart. */
   readonly remark?: (() => string | null) | undefined;
   stop(): Promise<void>;
-  /** Ends at once what cannot go on. Without it the service ends with its process. */
+  /** Ends in-flight work at once. Without it the service ends with its process. */
   abandon?(why: Error): Promise<void>;
 }
 
-/** The name of a service on this machine. */
+/** The names of a service on this machine. */
 export interface ServedAs<S> {
-  /** Its first word in `cox health`. */
+  /** The kind of service in `cox health`. */
   readonly name: string;
-  /** Where `cox health` finds it. */
+  /** The directory in which `cox health` finds it. */
   readonly stateDir: string;
-  /** What it is, for people. */
+  /** The name for people. */
   title(service: S): string;
 }
 
 /**
- * Starts a service, answers `cox health`, says that it is ready, and stops it in order.
- * @param broken resolves where the process cannot go on, with what is told then: the service is abandoned.
+ * Starts a service, answers `cox health`, reports that it is ready, and stops it in order on a signal.
+ * @param broken resolves with the reason when the process cannot continue: the service is abandoned.
+ * @throws the reason of a failure; CliError `nats_unreachable` if the service could not deregister from the bus.
  */
 export async function serveUntilTold<S extends StartedService>(
   { name, stateDir, title }: ServedAs<S>,
@@ -56,7 +57,7 @@ export async function serveUntilTold<S extends StartedService>(
   };
   const endHealth = await answerHealth(stateDir, name, asked, tell);
   ready(service);
-  // Elsewhere the log says it.
+  // Without a terminal, the log reports disconnections.
   const endTelling = process.stderr.isTTY
     ? tellAway({ title: title(service), ping: () => service.ping(), tell })
     : () => undefined;
@@ -64,9 +65,9 @@ export async function serveUntilTold<S extends StartedService>(
   told.release();
   endTelling();
   await endHealth();
-  // Also where it breaks while it stops.
+  // The process can also break during the stop.
   const stopped = breaks === null ? service.stop() : new Promise<never>(() => undefined);
-  // What has failed may not end in order either; why it failed is what counts.
+  // A failed service may not stop in order either. The reason of the failure is reported.
   if (failure && breaks === null) await Promise.race([stopped.catch(() => undefined), broke]);
   else if (!failure)
     await Promise.race([stopped, broke]).catch(async (error: unknown) => {
@@ -78,10 +79,10 @@ export async function serveUntilTold<S extends StartedService>(
   throw why;
 }
 
-/** Of a service whose bus has gone: it ends as it was told to, and nobody there hears of it. */
+/** The error of a service that stopped after its bus had gone: it could not deregister. */
 async function untold(what: string, error: unknown): Promise<unknown> {
   const { asTrouble } = await import('@coxswain/client');
-  // What was under way when the connection went ends with the library's RequestError.
+  // Requests in flight when the connection closed fail with the library's RequestError.
   const isGone = asTrouble(error) !== null || (error instanceof Error && error.name === 'RequestError');
   if (!isGone) return error;
   const why = (error as Error).message;
@@ -89,7 +90,7 @@ async function untold(what: string, error: unknown): Promise<unknown> {
   return Object.assign(new CliError(EXIT.error, 'nats_unreachable', message), { cause: error });
 }
 
-/** Log lines are for programs: on a terminal they go to the file in the state folder. */
+/** Log lines are for programs: on a terminal they go to the file in the state directory. */
 export function logTarget(): 'file' | 'stderr' {
   return process.stderr.isTTY ? 'file' : 'stderr';
 }

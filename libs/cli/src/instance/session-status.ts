@@ -3,7 +3,10 @@ import { NoHostError, type Session } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import type { OpenBus } from './open-bus.ts';
 
-/** A host that lives answers within milliseconds; one that has just started reads the journal first. */
+/**
+ * The time limit of a query, in ms. A running host answers within milliseconds; a host that has just started reads the
+ * journal first.
+ */
 const QUERY_MS = 3_000;
 
 /**

@@ -1,4 +1,6 @@
-/** What the console of this machine's own gateway offers to start: the personas of the folder, and the demo. */
+/**
+ * The sessions that the console of this machine's own gateway offers to start: personas of the folder, and the demo.
+ */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { StartOffers } from '@coxswain/gateway';
@@ -8,15 +10,15 @@ import { personaOfFolder } from './brought.ts';
 import { FolderTrust } from './folder-trust.ts';
 import { typedIn } from './state-dir.ts';
 
-/** Personas of a folder that are offered. */
+/** Maximum number of offered personas. */
 const OFFERED_MAX = 64;
-/** Demos whose files are kept: a session that plays one may still run. */
+/** Number of demos whose files are kept: a session may still use them. */
 const DEMOS_MAX = 8;
 
 /**
- * Makes the offers.
- * @param env names the folder in which the user typed; its personas are read each time, so that edits show.
- * @param demos the folder for the files of demos; null where the session hosts may be on other machines.
+ * Builds the offers.
+ * @param env names the user's working directory. Its personas are read for each request, so that edits are visible.
+ * @param demos the folder for the files of demos; null if the session hosts may be on other machines.
  */
 export function startOffersOf(env: NodeJS.ProcessEnv, demos: string | null): StartOffers {
   const folder = typedIn(env);

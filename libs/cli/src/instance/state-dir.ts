@@ -1,4 +1,4 @@
-/** Folders of this machine that a command line speaks of. */
+/** The folders of a command line. */
 import { resolve } from 'node:path';
 import { defaultStateDir, typedIn } from '@coxswain/ports/discovery';
 import { usageError } from '../line/cli-error.ts';
@@ -6,10 +6,13 @@ import type { Flags } from '../line/flags.ts';
 
 export { defaultStateDir, typedIn } from '@coxswain/ports/discovery';
 
-/** Where the embedded server keeps its state: `--state-dir`, `COX_STATE_DIR`, or the user's state folder. */
+/**
+ * The state directory: `--state-dir`, `COX_STATE_DIR`, or the user's default. @throws CliError with exit code 2 for an
+ * empty flag.
+ */
 export function stateDirOf(flags: Flags, env: NodeJS.ProcessEnv): string {
   const named = flags.text('state-dir');
-  // An unset variable in a script must not turn the folder one stands in into a store.
+  // An unset variable in a script must not turn the current folder into a state directory.
   if (named?.trim() === '') throw usageError('--state-dir needs a folder');
   const asked = named ?? (env.COX_STATE_DIR || undefined);
   return asked === undefined ? defaultStateDir(env) : resolve(typedIn(env), asked);

@@ -1,6 +1,8 @@
-/** Being told to stop: SIGINT, SIGTERM or SIGHUP. */
+/** Stop signals: SIGINT, SIGTERM and SIGHUP. */
 
-/** Resolves at the first such signal. A second one ends the process at once. */
+/**
+ * Resolves at the first stop signal. A second one ends the process at once. `release` restores the default handling.
+ */
 export function stopSignal(): { readonly promise: Promise<undefined>; release(): void } {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   let stop: () => void = () => undefined;

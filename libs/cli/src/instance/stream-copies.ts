@@ -1,21 +1,21 @@
-/** How many copies a bus keeps of its streams, and the waiting for those that are asked for. */
+/** The replicas of the streams of a bus, and the wait for requested ones. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BusClient, StreamPresence } from '@coxswain/client';
 import { counted } from '../terminal/counted.ts';
 
-/** Copies of the streams that are there. */
+/** The replicas of the existing streams. */
 export interface Copies {
-  /** The fewest and the most that a stream is to have; both 0 where there is no stream. */
+  /** The lowest and the highest number of replicas that a stream should have; both 0 without streams. */
   readonly fewest: number;
   readonly most: number;
-  /** Streams that have all of theirs, up to date. */
+  /** Streams with all their replicas, up to date. */
   readonly whole: number;
   readonly streams: number;
 }
 
 const LOOKED_EVERY_MS = 500;
 
-/** What the streams have. */
+/** Counts the replicas of the existing streams. */
 export function copiesOf(streams: readonly StreamPresence[]): Copies {
   const there = streams.filter(({ present }) => present);
   const numbers = there.map(({ copies }) => copies);
@@ -27,16 +27,17 @@ export function copiesOf(streams: readonly StreamPresence[]): Copies {
   };
 }
 
-/** `1`, or `1 to 3` where streams differ. */
+/** The number as text: `1`, or `1 to 3` if streams differ. */
 export function copiesText({ fewest, most }: Copies): string {
   return fewest === most ? String(most) : `${fewest} to ${most}`;
 }
 
 /**
- * Looks until every stream has its copies, up to date.
- * @param tell what is still to come, each time that it is less.
- * @returns the copies as they are in the end, which is when all are whole or the time is over.
- * @throws what asking the bus throws.
+ * Waits until every stream has all its replicas up to date.
+ * @param withinMs the time limit, in ms.
+ * @param tell prints the number of incomplete streams each time that it decreases.
+ * @returns the replicas when all are complete, or when the time is over.
+ * @throws the errors of the bus.
  */
 export async function awaitCopies(
   client: Pick<BusClient, 'busInfo'>,

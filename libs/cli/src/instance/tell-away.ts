@@ -1,20 +1,22 @@
-/** Tells whoever sits before a service that it cannot do its work: it goes on trying, and looked as if it served. */
+/** Reports on a terminal that a service cannot do its work. The service retries, and would otherwise look healthy. */
 
 const LOOKED_EVERY_MS = 3_000;
 
-/** What is looked at, and how it is told. */
+/** The watched service and its reports. */
 export interface WatchedService {
-  /** What it is, for people. */
+  /** The name for people. */
   readonly title: string;
-  /** Contract: rejects, with why, while the service cannot do its work. */
+  /** Contract: rejects with the reason while the service cannot do its work. */
   ping(): Promise<void>;
-  /** One line. */
+  /** Prints one line. */
   tell(line: string): void;
-  /** Milliseconds. Default 3,000. */
+  /** Interval of the checks, in ms. Default 3,000. */
   readonly everyMs?: number;
 }
 
-/** Looks again and again, one look at a time, and tells what has changed. @returns what ends it. */
+/**
+ * Checks the service repeatedly, one check at a time, and reports changes. @returns a function that stops the checks.
+ */
 export function tellAway({ title, ping, tell, everyMs = LOOKED_EVERY_MS }: WatchedService): () => void {
   let isAway = false;
   let hasEnded = false;

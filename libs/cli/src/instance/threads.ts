@@ -1,19 +1,20 @@
-/** How many session hosts `cox serve sessions` runs. */
+/** The number of session hosts that `cox serve sessions` runs. */
 import { availableParallelism } from 'node:os';
 import { PARTITIONS } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 
-/** More hosts than this on one machine are for its owner to choose. */
+/** The highest default. A user can choose more. */
 const DEFAULT_MAX = 8;
 
 /**
- * `--threads`, else `COX_THREADS`, else one host for each core but one, for the server and the tools. At least one host.
- * @param cores that this process may use.
+ * `--threads`, else `COX_THREADS`, else a default: one host for each core but one, which is left for the server and the
+ * tools. The default is at least 1 and at most 8.
+ * @param cores the cores that this process may use.
  * @throws CliError with exit code 2 for a value that is not a whole number from 1 to the number of partitions.
  */
 export function threadsOf({ flags, env }: Pick<Invocation, 'flags' | 'env'>, cores = availableParallelism()): number {
-  // A host beyond the number of partitions would have none.
+  // A host beyond the number of partitions would have no partition.
   const bounds = { min: 1, max: PARTITIONS };
   const named = flags.whole('threads', bounds) ?? wholeVariable('COX_THREADS', env, bounds);
   return named ?? Math.min(Math.max(cores - 1, 1), DEFAULT_MAX);

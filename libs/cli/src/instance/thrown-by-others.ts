@@ -1,4 +1,4 @@
-/** What somebody's code throws outside of its calls, in a process that serves it. */
+/** Errors that user code throws outside of its calls, in a process that serves it. */
 
 import { cutGraphemes } from '@coxswain/protocol';
 import { CliError, EXIT } from '../line/cli-error.ts';
@@ -6,16 +6,16 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 const SAID_MAX_CHARS = 512;
 
 /**
- * Watches for it until the process ends. A promise that was left behind must not end the service for all the others: it is told.
- * After an exception that nobody has caught nothing is certain any more, so that the process has to end.
- * @param whose code it is, for people.
- * @returns the first such exception. Never rejects.
+ * Watches for such errors until the process ends. An unhandled rejection is printed and does not stop the service.
+ * After an uncaught exception the state of the process is undefined, so the process must end.
+ * @param whose the owner of the code, for messages.
+ * @returns the first uncaught exception. Never rejects.
  */
 export function thrownByOthers(whose: string): Promise<CliError> {
   const tell = (what: string) => process.stderr.write(`${whose} ${what}\n`);
   process.on('unhandledRejection', (error) => tell(`caused an unhandled rejection: ${said(error)}`));
   return new Promise((resolve) => {
-    // Also those that come while it ends.
+    // Also handles exceptions while the process ends.
     process.on('uncaughtException', (error: unknown) => {
       const message = `tool_crashed: ${whose} caused an uncaught exception: ${said(error)}; the outcome of in-flight calls is unknown`;
       resolve(Object.assign(new CliError(EXIT.error, 'tool_crashed', message), { cause: error }));
@@ -23,7 +23,7 @@ export function thrownByOthers(whose: string): Promise<CliError> {
   });
 }
 
-// What is thrown may be anything, also something that cannot be told: telling it must not throw anew.
+// Any value can be thrown, even one that cannot be converted to a string.
 function said(error: unknown): string {
   try {
     return cutGraphemes(String(error), SAID_MAX_CHARS);

@@ -1,20 +1,21 @@
-/** An instance that another process is just starting: its server answers before its streams are there. */
+/** Waits for an instance that another process is starting: its server responds before its streams exist. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BusClient } from '@coxswain/client';
 
 const LOOKED_AGAIN_MS = 100;
 
-/** The bus of an instance, and whether the instance has ended. */
+/** The bus of an instance, and a signal that aborts when the instance ends. */
 export interface JoinedInstance {
   readonly client: Pick<BusClient, 'busInfo'>;
   readonly gone: AbortSignal;
 }
 
 /**
- * Waits until the instance has made its streams.
- * @param untilMs then it is used as it is: what is missing is said by the first request that needs it.
- * @returns false if the instance ended before.
- * @throws what asking the server throws.
+ * Waits until the instance has created its streams.
+ * @param untilMs the latest time, as `Date.now()`. Then the instance is used as it is: the first request that needs a
+ * missing stream fails.
+ * @returns false if the instance ended first.
+ * @throws the errors of the server.
  */
 export async function untilPrepared({ client, gone }: JoinedInstance, untilMs: number): Promise<boolean> {
   while (!gone.aborted) {

@@ -1,4 +1,4 @@
-/** Approvals that are waited for, across sessions, as lists show them. */
+/** Pending approvals of several sessions, as lists show them. */
 import {
   approvalsIn,
   longestFirst,
@@ -11,16 +11,16 @@ import { redactForDecision } from '@coxswain/protocol';
 import type { OpenBus } from './open-bus.ts';
 import { sessionStatus } from './session-status.ts';
 
-/** One of them: its arguments are shortened, and without what looks like a secret. */
+/** A pending approval. Its arguments are shortened, and apparent secrets are removed. */
 export type WaitingApproval = WirePendingApproval;
 
-/** All of the tenant, those that have waited longest first. */
+/** All pending approvals of the tenant, the oldest first. */
 export async function waitingApprovals(bus: OpenBus): Promise<WaitingApproval[]> {
   const all = await waitingIn(await bus.client.wire.listings(), (id) => sessionStatus(bus, bus.client.session(id)));
   return all.map((approval) => ({ ...approval, args: redactForDecision(approval.args) }));
 }
 
-/** Those of the sessions that a session has started, and of all below them; those that have waited longest first. */
+/** The pending approvals of all descendants of a session, the oldest first. */
 export async function approvalsBelow(bus: OpenBus, sessionId: string): Promise<WaitingApproval[]> {
   const { top } = await readTree((id) => bus.client.session(id).journal(), sessionId);
   const asking = top.children.flatMap(nodesOf).filter(({ approvals }) => approvals > 0);

@@ -1,24 +1,24 @@
-/** Starts what needs a state folder for itself, once no command runs on that any more. */
+/** Starts an instance on a state directory when no command uses that directory. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StateDirInUseError } from '@coxswain/adapter-nats';
 
-/** How it is waited. */
+/** How to wait. */
 export interface Waiting {
-  /** What else than a command has the folder is not waited for at all. */
+  /** The longest wait for a command, in ms. Without a command as the holder, there is no wait. */
   readonly waitMs: number;
-  /** Resolves when nobody wants it any more. */
+  /** Resolves when the start is no longer wanted. */
   readonly told: Promise<unknown>;
-  /** Told once, where it waits. */
+  /** Called once if it waits. */
   say(text: string): void;
 }
 
 const LOOKED_AGAIN_MS = 500;
 
 /**
- * Starts it. A command such as `cox run` that has found no instance keeps a server of its own on the folder as long as it works,
- * and others join that; what is started here is to stay, so it waits for the end of that.
- * @returns null where it was told to stop while it waited.
- * @throws StateDirInUseError where the folder is not free in time, or has somebody who stays; whatever starting throws.
+ * Starts the instance. A command such as `cox run` runs its own server on the directory while it works, and other
+ * commands may join that server. A long-running instance waits for its end.
+ * @returns null if the start is no longer wanted.
+ * @throws StateDirInUseError if the directory is not free in time, or has a long-running holder; the errors of `start`.
  */
 export async function whenFree<T>(start: () => Promise<T>, { waitMs, told, say }: Waiting): Promise<T | null> {
   const untilMs = performance.now() + waitMs;

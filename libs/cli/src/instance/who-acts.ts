@@ -4,10 +4,10 @@ import { BOUNDS, cutText } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 /**
- * The name that commands carry as their actor: COX_ACTOR, else the user of this machine. Whoever else decides or steers is
- * told it, and the journal keeps it; nobody has checked it.
- * @returns undefined where neither is known.
- * @throws CliError with exit code 2 where COX_ACTOR cannot be a name.
+ * The name that commands carry as their actor: COX_ACTOR, else the user of this machine. Other participants see it, and
+ * the journal keeps it. It is not verified.
+ * @returns undefined if neither is known.
+ * @throws CliError with exit code 2 for an invalid COX_ACTOR.
  */
 export function whoActs(env: NodeJS.ProcessEnv): string | undefined {
   const named = env.COX_ACTOR?.trim();
@@ -24,7 +24,7 @@ function userOfThisMachine(env: NodeJS.ProcessEnv): string | undefined {
   try {
     return cut(userInfo().username);
   } catch {
-    // A user without an entry in the list of users, as in many containers.
+    // A user without an entry in the system's list of users, as in many containers.
     return cut(env.USER);
   }
 }

@@ -1,6 +1,6 @@
-/** Why a bus is unreachable: the standard diagnosis with its code, and what to do. */
+/** Explains why a bus is unreachable: the standard diagnosis with its code, and a remedy. */
 
-/** The address that was tried, and who named it. */
+/** The address that was tried, and its source. */
 export interface TriedBus {
   /** The source of the address: `--nats`, `NATS_URL`, or `state-dir` for the instance of the state directory. */
   readonly source: string;
@@ -10,7 +10,7 @@ export interface TriedBus {
 
 /**
  * Explains a failed connection. The message keeps the code of the operating system, such as `ECONNREFUSED`.
- * @returns the reason and, after a semicolon, what to do.
+ * @returns the reason and, after a semicolon, the remedy.
  */
 export function whyUnreachable(error: unknown, { source, servers }: TriedBus): string {
   const said = chainOf(error);
@@ -30,7 +30,7 @@ interface Reason {
   words(at: string, meant: string, code: string | undefined): string;
 }
 
-/** The first that fits. */
+/** The first matching reason applies. */
 const REASONS: readonly Reason[] = [
   {
     when: /\bENOTFOUND\b/,

@@ -1,9 +1,9 @@
-/** How a command line ends early. */
+/** Exit codes and errors of the command line. */
 import type { ErrorCode } from '@coxswain/protocol';
 
-/** Exit codes, by what they mean. */
+/** Exit codes. */
 export const EXIT = {
-  /** `end_turn`, `terminated`, `stop_condition`, or simply done. */
+  /** `end_turn`, `terminated`, `stop_condition`, or success of a command without a run. */
   ok: 0,
   error: 1,
   usage: 2,
@@ -16,7 +16,7 @@ export const EXIT = {
 /** One of {@link EXIT}. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** A failure that is told in one sentence, without a stack, and decides the exit code. */
+/** A failure that is printed as one sentence without a stack. It determines the exit code. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
@@ -29,7 +29,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command line itself is wrong: exit 2. */
+/** An error in the command line itself, with exit code 2. */
 export function usageError(message: string): CliError {
   return new CliError(EXIT.usage, 'usage', message);
 }

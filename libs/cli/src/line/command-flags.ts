@@ -54,7 +54,7 @@ export const TOKENS: FlagSpec = { value: 'FILE', help: 'File of gateway tokens, 
 
 /** `--quiet` */
 export const QUIET: FlagSpec = { short: 'q', help: 'Print no notices on stderr, only errors' };
-/** The flags that say how a command prints. */
+/** The flags for the output of a command. */
 export const PRINT = {
   json: JSON_LINES,
   output: {
@@ -66,7 +66,7 @@ export const PRINT = {
   quiet: QUIET,
 } satisfies FlagTable;
 
-/** Flags that choose the bus of a service. Its output is a log. */
+/** The flags that choose the bus of a service. Its output is a log. */
 export const SERVICE_BUS = {
   nats: { value: 'URL', help: 'Bus to use: nats://[token@]host:port (NATS_URL)' },
   nkey: { value: 'FILE', help: 'Key file for the bus, from cox admin auth (NATS_NKEY)' },
@@ -75,7 +75,7 @@ export const SERVICE_BUS = {
   json: JSON_LINES,
 } satisfies FlagTable;
 
-/** Flags that choose a bus, and how a command prints. */
+/** The flags that choose a bus, and those for the output. */
 export const BUS = { ...SERVICE_BUS, ...PRINT } satisfies FlagTable;
 
 /** The flags of a command that reads or changes one tenant. The admin's key, and a bus without keys, reach any tenant. */
@@ -102,7 +102,7 @@ export const STEERING_FILE: FlagSpec = {
 
 /** `--plain` */
 export const PLAIN: FlagSpec = { help: 'Print lines instead of the interactive view' };
-/** The flags of a command that a person takes part in at a terminal. */
+/** The flags of a command that a person can join at a terminal. */
 export const TAKE_PART = {
   ...ON_ASK,
   plain: PLAIN,
@@ -153,7 +153,7 @@ export const DEMO = {
   'steering-file': STEERING_FILE,
 } satisfies FlagTable;
 
-/** The flags of `cox acp`: the editor sends the rest. */
+/** The flags of `cox acp`. The editor sends the other settings. */
 export const ACP = {
   nats: BUS.nats,
   nkey: BUS.nkey,

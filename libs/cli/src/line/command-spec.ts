@@ -1,23 +1,23 @@
-/** What a command is called, takes and does. */
+/** The declaration of a command: its name, arguments, flags and code. */
 import type { ExitCode } from './cli-error.ts';
 import type { Flags } from './flags.ts';
 
 /** A flag of a command. A name has one meaning and one kind in all commands. */
 export interface FlagSpec {
-  /** With a value: how the value is called in the help, `DIR`. Without: the flag is on or off. */
+  /** The name of the value in the help, such as `DIR`. A flag without it is on or off. */
   readonly value?: string;
   readonly help: string;
   /** One letter: `-m` for `--model`. It has the same meaning in all commands. */
   readonly short?: string;
-  /** What the value may be, where that is one of a few words: shells complete them. */
+  /** The valid values, if they are a few words. Shells complete them. */
   readonly words?: readonly string[];
   /** May be given more than once. */
   readonly repeatable?: true;
 }
 
-/** What a command is handed. */
+/** The input of a command. */
 export interface Invocation {
-  /** Its name: `run`, `session list`. */
+  /** The name of the command: `run`, `session list`. */
   readonly command: string;
   readonly flags: Flags;
   /** The positional arguments: at most as many as the command declares, more if the last one may repeat. */
@@ -28,13 +28,16 @@ export interface Invocation {
 /** A command's code. */
 export type CommandRun = (invocation: Invocation) => Promise<ExitCode>;
 
-/** One command. Its code is loaded only when it runs. */
+/** One command. Its code is imported only when it runs. */
 export interface CommandSpec {
   /** One word, or a topic and a word: `run`, `session list`. */
   readonly name: string;
   /** Other spellings of the name, accepted and not listed: `serve hook` for `serve hooks`. */
   readonly aliases?: readonly string[];
-  /** Positional arguments as the help shows them: `<session>` is required, `[call]` is optional. The last one may repeat: `<session…>`. */
+  /**
+   * Positional arguments as shown in the help: `<session>` is required, `[call]` is optional. The last one may repeat:
+   * `<session…>`.
+   */
   readonly args: readonly string[];
   /** An imperative sentence of at most 60 characters. */
   readonly help: string;
@@ -43,7 +46,7 @@ export interface CommandSpec {
   readonly load: () => Promise<{ readonly run: CommandRun }>;
 }
 
-/** Commands that the help shows together. */
+/** Commands that are listed together in the help. */
 export type Section = CommandSection | TopicSection;
 
 /** Commands of one word. */
@@ -53,7 +56,7 @@ export interface CommandSection {
   readonly commands: readonly CommandSpec[];
 }
 
-/** Commands whose names begin with one word. */
+/** Commands whose names start with the same word. */
 export interface TopicSection {
   readonly topic: string;
   readonly title?: undefined;

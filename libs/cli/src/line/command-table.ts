@@ -1,4 +1,4 @@
-/** All commands. Their code is loaded when they run, so that `--help` starts at once. */
+/** All commands. A command's code is imported when it runs, so that `--help` is fast. */
 import {
   ACP,
   APPROVE,
@@ -854,7 +854,7 @@ const TOOLS: readonly CommandSpec[] = [
   },
 ];
 
-/** The commands in the order of the help. All names of a section with a topic begin with that word. */
+/** The commands in the order of the help. In a section with a topic, every name starts with the topic. */
 export const SECTIONS: readonly Section[] = [
   { title: 'Run and steer', commands: RUN_AND_STEER },
   { title: 'Lifecycle', commands: LIFECYCLE },

@@ -1,14 +1,14 @@
-/** From a command line to an exit code. Nothing but the table and the parser is loaded before a command is chosen. */
-// Not the protocol's front door: help must not wait for schemas to be built.
+/** Runs a command line and returns its exit code. The modules of a command are imported after it is chosen. */
+// Not imported from the protocol's main entry: help must not wait until all schemas are built.
 import { VERSION } from '@coxswain/protocol/version';
 import { CliError, EXIT, type ExitCode } from './cli-error.ts';
 import { COMMANDS, SECTIONS } from './command-table.ts';
 import { withOutput } from './output.ts';
 import { parseLine } from './parse-line.ts';
 
-/** Runs one command line. Never rejects: what fails is told on stderr. */
+/** Runs one command line. Never rejects: failures are printed. @returns the exit code. */
 export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
-  // Also where the line cannot be read: then a program reads the answer.
+  // Determined before parsing: a program also reads the error of an invalid line.
   const format = dataFormat(argv);
   try {
     const line = parseLine(argv, COMMANDS);
@@ -32,7 +32,7 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
   }
 }
 
-/** The format of an answer for a program: `--json`, `-o json` or `-o yaml`; null where the answer is for people. */
+/** The format of output for programs: `--json`, `-o json` or `-o yaml`; null for output for people. */
 function dataFormat(argv: readonly string[]): 'json' | 'yaml' | null {
   for (const [at, word] of argv.entries()) {
     if (word === '--json') return 'json';
@@ -42,11 +42,11 @@ function dataFormat(argv: readonly string[]): 'json' | 'yaml' | null {
   return null;
 }
 
-/** @param isService its two streams end in one log, of which each line is JSON where `format` says so. */
+/** Prints an error. @param isService both streams go to one log. With a `format`, every line of it must be JSON. */
 async function tell(error: unknown, format: 'json' | 'yaml' | null, isService: boolean): Promise<ExitCode> {
   const known = await coded(error);
   const { exitCode, code, message } = asFailure(known);
-  // What the command line says by itself ends with what to do.
+  // Errors of the command line itself already contain the remedy.
   const remedy = error instanceof CliError || code === 'internal' ? undefined : await remedyOf(code);
   const stack = code === 'internal' && error instanceof Error ? error.stack : undefined;
   const { field, detail } = known instanceof Error ? (known as { field?: unknown; detail?: unknown }) : {};
@@ -57,18 +57,18 @@ async function tell(error: unknown, format: 'json' | 'yaml' | null, isService: b
   }
   if (format !== null && isService) return exitCode;
   process.stderr.write(`cox: ${await shown(message)}\n${remedy === undefined ? '' : `  → ${remedy}\n`}`);
-  // A failure without a code is a mistake of ours: its stack is what helps.
+  // A failure without a code is a bug, and its stack helps to find it.
   if (stack !== undefined) process.stderr.write(`${stack}\n`);
   return exitCode;
 }
 
-/** What the catalogue says that one can do about a code. */
+/** The remedy for a code from the error catalogue. */
 async function remedyOf(code: string): Promise<string | undefined> {
   const { ERROR_CATALOGUE, isErrorCode } = await import('@coxswain/protocol');
   return isErrorCode(code) ? ERROR_CATALOGUE[code].caller : undefined;
 }
 
-/** What the library of NATS has thrown by itself says in its own words what the bus is: it is told with a code, too. */
+/** Converts errors of the NATS library into errors with a code, and names fields as on the wire. */
 async function coded(error: unknown): Promise<unknown> {
   if (error instanceof CliError || !(error instanceof Error)) return error;
   const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
@@ -78,15 +78,18 @@ async function coded(error: unknown): Promise<unknown> {
   return asTrouble(error) ?? error;
 }
 
-/** Without what would move a terminal: a message may quote what others have written. */
+/** Removes characters that control a terminal, because a message may quote foreign text. */
 async function shown(message: string): Promise<string> {
-  // Plain text needs nothing loaded.
+  // Plain ASCII text needs no import.
   if (/^[\n\x20-\x7e]*$/.test(message)) return message;
   const { printable } = await import('@coxswain/client');
   return printable(message);
 }
 
-/** Why a host refuses a start whose model could not be asked: the line, or what the host was given, has to change. */
+/**
+ * Codes of starts that a host rejects because it cannot ask the model. The command line or the host's settings must
+ * change.
+ */
 const REFUSED_STARTS: ReadonlySet<string> = new Set([
   'model_key_missing',
   'model_not_given',
@@ -95,7 +98,7 @@ const REFUSED_STARTS: ReadonlySet<string> = new Set([
   'script_invalid',
 ]);
 
-/** The server's refusal is the cause of what the libraries between throw. */
+/** Whether a permission violation of the server is an error or one of its causes. */
 function isForbidden(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > CAUSES_MAX) return false;
   return error.name === 'PermissionViolationError' || isForbidden(error.cause, depth + 1);
@@ -112,7 +115,7 @@ function asFailure(error: unknown): { exitCode: ExitCode; code: string; message:
   }
   const { code, commandId } = error as { code?: unknown; commandId?: unknown };
   if (typeof code !== 'string') return { exitCode: EXIT.error, code: 'internal', message: error.message };
-  // A command that was refused before it was sent was badly put: its field is a flag or argument of ours.
+  // A command that was rejected before it was sent has an invalid flag or argument.
   const badlyPut = error.name === 'CommandRejectedError' && (commandId === undefined || REFUSED_STARTS.has(code));
   return { exitCode: badlyPut ? EXIT.usage : EXIT.error, code, message: `${code}: ${error.message}` };
 }

@@ -1,14 +1,17 @@
-/** The flags of a command line, as they were given. */
+/** The flags of a command line, as given. */
 import { usageError } from './cli-error.ts';
 import { UNIT_MS } from './duration-units.ts';
 
-/** One flag as given; `true` for one without a value. */
+/** One given flag; `true` for a flag without a value. */
 export interface GivenFlag {
   readonly name: string;
   readonly value: string | true;
 }
 
-/** Typed access to flags that have been checked against their command. */
+/**
+ * Typed access to flags that were checked against their command. Methods throw CliError with exit code 2 for invalid
+ * values.
+ */
 export class Flags {
   readonly #given: readonly GivenFlag[];
 
@@ -21,13 +24,13 @@ export class Flags {
     return this.#given.some((flag) => flag.name === name);
   }
 
-  /** The flag's text, or undefined. */
+  /** The value of the flag; undefined if it was not given. */
   text(name: string): string | undefined {
     const value = this.#given.find((flag) => flag.name === name)?.value;
     return typeof value === 'string' ? value : undefined;
   }
 
-  /** A whole number within bounds, or undefined. */
+  /** A whole number within bounds; undefined if the flag was not given. */
   whole(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -38,7 +41,7 @@ export class Flags {
     return value;
   }
 
-  /** A sum within bounds, or undefined. */
+  /** An amount within bounds; undefined if the flag was not given. */
   amount(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -49,7 +52,7 @@ export class Flags {
     return value;
   }
 
-  /** A time such as 500ms, 90s, 5m, 2h or 1d in milliseconds, or undefined. */
+  /** A duration such as 500ms, 90s, 5m, 2h or 1d, in ms; undefined if the flag was not given. */
   duration(name: string, bounds: { readonly minMs: number; readonly maxMs: number }): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -61,14 +64,14 @@ export class Flags {
     return ms;
   }
 
-  /** One of a few words, or undefined. */
+  /** One of a few words; undefined if the flag was not given. */
   oneOf<W extends string>(name: string, words: readonly W[]): W | undefined {
     const text = this.text(name);
     if (text === undefined || (words as readonly string[]).includes(text)) return text as W | undefined;
     throw usageError(`--${name} takes ${words.join(' or ')}, not "${text}"`);
   }
 
-  /** The texts of these flags in the order in which they were given. */
+  /** The values of these flags in the given order. */
   inOrder<N extends string>(names: readonly N[]): { readonly name: N; readonly value: string }[] {
     return this.#given.filter((flag): flag is { name: N; value: string } =>
       (names as readonly string[]).includes(flag.name),

@@ -1,7 +1,7 @@
-/** Writes the help. */
+/** Prints the help. */
 import type { CommandSection, CommandSpec, FlagSpec, Section, TopicSection } from './command-spec.ts';
 
-/** Which help is wanted: of a command, of a topic such as `session`, or of all. */
+/** The requested help: of a command, of a topic such as `session`, or of all commands. */
 export interface WantedHelp {
   readonly command: CommandSpec | null;
   readonly topic?: string | undefined;
@@ -14,10 +14,13 @@ export function printHelp(sections: readonly Section[], { command, topic }: Want
   else console.info(section ? topicHelp(section) : overview(sections));
 }
 
-/** Columns of a terminal that is not wide. */
+/** The width of the help, in columns. */
 const COLUMNS = 80;
 
-/** All commands on one screen: those of one word with their sentence, the others by name after their topic. */
+/**
+ * All commands on one screen. Commands without a topic have their sentence; the others, and the last section, are
+ * listed by name.
+ */
 export function overview(sections: readonly Section[]): string {
   const lines = ['cox: run and steer durable agent sessions on NATS', '', 'Usage: cox <command> [options]'];
   const titled = sections.filter((section): section is CommandSection => section.topic === undefined);
@@ -46,14 +49,14 @@ function topicSections(sections: readonly Section[]): readonly TopicSection[] {
   return sections.filter((section) => section.topic !== undefined);
 }
 
-/** Columns of names. */
+/** The width of the names, in columns. */
 const WIDTH = 11;
 
 function rows(commands: readonly Pick<CommandSpec, 'name' | 'help'>[]): string[] {
   return commands.map(({ name, help }) => `  ${name.padEnd(WIDTH)}  ${help}`);
 }
 
-/** The last words of commands, wrapped behind what begins the line. */
+/** The last words of commands, wrapped after the lead of the line. */
 function namesBehind(lead: string, commands: readonly CommandSpec[]): string[] {
   const lines: string[] = [];
   let line = lead;
@@ -68,7 +71,7 @@ function namesBehind(lead: string, commands: readonly CommandSpec[]): string[] {
   return [...lines, line];
 }
 
-/** The help of one command: usage, flags with their help wrapped behind them, examples. */
+/** The help of one command: usage, flags with their help next to them, and examples. */
 function commandHelp({ name, args, help, flags, examples = [] }: CommandSpec): string {
   const usage = ['cox', name, ...args, ...(Object.keys(flags).length > 0 ? ['[options]'] : [])].join(' ');
   const options = Object.entries({ ...flags, help: HELP }).map(
@@ -92,7 +95,7 @@ function commandHelp({ name, args, help, flags, examples = [] }: CommandSpec): s
 }
 
 const HELP: FlagSpec = { short: 'h', help: 'Print this help' };
-/** Columns of flags. The help of a longer one begins on a line of its own. */
+/** The width of the flags, in columns. The help of a longer flag starts on the next line. */
 const OPTION_WIDTH = 26;
 
 function optionLines(spelled: string, help: string, width: number): string[] {

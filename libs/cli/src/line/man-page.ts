@@ -1,4 +1,4 @@
-/** Pages for `man`, from the command table: roff of the `man` macros, which groff and mandoc both read. */
+/** Pages for `man`, made from the command table: roff with the `man` macros, which groff and mandoc both read. */
 import type { CommandSpec, Section } from './command-spec.ts';
 
 /** The page of all commands: `cox.1`. */
@@ -28,7 +28,7 @@ export function manualOf(sections: readonly Section[], version: string): string 
   ]);
 }
 
-/** The other pages by name: `cox-run` of a command, `cox-session` of all commands of a topic. */
+/** The other pages, keyed by name: `cox-run` for a command, `cox-session` for all commands of a topic. */
 export function manualPages(sections: readonly Section[], version: string): ReadonlyMap<string, string> {
   return new Map(
     sections.flatMap((one) =>
@@ -75,7 +75,7 @@ export const EXIT_CODES = [
   ['130', 'Detached: the session continues.'],
 ] as const;
 
-/** The environment variables of `cox`. */
+/** The environment variables on the man page. */
 export const ENVIRONMENT = [
   ['NATS_URL', 'Address of the bus (NATS).'],
   ['NATS_NKEY', 'Key file that authenticates the user.'],
@@ -89,7 +89,7 @@ function page(name: string, version: string, sections: readonly string[]): strin
   return [
     `.\\" Generated from libs/cli/src/line/command-table.ts by npm run docs. Do not edit.`,
     `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`Coxswain ${version}`)} "Coxswain"`,
-    // Commands are pasted: no word may be broken, nor spaced out.
+    // People paste commands, so no word may be hyphenated or spaced out.
     '.nh',
     '.ad l',
     ...sections,
@@ -125,23 +125,23 @@ function bold(text: string): string {
   return `.B ${quoted(text)}`;
 }
 
-/** A line of text: no escape, no request. */
+/** Escapes a line of text, so that it contains no roff escape or request. */
 function plain(text: string): string {
   const line = escaped(text);
   return /^[.']/.test(line) ? `\\&${line}` : line;
 }
 
-/** An argument of a macro. */
+/** Quotes an argument of a macro. */
 function quoted(text: string): string {
   return `"${escaped(text).replaceAll('"', '\\(dq')}"`;
 }
 
-// A bare hyphen may come out as a typographic one, which no shell takes; other letters are named by their number.
+// roff may print a bare hyphen as a typographic one, which shells do not accept. Other letters are written as numbers.
 function escaped(text: string): string {
   return (
     text
       .replaceAll('\\', '\\e')
-      // Devices that know ASCII alone have no letter for it.
+      // Devices for ASCII have no glyph for it.
       .replaceAll('…', '...')
       .replaceAll('-', '\\-')
       .replaceAll('`', '\\(ga')

@@ -1,6 +1,6 @@
 /**
- * Reads a command line against the command table. Node's own parser keeps values as they were typed: "007" and "1e3" in
- * prompts and ids are texts.
+ * Parses a command line with the command table. Node's own parser keeps values as typed: "007" and "1e3" in prompts and
+ * ids stay texts.
  */
 import { parseArgs } from 'node:util';
 import { nearestWord } from '@coxswain/protocol/nearest-word';
@@ -10,16 +10,16 @@ import type { CommandSpec, FlagSpec } from './command-spec.ts';
 import { Flags, type GivenFlag } from './flags.ts';
 import { unknownCommand } from './unknown-command.ts';
 
-/** A command line that fits its command; or a request for help or the version. */
+/** A valid command line, or a request for help or the version. */
 export type ParsedLine =
   | { readonly kind: 'command'; readonly command: CommandSpec; readonly flags: Flags; readonly args: readonly string[] }
-  /** Of a command, of a topic such as `session`, or of all. */
+  /** The help of a command, of a topic such as `session`, or of all commands. */
   | { readonly kind: 'help'; readonly command: CommandSpec | null; readonly topic?: string | undefined }
   | { readonly kind: 'version'; readonly json: boolean };
 
 /**
- * Reads a command line.
- * @throws CliError with exit code 2, naming what is wrong and the nearest that is right.
+ * Parses a command line.
+ * @throws CliError with exit code 2, naming the problem and, if there is one, a similar valid name.
  */
 export function parseLine(argv: readonly string[], commands: readonly CommandSpec[]): ParsedLine {
   const known = allFlags(commands);
@@ -54,7 +54,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   }
   const command = namedCommand(positionals, commands);
   if (!command) {
-    // The word after an unknown flag may be meant as its value.
+    // The word after an unknown flag may be its value.
     const stray = given.find(({ name }) => !EVERYWHERE.has(name) && !known.has(name));
     if (stray && argv.indexOf(stray.raw) === 0) throw unknownFlag(stray.raw, null, known.keys());
     const isTopic = commands.some(({ name }) => name.startsWith(`${word} `));
@@ -73,7 +73,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   }
   if (args.length > command.args.length && !/…[>\]]$/.test(command.args.at(-1) ?? '')) {
     const extra = args[command.args.length] as string;
-    // Text with spaces was quoted.
+    // A text with spaces was quoted already.
     const isReason = /\s/.test(extra) && Object.hasOwn(command.flags, 'reason');
     const hint = isReason ? '--reason gives a reason' : 'put quotes around text with spaces';
     throw usageError(`cox ${command.name} has an unexpected argument "${extra}"; ${hint}`);
@@ -81,7 +81,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   return { kind: 'command', command, flags: new Flags(withFormat(given)), args };
 }
 
-/** The flags that every line may have. */
+/** Flags outside of the command table. `--help` is valid on every line, `--version` on a line without a command. */
 const EVERYWHERE: ReadonlyMap<string, FlagSpec> = new Map([
   ['help', { short: 'h', help: 'Print the help' }],
   ['version', { short: 'v', help: 'Print the version' }],
@@ -96,14 +96,17 @@ function optionOf({ value, short }: FlagSpec) {
 
 /**
  * Finds the command that a line names: `run` by its first word, `session list` by its first two.
- * @returns undefined where no command has that name.
+ * @returns undefined if no command has that name.
  */
 export function namedCommand(words: readonly string[], commands: readonly CommandSpec[]): CommandSpec | undefined {
   const isSaid = (name: string) => name.split(' ').every((part, at) => part === words[at]);
   return commands.find(({ name, aliases = [] }) => isSaid(name) || aliases.some(isSaid));
 }
 
-/** `--output json` and `--output yaml` are `--json` to a command: it prints JSON lines, which `output.ts` writes as YAML. */
+/**
+ * `--output json` and `--output yaml` imply `--json`: the command prints JSON lines, and `output.ts` converts them to
+ * YAML.
+ */
 function withFormat(given: readonly GivenFlag[]): readonly GivenFlag[] {
   const format = given.find(({ name }) => name === 'output')?.value;
   const isJson = given.some(({ name }) => name === 'json');
@@ -139,7 +142,7 @@ function checkFlag(
   }
 }
 
-/** The words of a value; a flag that may repeat also takes several with commas. */
+/** The words of a value. A repeatable flag also takes several words, separated by commas. */
 function wordsOf(value: string, { repeatable }: FlagSpec): readonly string[] {
   return repeatable ? value.split(',') : [value];
 }

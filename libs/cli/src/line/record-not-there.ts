@@ -1,8 +1,8 @@
-/** What is said where a record is asked for that a journal does not have: the same of a session, a file and a pipe. */
+/** The error for a record that a journal does not have: the same for a session, a file and a pipe. */
 import { CliError, EXIT } from './cli-error.ts';
 
 /**
- * Makes the error.
+ * Builds the error, with exit code 2.
  * @param asked the flag as it was typed: `--from 12`.
  * @param newest the number of the journal's last record.
  * @param canFollow whether `--follow` would wait for the next one.

@@ -1,6 +1,6 @@
-/** Texts that people paste into a shell. */
+/** Quotes texts that people paste into a shell. */
 
-/** Safe in a POSIX shell; plain where nothing in it means anything to one. */
+/** Quotes a text for a POSIX shell. A text without special characters stays unchanged. */
 export function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,10 +1,10 @@
-/** The error for a command that does not exist: it names the command that was probably meant. */
+/** The error for a command that does not exist. It suggests the command that was probably meant. */
 import { nearestWord } from '@coxswain/protocol/nearest-word';
 import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { type CliError, usageError } from './cli-error.ts';
 import type { CommandSpec } from './command-spec.ts';
 
-/** Names that commands had before they were grouped, and their names now. */
+/** Former names of commands, with their current names. */
 const RENAMED: Readonly<Record<string, string>> = {
   approvals: 'approval list',
   auth: 'admin auth',
@@ -37,7 +37,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   watch: 'session watch',
 };
 
-/** Builds the error for a line whose first words name no command. */
+/** Builds the error, with exit code 2, for a line whose first words name no command. */
 export function unknownCommand(words: readonly string[], commands: readonly CommandSpec[]): CliError {
   const [word = '', second] = words;
   const inTopic = commands.filter(({ name }) => name.startsWith(`${word} `));

@@ -1,8 +1,10 @@
-/** JSON lines as YAML. A module of its own, loaded only for `--output yaml`: the package is large. */
+/**
+ * Converts JSON lines into YAML. A separate module, imported only for `--output yaml`, because the package is large.
+ */
 // A static import: in the bundle a dynamic import of this CommonJS package has no named exports.
 import { stringify } from 'yaml';
 
-/** Writes each JSON line as one YAML document. @throws SyntaxError where a line is not JSON. */
+/** Converts each JSON line into one YAML document. @throws SyntaxError if a line is not JSON. */
 export function yamlDocuments(lines: string): string {
   return lines
     .split('\n')

@@ -1,4 +1,7 @@
-/** The text that a person types: several lines, a cursor, and earlier messages. Pure: keys in, the next state out. */
+/**
+ * The text that a person types: several lines, a cursor, and earlier messages. Pure: a state and a key give the next
+ * state.
+ */
 import { printable } from '@coxswain/client';
 import { cutGraphemes } from '@coxswain/protocol';
 import { columnsOf } from '../terminal/columns.ts';
@@ -13,25 +16,25 @@ export interface Key {
   readonly shift?: boolean | undefined;
 }
 
-/** What a typed line is sent as. */
+/** How a typed line is sent. */
 export type LineKind = 'steer' | 'interrupt';
 
-/** The text that is being typed, and the messages that were sent before. */
+/** The typed text, and the messages that were sent before. */
 export interface Composer {
   readonly before: string;
   readonly after: string;
-  /** `args`: the text is the arguments of a call that waits for an approval. */
+  /** `args`: the text is the edited arguments of a call that waits for approval. */
   readonly kind: LineKind | 'args';
   readonly isPasting: boolean;
   /** Oldest first. */
   readonly history: readonly string[];
-  /** The message of the history that is shown; null for the text that was typed. */
+  /** The index of the displayed message in the history; null for the typed text. */
   readonly at: number | null;
   /** The text that was typed before the history was opened. */
   readonly draft: string;
 }
 
-/** Nothing is typed. */
+/** A composer without text. */
 export const EMPTY_COMPOSER: Composer = {
   before: '',
   after: '',
@@ -42,14 +45,14 @@ export const EMPTY_COMPOSER: Composer = {
   draft: '',
 };
 
-/** A longer text is cut. */
+/** The maximum length of the text. Further input is cut. */
 const TEXT_MAX_CHARS = 64 * 1024;
 const HISTORY_MAX = 100;
 const ESCAPE = '\u001b';
-/** Shift-Enter where the terminal reports it (kitty's protocol, and xterm's other form of it). */
+/** Shift-Enter, in terminals that report it (kitty's protocol, and the other encoding of xterm). */
 const SHIFT_ENTER: ReadonlySet<string> = new Set(['\u001b[13;2u', '\u001b[27;2;13~']);
 
-/** What a key leads to. */
+/** The result of a key. */
 export type ComposerResult =
   | { readonly type: 'none' }
   | { readonly type: 'edited'; readonly composer: Composer }
@@ -71,38 +74,38 @@ export function remember(composer: Composer, text: string): Composer {
   return { ...composer, history: [...composer.history, text].slice(-HISTORY_MAX) };
 }
 
-/** Takes one key. */
+/** Processes one key. */
 export function composerKey(composer: Composer, text: string | undefined, key: Key): ComposerResult {
   if (key.name === 'paste-start' || key.name === 'paste-end')
     return edited({ ...composer, isPasting: key.name === 'paste-start' });
   const isEnter = key.name === 'return' || key.name === 'enter';
-  // A pasted text of several lines is one message, and no key in it is a command.
+  // A pasted text of several lines is one message, and its keys are not commands.
   if (composer.isPasting) return insert(composer, isEnter ? '\n' : (text ?? ''));
   if (SHIFT_ENTER.has(key.sequence ?? '')) return insert(composer, '\n');
   if (isEnter) return enter(composer, key);
   if (key.name === 'escape') return edited(withEscape(composer));
   const moved = correct(composer, key);
   if (moved !== null) return moved;
-  // A person who types at once after Esc seems to hold Alt: both bytes are one key then.
+  // A key directly after Esc looks like Alt: both bytes arrive as one key.
   const [first, second, ...more] = key.meta && !key.ctrl ? [...(key.sequence ?? '')] : [];
   if (first === ESCAPE && second !== undefined && more.length === 0) return insert(withEscape(composer), second);
   if (key.ctrl || key.meta || text === undefined) return { type: 'none' };
   return insert(composer, text);
 }
 
-/** Enter sends. With Alt, as Ctrl-J, and behind a backslash it begins a new line. */
+/** Enter sends the text. With Alt or Shift, as Ctrl-J, or after a backslash, it inserts a line break. */
 function enter(composer: Composer, { name, meta, shift }: Key): ComposerResult {
   if (meta || shift || name === 'enter') return insert(composer, '\n');
   if (composer.before.endsWith('\\')) return insert({ ...composer, before: composer.before.slice(0, -1) }, '\n');
   return { type: 'submitted', text: textOf(composer), composer: withText(composer, '', 'steer') };
 }
 
-/** Esc starts an interruption. Pressed again it discards it, as it discards edited arguments. */
+/** Esc starts an interrupt. A second Esc discards it. Esc also discards edited arguments. */
 function withEscape(composer: Composer): Composer {
   return composer.kind === 'steer' ? { ...composer, kind: 'interrupt' } : withText(composer, '', 'steer');
 }
 
-/** Keys that move the cursor or remove text, as in a shell; null for any other. */
+/** Keys that move the cursor or remove text, as in a shell; null for any other key. */
 function correct(composer: Composer, { name, ctrl, meta }: Key): ComposerResult | null {
   const { before, after } = composer;
   const line = before.slice(before.lastIndexOf('\n') + 1);
@@ -149,7 +152,7 @@ function correct(composer: Composer, { name, ctrl, meta }: Key): ComposerResult 
   }
 }
 
-/** The line above; in the first one the message before. */
+/** Moves to the line above; from the first line, to the previous message. */
 function up(composer: Composer, line: string): Composer {
   const start = composer.before.length - line.length;
   if (start === 0) return recall(composer, (composer.at ?? composer.history.length) - 1);
@@ -158,7 +161,7 @@ function up(composer: Composer, line: string): Composer {
   return moveTo(composer, aboveStart + atColumn(above.slice(aboveStart), columnsOf(line)));
 }
 
-/** The line below; in the last one the message after. */
+/** Moves to the line below; from the last line, to the next message. */
 function down(composer: Composer, line: string, restOfLine: string): Composer {
   const below = composer.after.slice(restOfLine.length + 1);
   if (composer.after.length === restOfLine.length)
@@ -167,7 +170,7 @@ function down(composer: Composer, line: string, restOfLine: string): Composer {
   return moveTo(composer, start + atColumn(below.split('\n', 1)[0] ?? '', columnsOf(line)));
 }
 
-/** Shows a message of the history; behind its end, the text that was typed before. */
+/** Shows a message of the history; after the last one, the draft. */
 function recall(composer: Composer, at: number): Composer {
   const { history } = composer;
   if (composer.kind === 'args' || at < 0) return composer;
@@ -177,7 +180,7 @@ function recall(composer: Composer, at: number): Composer {
   return { ...composer, before: recalled, after: '', at, draft };
 }
 
-/** The place in a line that is nearest to a column. */
+/** The position at a column of a line, or before it. */
 function atColumn(line: string, columns: number): number {
   let used = 0;
   let at = 0;
@@ -205,9 +208,9 @@ function edited(composer: Composer): ComposerResult {
   return { type: 'edited', composer };
 }
 
-/** The last character of a text, of which people see one. */
+/** The last grapheme of a text. */
 function lastOf(text: string): string {
-  // A character is never longer than this; the rest of a long text is not looked at.
+  // Only the end of a long text is scanned.
   return graphemesOf(text.slice(-64)).at(-1) ?? '';
 }
 

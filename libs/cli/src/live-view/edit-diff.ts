@@ -1,4 +1,4 @@
-/** The arguments of a call as a person decides about them: file edits as a diff, everything else as JSON. */
+/** Formats the arguments of a call for a decision: file edits as a diff, everything else as JSON. */
 import { printable, printableJson, visibleLine } from '@coxswain/client';
 import type { Json } from '@coxswain/protocol';
 import { structuredPatch } from 'diff';
@@ -6,7 +6,7 @@ import { counted } from '../terminal/counted.ts';
 import type { Style } from '../terminal/style.ts';
 import { wrapStyled } from '../terminal/wrap.ts';
 
-/** The names that common tools give the two texts of an edit. */
+/** The names of the old and the new text of an edit in common tools. */
 const EDIT_NAMES = [
   ['old_text', 'new_text'],
   ['old_string', 'new_string'],
@@ -16,14 +16,14 @@ const EDIT_NAMES = [
 const PATH_NAMES = ['path', 'file_path', 'filename', 'file'] as const;
 /** Context lines around a change. */
 const CONTEXT_LINES = 3;
-/** A diff that takes longer is shown as all old lines and all new lines. */
+/** The time limit of a diff, in ms. Beyond it, all old lines and all new lines are shown. */
 const DIFF_MAX_MS = 200;
 const INDENT = '    ';
 
 /**
- * The rows of the arguments. Invisible characters stand in them as escapes, and a long line is wrapped, never cut: what a person
- * approves is what they see.
- * @param maxRows so many rows at most; behind them a row says how many lines are left.
+ * The rows of the arguments. Invisible characters are shown as escapes, and long lines are wrapped and not cut, so that
+ * a person sees what they approve.
+ * @param maxRows after this many rows, one more row gives the number of remaining lines.
  */
 export function argumentLines(args: Json, columns: number, style: Style, maxRows: number): string[] {
   const rows: string[] = [];
@@ -68,14 +68,14 @@ function editSize(args: Json): string | null {
 }
 
 /**
- * What a call is about, in one line: the file of an edit and its size, as `math.ts +2 -1`; else the arguments in short.
- * @param summary the arguments in short.
+ * The subject of a call in one line: the file of an edit and its size, as `math.ts +2 -1`; otherwise the summary.
+ * @param summary the shortened arguments.
  */
 export function callSubject(args: Json, summary: string): string {
   return (typeof args === 'object' && args !== null ? editSubject(args) : null) ?? printable(summary);
 }
 
-/** A frame asks for the same one again and again, and a long diff takes its time. */
+/** Caches the subjects, because every frame needs them and a long diff takes time. */
 const subjects = new WeakMap<object, string | null>();
 
 function editSubject(args: NonNullable<Json> & object): string | null {
@@ -88,7 +88,7 @@ function editSubject(args: NonNullable<Json> & object): string | null {
   return subject;
 }
 
-/** The file that a call names, as JSON writes it. */
+/** The file that a call names, with the escapes of JSON. */
 function pathOf(args: Json): string | null {
   const fields = args as { readonly [name: string]: Json };
   const found = PATH_NAMES.map((name) => fields[name]).find((value) => typeof value === 'string');
@@ -98,11 +98,11 @@ function pathOf(args: Json): string | null {
 interface Edit {
   readonly old: string;
   readonly new: string;
-  /** Arguments that neither text shows, such as `replace_all`. */
+  /** Arguments other than the two texts, such as `replace_all`. */
   readonly others: Json;
 }
 
-/** The edits of a call: one, or those of a list `edits`; null where it has other arguments. */
+/** The edits of a call: one, or those of a list `edits`; null for other arguments. */
 function editsOf(args: Json): readonly Edit[] | null {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return null;
   const fields = args as { readonly [name: string]: Json };
@@ -115,7 +115,7 @@ function editsOf(args: Json): readonly Edit[] | null {
   }
   const edit = editOf(fields);
   if (edit !== null) return [edit];
-  // A file that is written whole: what was in it before is not known here.
+  // A file that is written as a whole. Its previous content is unknown here.
   const isText = fields.encoding === undefined || fields.encoding === 'utf8';
   if (typeof fields.content !== 'string' || !isText || PATH_NAMES.every((name) => fields[name] === undefined))
     return null;
@@ -139,7 +139,7 @@ function without(fields: { readonly [name: string]: Json }, names: readonly stri
 }
 
 function hunkLines(edit: Edit): string[] {
-  // A piece of a file often ends without a line break. That is worth a line only where the edit changes it.
+  // A part of a file often has no final line break. It is shown only if the edit changes it.
   const isSameEnd = edit.old.endsWith('\n') === edit.new.endsWith('\n') || edit.old === '';
   const [old, changed] = isSameEnd ? [withEnd(edit.old), withEnd(edit.new)] : [edit.old, edit.new];
   const options = { context: CONTEXT_LINES, timeout: DIFF_MAX_MS } as const;

@@ -1,4 +1,4 @@
-/** Output that is finished, as rows for the scrollback of a terminal. */
+/** Formats finished output as rows for the scrollback of a terminal. */
 import { printable } from '@coxswain/client';
 import { childLine, duration, eventLine } from '../terminal/event-lines.ts';
 import type { Style } from '../terminal/style.ts';
@@ -7,19 +7,19 @@ import { argumentLines, callSubject } from './edit-diff.ts';
 import { markdownLines } from './markdown-lines.ts';
 import type { EndedCall, FinishedItem } from './view-state.ts';
 
-/** The rows of an item, and whether an empty row separates them from what stands above. */
+/** The rows of an item. `gap`: whether an empty row separates them from the rows above. */
 export interface FinishedRows {
   readonly rows: readonly string[];
   readonly gap: boolean;
 }
 
-/** Rows of arguments, of a call that is folded and of one that is not. */
+/** Maximum number of rows of arguments, for a folded and for an unfolded call. */
 const FOLDED_ARGUMENT_ROWS = 200;
 const UNFOLDED_ARGUMENT_ROWS = 10_000;
 const UNFOLDED_OUTPUT_LINES = 200;
 const HANG = '    ';
 
-/** Draws an item. */
+/** Formats an item. @param columns the width to wrap to. */
 export function finishedRows(item: FinishedItem, columns: number, style: Style): FinishedRows {
   switch (item.kind) {
     case 'markdown':
@@ -49,14 +49,14 @@ export function finishedRows(item: FinishedItem, columns: number, style: Style):
   }
 }
 
-/** A line that is indented is a command to copy: the terminal wraps it, so that it stays one line. */
+/** An indented line is a command to copy. The terminal wraps it, so that it stays one line. */
 function noticeRows(line: string, columns: number, paint: (text: string) => string): string[] {
   if (/^ {4}/.test(line)) return [paint(line)];
   const indent = /^ */.exec(line)?.[0] ?? '';
   return wrapStyled(paint(line), columns, { first: '', rest: indent });
 }
 
-/** Lines of `eventLine`: what does not fit is indented. */
+/** Wraps the lines of `eventLine` with a hanging indent. */
 function hanging(text: string, columns: number): string[] {
   return text.split('\n').flatMap((line) => {
     const indent = /^ */.exec(line)?.[0] ?? '';
@@ -64,7 +64,7 @@ function hanging(text: string, columns: number): string[] {
   });
 }
 
-/** `✓ run_command npm test · 1.2 s`, and below it the first line of its output. */
+/** `✓ run_command npm test · 1.2 s`, followed by the first line of its output. */
 function callRows({ event, args, output }: EndedCall, unfolded: boolean, columns: number, style: Style): string[] {
   const { status, durationMs } = event;
   const [tool, result] = [printable(event.tool), printable(event.result)];
@@ -99,13 +99,13 @@ function outputRows(output: string, columns: number, style: Style): string[] {
   return more > 0 ? [...rows, style.dim(`${HANG}… ${more} more lines; cox session export prints all`)] : rows;
 }
 
-/** The call, its question, and its arguments: for a file edit as a diff. */
+/** The call, its question and its arguments. A file edit is shown as a diff. */
 function approvalRows(
   { event, child, unfolded }: Extract<FinishedItem, { kind: 'approval' }>,
   columns: number,
   style: Style,
 ): string[] {
-  // The whole arguments stand below: the first row only says what they are about.
+  // The first row is short, because all arguments follow.
   const subject = callSubject(event.args, '');
   const about = subject === '' ? '' : ` ${subject}`;
   const of = child === null ? '' : style.dim(` of ${printable(child.persona)} ${child.id}`);

@@ -1,13 +1,13 @@
-/** Ctrl-Z and `fg`: the process is stopped with the terminal as it was found, and takes it again when it continues. */
+/** Ctrl-Z and `fg`: the terminal is restored before the process stops, and taken again when the process continues. */
 
-/** A stop that the kernel refuses (no shell is there to continue the process) is over after this time. */
+/** The kernel ignores a stop if no shell can continue the process. The view returns after this time, in ms. */
 const REFUSED_AFTER_MS = 200;
 
-/** What a stop and its end lead to. */
+/** The handlers of a stop and of its end. */
 export interface JobHandlers {
-  /** Gives the terminal back. */
+  /** Restores the terminal. */
   readonly onStop: () => void;
-  /** Takes it again. */
+  /** Takes the terminal again. */
   readonly onContinue: () => void;
 }
 
@@ -25,12 +25,12 @@ export class JobControl {
     process.on('SIGCONT', this.#continue);
   }
 
-  /** Stops this process, as Ctrl-Z does outside raw mode. */
+  /** Stops this process, like Ctrl-Z outside of raw mode. */
   stop(): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#handlers.onStop();
-    // Without a handler the signal does what it does by default.
+    // Without a handler, the signal has its default effect.
     process.off('SIGTSTP', this.#stop);
     process.kill(process.pid, 'SIGTSTP');
     this.#refused = setTimeout(() => this.#takeBack(), REFUSED_AFTER_MS);

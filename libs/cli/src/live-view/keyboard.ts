@@ -1,4 +1,4 @@
-/** The keyboard of a terminal, key by key. While it is open the terminal is in raw mode, and brackets what is pasted. */
+/** The keyboard of a terminal, key by key. While it is open, the terminal is in raw mode and brackets pasted text. */
 import { emitKeypressEvents } from 'node:readline';
 import type { ReadStream } from 'node:tty';
 import type { Key } from './composer.ts';
@@ -6,18 +6,18 @@ import type { Key } from './composer.ts';
 const PASTE_ON = '\u001b[?2004h';
 const PASTE_OFF = '\u001b[?2004l';
 
-/** Reports keys until closed, and then leaves the terminal as it was. */
+/** Reports keys until it is closed, then restores the terminal. */
 export class Keyboard {
   readonly #input: ReadStream;
   readonly #write: (text: string) => unknown;
   readonly #onKey: (text: string | undefined, key: Key) => void;
   readonly #onEnd: () => void;
-  // A process that ends by itself, also by an error, leaves no terminal in raw mode.
+  // A process that ends, even with an error, must not leave the terminal in raw mode.
   readonly #onExit = () => this.#leaveRaw();
 
   /**
-   * @param write to the terminal.
-   * @param onEnd the terminal is gone.
+   * @param write writes to the terminal.
+   * @param onEnd called when the terminal has closed.
    */
   constructor(
     input: ReadStream,
@@ -43,7 +43,7 @@ export class Keyboard {
     this.#input.resume();
   }
 
-  /** Gives the terminal back for a while. */
+  /** Gives the terminal back temporarily. */
   pause(): void {
     this.#leaveRaw();
     this.#input.pause();

@@ -1,11 +1,11 @@
 /**
- * The lower edge of a terminal: finished rows are written above it and become scrollback, the live rows below are replaced. Each
- * update is one write, which terminals that know synchronized output show at once.
+ * The bottom of a terminal. Finished rows are written above the live rows and become scrollback; the live rows are
+ * redrawn. Each update is one write, which terminals with synchronized output show at once.
  */
 import { columnsOf } from '../terminal/columns.ts';
 import type { Frame } from './view-frame.ts';
 
-/** What a region writes to. */
+/** The output of a region. */
 export interface RegionOutput {
   write(text: string): unknown;
   readonly columns?: number | undefined;
@@ -14,27 +14,30 @@ export interface RegionOutput {
 const BEGIN_UPDATE = '\u001b[?2026h\u001b[?25l';
 const END_UPDATE = '\u001b[?2026l';
 const SHOW_CURSOR = '\u001b[?25h';
-/** The whole line: one that is cleared in part keeps its length in some terminals, which wrap it when the window shrinks. */
+/**
+ * Clears the whole line. After a partial clear, some terminals keep the length of the line, and wrap it when the window
+ * shrinks.
+ */
 const ERASE_LINE = '\u001b[2K';
 const TO_END_OF_SCREEN = '\u001b[J';
 const NOTHING: Frame = { rows: [], cursor: null };
 
-/** The region. */
+/** Draws live rows below finished ones. */
 export class LiveRegion {
   readonly #out: RegionOutput;
   #drawn: Frame = NOTHING;
-  /** The row of the region in which the cursor is. */
+  /** The row of the region with the cursor. */
   #at = 0;
 
   constructor(out: RegionOutput) {
     this.#out = out;
   }
 
-  /** Writes finished rows, and draws the live ones below. */
+  /** Writes finished rows, and draws the live rows below them. */
   update(finished: readonly string[], frame: Frame): void {
     if (finished.length === 0 && isSame(frame, this.#drawn)) return;
     const rows = [...finished, ...frame.rows].map((row) => `${ERASE_LINE}${row}`);
-    // The live rows begin in a row of their own, also where there are none.
+    // The live rows start in a new row, even if there are none.
     if (frame.rows.length === 0 && finished.length > 0) rows.push('');
     let text = `${this.#toTop()}${rows.join('\r\n')}${TO_END_OF_SCREEN}`;
     const end = Math.max(0, frame.rows.length - 1);
@@ -48,8 +51,8 @@ export class LiveRegion {
   }
 
   /**
-   * Removes the live rows, and shows the cursor where they began.
-   * @param columns the width now, where it changed since the rows were drawn: terminals wrap them anew.
+   * Removes the live rows, and shows the cursor at their start.
+   * @param columns the current width, if it changed since the rows were drawn: terminals have wrapped them again.
    */
   clear(columns?: number): void {
     this.#out.write(`${this.#toTop(columns)}${TO_END_OF_SCREEN}${SHOW_CURSOR}`);

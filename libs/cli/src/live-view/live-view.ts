@@ -1,6 +1,6 @@
 /**
- * The view of a session on a terminal: finished output flows into the scrollback, the live part below it is redrawn. With a
- * keyboard it is also where a person takes part: lines steer, approvals are decided, Ctrl-C leaves.
+ * The view of a session on a terminal: finished output flows into the scrollback, and the live part below it is
+ * redrawn. With a keyboard, a person can take part: lines steer, approvals are decided, Ctrl-C leaves.
  */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Session, UiEvent } from '@coxswain/client';
@@ -20,31 +20,31 @@ import { recordDetails, reduceView } from './reduce-view.ts';
 import { drawFrame, isBusy, SPINNER_MS } from './view-frame.ts';
 import { type FinishedItem, initialView, type ViewAction, type ViewEffect } from './view-state.ts';
 
-/** How a person takes part. */
+/** The participation of a person. */
 export interface Attendance {
-  /** Null where the first line is the prompt of a session that is not there yet: it goes to `onPrompt`. */
+  /** Null if the session does not exist yet: the first line is its prompt and goes to `onPrompt`. */
   readonly session: Session | null;
   readonly onPrompt?: (text: string) => void;
   /** Leaves the session, which continues without this view. */
   readonly leave: () => void;
-  /** A line to a session that has ended starts its next run. */
+  /** Whether a line to a session that has ended starts its next run. */
   readonly startsRuns?: boolean;
-  /** What Enter without a text stands for; null for nothing. */
+  /** The text that Enter on an empty line sends; null for nothing. */
   readonly suggestion?: () => string | null;
-  /** What Ctrl-C asks. */
+  /** The text that is shown after Ctrl-C. Default: {@link LEAVE_QUESTION}. */
   readonly question?: string;
 }
 
-/** What Ctrl-C asks, where nothing else is said. */
+/** The default text after Ctrl-C. */
 const LEAVE_QUESTION = 'Ctrl-C again or d: detach, the session continues · c: cancel the run · any other key: stay';
-/** The time between two frames: 15 a second. */
+/** The time between two frames, in ms: 15 frames per second. */
 const FRAME_MS = 66;
-/** Commands that a person may have in flight at once; a key held down sends no more. */
+/** Maximum number of commands in flight, so that a held key sends no more. */
 const SENDS_MAX = 32;
-/** Finished items are written with the next frame, or at once where there are so many. */
+/** Finished items are written with the next frame, or at once if there are this many. */
 const UNWRITTEN_MAX = 1_000;
 
-/** The view. Close it to give the terminal back. */
+/** The view of a session on a terminal. Call `close` to give the terminal back. */
 export class LiveView implements SessionView, Participant {
   readonly #out: WriteStream;
   readonly #style: Style;
@@ -57,7 +57,7 @@ export class LiveView implements SessionView, Participant {
   #jobs: JobControl | null = null;
   #unwritten: FinishedItem[] = [];
   #endsWithGap = true;
-  /** The newest finished item is text: an empty row stands between it and what follows. */
+  /** Whether the newest finished item is text. An empty row separates it from an item of another kind. */
   #endsWithText = false;
   #drawnAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -71,12 +71,12 @@ export class LiveView implements SessionView, Participant {
     out.on('resize', this.#onResize);
   }
 
-  /** How the newest run ended; null while one runs. */
+  /** The stop reason of the newest run; null while a run is in progress. */
   get stopReason(): StopReason | null {
     return this.#state.stopReason;
   }
 
-  /** Lets a person take part. */
+  /** Opens the keyboard, so that a person can take part. */
   attend(input: ReadStream, attendance: Attendance): void {
     this.#attendance = attendance;
     this.#state = { ...this.#state, sessionId: attendance.session?.id ?? null };
@@ -115,7 +115,7 @@ export class LiveView implements SessionView, Participant {
     return 'go_on';
   }
 
-  /** Writes what is left, and gives the terminal back. */
+  /** Writes the remaining output, and gives the terminal back. */
   close(): void {
     if (this.#isClosed) return;
     this.#take({ type: 'close' });
@@ -128,7 +128,7 @@ export class LiveView implements SessionView, Participant {
     this.#jobs?.close();
   }
 
-  /** Waits for the commands that were sent, each of which has its own time-out. */
+  /** Waits for the commands in flight, each of which has its own time limit. */
   async sent(): Promise<void> {
     await Promise.all(this.#sends);
   }
@@ -138,7 +138,7 @@ export class LiveView implements SessionView, Participant {
     this.#take({ type: 'key', text, key });
   }
 
-  /** What Enter alone stands for changes with what happens, also between two frames. */
+  /** The suggestion for Enter can change with every event, also between two frames. */
   #suggest(): void {
     const text = this.#attendance?.suggestion?.() ?? null;
     this.#state = reduceView(this.#state, { type: 'suggestion', text }).state;
@@ -148,7 +148,7 @@ export class LiveView implements SessionView, Participant {
     const { state, finished, effects } = reduceView(this.#state, action);
     this.#state = state;
     if (this.#isClosed) {
-      // The terminal is given back: what a last command reports is a line like any other.
+      // The terminal was given back: reports of late commands are printed as plain lines.
       for (const item of finished) this.#out.write(`${this.#rowsOf(item).join('\n')}\n`);
       return;
     }
@@ -188,7 +188,7 @@ export class LiveView implements SessionView, Participant {
     }
     const meant = { asked, running, startsRuns };
     const sending: Promise<void> = carryOut(session, command, meant, (text) => this.notice(text))
-      // A rejection is in the journal too, and is shown from there; a send ends with its time-out.
+      // A rejection is also in the journal, and is shown from there. Every send ends at its time limit.
       .catch((error: Error & { code?: string }) => {
         this.notice(`  not done: ${error.code ? `${error.code}: ` : ''}${error.message}`, 'yellow');
       })
@@ -236,7 +236,7 @@ export class LiveView implements SessionView, Participant {
     this.#timer.unref();
   }
 
-  /** Some terminals report no width at all, which means that they do not know it. */
+  /** Some terminals report a width of 0, which means that it is unknown. */
   get #columns(): number {
     return this.#out.columns || 80;
   }

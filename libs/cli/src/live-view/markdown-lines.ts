@@ -1,11 +1,13 @@
-/** Blocks of Markdown as rows of a terminal. The text in them must be printable: only `style` adds control characters. */
+/**
+ * Formats blocks of Markdown as rows of a terminal. Their text must be printable: only `style` adds control characters.
+ */
 import type { Token, Tokens } from 'marked';
 import { columnsOf } from '../terminal/columns.ts';
 import type { Style } from '../terminal/style.ts';
 import { wrapStyled } from '../terminal/wrap.ts';
 import { isApart } from './markdown-stream.ts';
 
-/** The rows of one block, none wider than `columns`. */
+/** The rows of one block, wrapped to `columns`. Deeply nested lists can be wider. */
 export function markdownLines(token: Token, columns: number, style: Style): string[] {
   switch (token.type) {
     case 'heading':
@@ -27,7 +29,7 @@ export function markdownLines(token: Token, columns: number, style: Style): stri
     case 'text':
       return wrapStyled('tokens' in token && token.tokens ? inline(token.tokens, style) : token.text, columns);
     default:
-      // HTML, and definitions of links: as they were written.
+      // HTML and definitions of links are shown as written.
       return wrapStyled(token.raw.trimEnd(), columns);
   }
 }
@@ -67,7 +69,7 @@ function inlineText(token: Token, style: Style): string {
     case 'checkbox':
       return '';
     default:
-      // Also of deleted text: what it was is said by its marks, on a terminal without any such style as well.
+      // Deleted text keeps its marks too, because some terminals have no style for it.
       return token.raw;
   }
 }
@@ -100,7 +102,7 @@ function listLines({ items, ordered, start }: Tokens.List, columns: number, styl
   });
 }
 
-/** A column is never narrower than this, so that a long word leaves something of its neighbours. */
+/** The minimum width of a column, in terminal columns, so that a long word leaves room for the others. */
 const CELL_MIN_COLUMNS = 6;
 const BETWEEN = ' │ ';
 
@@ -108,7 +110,7 @@ function tableLines({ header, rows, align }: Tokens.Table, columns: number, styl
   const texts = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, style)));
   const widths = header.map((_, at) => Math.max(1, ...texts.map((row) => columnsOf(row[at] ?? ''))));
   let over = sum(widths) + BETWEEN.length * (widths.length - 1) - columns;
-  // The widest columns give way first.
+  // Reduces the widest columns first.
   while (over > 0) {
     const widest = widths.indexOf(Math.max(...widths));
     const width = widths[widest] ?? 0;
@@ -116,7 +118,7 @@ function tableLines({ header, rows, align }: Tokens.Table, columns: number, styl
     widths[widest] = width - 1;
     over -= 1;
   }
-  // Too many columns for this width: each row as a line of text.
+  // Too many columns for this width: each row becomes a line of text.
   if (over > 0) return texts.flatMap((row) => wrapStyled(row.join(' | '), columns));
   const between = style.dim(BETWEEN);
   const rule = style.dim(widths.map((width) => '─'.repeat(width)).join('─┼─'));

@@ -1,13 +1,13 @@
 /**
- * Markdown that arrives in pieces. A block that later text cannot change is finished, and is never read again: only the last
- * block is parsed anew as it grows. Long code and long lists finish line by line and item by item.
+ * Markdown that arrives in pieces. A block that later text cannot change is finished and is not parsed again. Only the
+ * last block is parsed again as it grows. Long code and long lists finish line by line and item by item.
  */
 import { Lexer, type Token, type Tokens } from 'marked';
 
-/** What has arrived and is not finished. */
+/** The text that is not finished. */
 export interface MarkdownStream {
   readonly tail: string;
-  /** The tail continues a block of which a part is finished, without an empty line between the parts. */
+  /** Whether the tail continues a partly finished block, without an empty line between the parts. */
   readonly isContinued: boolean;
   /** The number of the first item in the tail if the tail continues an ordered list. */
   readonly itemNumber: number | null;
@@ -16,21 +16,21 @@ export interface MarkdownStream {
 /** A block, or a part of a long one. */
 export interface MarkdownBlock {
   readonly token: Token;
-  /** Whether an empty line separates it from what stands above. */
+  /** Whether an empty line separates it from the block above. */
   readonly gap: boolean;
 }
 
-/** Nothing has arrived. */
+/** A stream without text. */
 export const EMPTY_MARKDOWN: MarkdownStream = { tail: '', isContinued: false, itemNumber: null };
 
-/** Text is taken in pieces of this size: it bounds what is parsed at once, also of an answer that comes whole. */
+/** Text is processed in pieces of this size, in characters. This bounds each parse, even if an answer arrives whole. */
 const PIECE_MAX_CHARS = 2_048;
-/** A longer block is finished as it is: some inline syntax takes time that grows with its square. */
+/** A longer block is finished as it is: the time to parse some inline syntax grows with its square. */
 const BLOCK_MAX_CHARS = 4_096;
-/** Cells are short, and a table that is cut has no columns in its second part. */
+/** The limit of tables is higher: their cells are short, and the second part of a divided table has no columns. */
 const TABLE_MAX_CHARS = 16_384;
 
-/** Appends a text. */
+/** Appends a text. @returns the new stream, and the blocks that it finished. */
 export function appendMarkdown(
   stream: MarkdownStream,
   text: string,
@@ -40,7 +40,7 @@ export function appendMarkdown(
   for (let at = 0; at < text.length; at += PIECE_MAX_CHARS) {
     const piece = text.slice(at, at + PIECE_MAX_CHARS);
     open = { ...open, tail: open.tail + piece };
-    // Only a line break ends a block.
+    // A block ends at a line break, or at its maximum length.
     if (!piece.includes('\n') && open.tail.length <= BLOCK_MAX_CHARS) continue;
     const settled = settle(open);
     finished.push(...settled.finished);
@@ -49,12 +49,12 @@ export function appendMarkdown(
   return { stream: open, finished };
 }
 
-/** The blocks of a stream as they are now; all that is left where nothing more comes. */
+/** The blocks of the unfinished text in their current form. */
 export function openMarkdown(stream: MarkdownStream): MarkdownBlock[] {
   return blocksOf(lex(stream.tail), stream);
 }
 
-/** Finishes what the complete lines of a stream allow. */
+/** Finishes the blocks that the complete lines of a stream allow. */
 function settle(stream: MarkdownStream): { stream: MarkdownStream; finished: MarkdownBlock[] } {
   const { tail } = stream;
   const tokens = lex(tail.slice(0, tail.lastIndexOf('\n') + 1));
@@ -88,7 +88,7 @@ function openFrom(tokens: readonly Token[]): number {
 const ENDS_AT_A_BLANK_LINE: ReadonlySet<string> = new Set(['paragraph', 'heading', 'hr', 'table']);
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-/** Deeper indentation makes the line code: https://spec.commonmark.org/0.31.2/#fenced-code-blocks. */
+/** A closing fence with deeper indentation is code: https://spec.commonmark.org/0.31.2/#fenced-code-blocks. */
 const CLOSING_FENCE = /^ {0,3}(`+|~+) *$/;
 
 function isClosedFence({ type, raw }: Token, isFollowed: boolean): boolean {
@@ -96,13 +96,14 @@ function isClosedFence({ type, raw }: Token, isFollowed: boolean): boolean {
   if (fence === undefined) return false;
   const lines = raw.replace(/\n+$/, '').split('\n');
   const closing = CLOSING_FENCE.exec(lines.at(-1) ?? '')?.[1];
-  // Without its line break the closing line may still become a longer one, which is code. An empty line takes the line break.
+  // Without its line break, the closing line may still become a longer line of code. An empty line includes the line
+  // break.
   return lines.length > 1 && (isFollowed || raw.endsWith('\n')) && closing?.startsWith(fence) === true;
 }
 
 /**
- * The part of an open block that is finished, and what is left of the text; null where nothing is.
- * @param stream begins with the block, and may end with an incomplete line.
+ * The finished part of an open block, and the remaining text; null if no part is finished.
+ * @param stream starts with the block, and may end with an incomplete line.
  */
 function finishedPart(token: Token, stream: MarkdownStream): { done: Token; left: MarkdownStream } | null {
   if (token.type === 'code' && FENCE.test(token.raw)) {
@@ -135,12 +136,12 @@ function blocksOf(tokens: readonly Token[], { isContinued, itemNumber }: Markdow
         token: index === 0 && token.type === 'list' && itemNumber !== null ? { ...token, start: itemNumber } : token,
         gap: index > 0 || !isContinued,
       }))
-      // What is left of code after its last line is empty.
+      // After the last line of code, the rest of the block is empty.
       .filter(({ token }) => token.type !== 'code' || token.text !== '')
   );
 }
 
-/** The parser consumes a text token by token: their lengths say where the next one begins. */
+/** The length of tokens in the text, which gives the position of the next token. */
 function lengthOf(tokens: readonly { readonly raw: string }[]): number {
   return tokens.reduce((total, { raw }) => total + raw.length, 0);
 }
@@ -149,7 +150,7 @@ function lex(text: string): Token[] {
   try {
     return new Lexer({ gfm: true }).lex(text);
   } catch (error) {
-    // Thousands of nested quotes overflow the parser's stack. They are shown as they were written.
+    // Thousands of nested quotes overflow the parser's stack. Such a text is shown as written.
     if (!(error instanceof RangeError)) throw error;
     return [{ type: 'text', raw: text, text }];
   }

@@ -1,6 +1,6 @@
 /**
- * The reducer of the terminal view, which is pure: UI events and keys go in; the next state, the output that is finished and what the
- * keys ask for come out.
+ * The reducer of the terminal view, which is pure. It takes UI events and keys, and returns the next state, the
+ * finished output and the effects.
  */
 import { printable, topState, type UiEvent, type UiEventOf } from '@coxswain/client';
 import type { JournalRecord, JsonObject, ToolResult } from '@coxswain/protocol';
@@ -26,19 +26,19 @@ import {
   withItem,
 } from './view-state.ts';
 
-/** Lines of progress that are kept of a call. */
+/** Lines of progress that are kept for a call. */
 const PROGRESS_LINES = 8;
-/** Output that is kept of a call, and calls that it is kept of. */
+/** Characters of output that are kept for a call, and ended calls that are kept. */
 const OUTPUT_MAX_CHARS = 32 * 1024;
 const ENDED_MAX = 20;
-/** Open calls whose arguments are kept; a batch has fewer. */
+/** Open calls whose arguments are kept. */
 const ARGS_MAX = 256;
-/** Beyond these a queue is not shown line by line; the host bounds it as well. */
+/** Maximum length of the displayed queue. The host also limits the queue. */
 const QUEUE_MAX = 256;
-/** Longer reasoning goes to the scrollback in parts. */
+/** Longer reasoning, in characters, goes to the scrollback in parts. */
 const REASONING_MAX_CHARS = 2_048;
 
-/** Reads from a record what its UI events leave out. */
+/** Reads the parts of a record that its UI events leave out. */
 export function recordDetails(record: JournalRecord): RecordDetails {
   const outputs = new Map<string, string>();
   const edited = new Map<string, string>();
@@ -57,7 +57,7 @@ function outputOf({ content }: ToolResult): string {
   return printable(text.slice(0, OUTPUT_MAX_CHARS));
 }
 
-/** Takes one action. */
+/** Processes one action. */
 export function reduceView(state: ViewState, action: ViewAction): ViewStep {
   switch (action.type) {
     case 'record': {
@@ -114,7 +114,8 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
       return { ...ended, finished: [...ended.finished, ...eventItem(event)] };
     }
     case 'prompt_shown': {
-      // The first prompt was typed before this view, or on the command line. Later ones are remembered when they are sent.
+      // The first prompt was typed before this view existed, or on the command line. Later prompts are remembered when
+      // they are sent.
       const { composer } = state;
       const isFirst = composer.history.length === 0;
       return withEvent(isFirst ? { ...state, composer: remember(composer, printable(event.text)) } : state, event);
@@ -190,7 +191,7 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
 
 function takeReasoning(state: ViewState, text: string): ViewStep {
   const reasoning = state.reasoning + text;
-  // What is complete goes: only the last line is still open, and of a long one the part that is there.
+  // Writes complete paragraphs. Of a long paragraph, writes the part that has arrived.
   const end = reasoning.length > REASONING_MAX_CHARS ? reasoning.length : reasoning.lastIndexOf('\n\n');
   if (end <= 0) return unchanged({ ...state, reasoning });
   const item = { kind: 'reasoning', text: reasoning.slice(0, end), gap: !state.isReasoningContinued } as const;

@@ -1,4 +1,4 @@
-/** The live part of the view: the rows at the lower edge of the terminal that are drawn again and again. */
+/** The live part of the view: the rows at the bottom of the terminal, which are redrawn. */
 import { columnsOf, headWithinColumns } from '../terminal/columns.ts';
 import { dollars, duration, firstLine } from '../terminal/event-lines.ts';
 import type { Style } from '../terminal/style.ts';
@@ -9,37 +9,37 @@ import { markdownLines } from './markdown-lines.ts';
 import { openMarkdown } from './markdown-stream.ts';
 import type { QueuedMessage, RunningCall, ViewState } from './view-state.ts';
 
-/** How a frame is drawn. */
+/** The options of a frame. */
 export interface FrameOptions {
-  /** The size of the terminal. */
+  /** The size of the terminal, in columns and rows. */
   readonly columns: number;
   readonly rows: number;
-  /** Milliseconds since 1970: how long calls have been running. */
+  /** The current time, in ms since 1970, for the durations of running calls. */
   readonly nowMs: number;
   /** Whether a person can type. */
   readonly hasKeyboard: boolean;
-  /** What Ctrl-C asks. */
+  /** The text that is shown after Ctrl-C. */
   readonly question: string;
-  /** Enter starts the next run of a session that has ended. */
+  /** Whether Enter starts the next run of a session that has ended. */
   readonly startsRuns: boolean;
-  /** The row above the frame is text. */
+  /** Whether the row above the frame is text. */
   readonly followsText: boolean;
   readonly style: Style;
 }
 
-/** Rows, none as wide as the terminal, and where the cursor stands; null for none. */
+/** Rows, each narrower than a terminal of 20 or more columns, and the position of the cursor; null for no cursor. */
 export interface Frame {
   readonly rows: readonly string[];
   readonly cursor: { readonly row: number; readonly column: number } | null;
 }
 
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-/** One frame of the spinner. */
+/** The duration of one frame of the spinner, in ms. */
 export const SPINNER_MS = 100;
 const QUEUE_ROWS = 3;
 const CALLS_SHOWN = 4;
 const COMPOSER_ROWS = 8;
-/** Below this height, nothing but the text, the state and what is typed. */
+/** Below this height, in rows, the frame has neither a separator line nor the queue. */
 const SMALL_ROWS = 10;
 
 const PHASES: Readonly<Record<string, string>> = {
@@ -60,12 +60,12 @@ const BUSY: ReadonlySet<string> = new Set([
   'tearing_down',
 ]);
 
-/** Whether something moves: the spinner and the durations have to be drawn again. */
+/** Whether the frame changes with time: the spinner and the durations must be redrawn. */
 export function isBusy(state: ViewState): boolean {
   return state.calls.length > 0 || (state.phase !== null && BUSY.has(state.phase));
 }
 
-/** Draws the frame: at most one row less than the terminal has. */
+/** Draws the frame: at most one row less than a terminal of four or more rows has. */
 export function drawFrame(state: ViewState, options: FrameOptions): Frame {
   const columns = Math.max(20, options.columns) - 1;
   const rows = Math.max(4, options.rows) - 1;
@@ -76,7 +76,7 @@ export function drawFrame(state: ViewState, options: FrameOptions): Frame {
   const rule = typed === null || isSmall ? [] : [options.style.dim('─'.repeat(columns))];
   const below = [...rule, ...(typed?.rows ?? []), ...(status === null ? [] : [status])];
   let left = Math.max(0, rows - below.length);
-  // What a person has to act on comes first, then what runs; the text gets the rest.
+  // Approvals have priority, then the queue, then running calls. The text gets the remaining rows.
   const take = (wanted: readonly string[], most = left): readonly string[] => {
     const taken = wanted.slice(0, Math.min(most, left));
     left -= taken.length;
@@ -86,7 +86,7 @@ export function drawFrame(state: ViewState, options: FrameOptions): Frame {
   const queue = isSmall ? [] : take(queueRows(state.queue, draw));
   const calls = take(callRows(state, draw), Math.ceil(left / 2));
   const open = openRows(state, draw);
-  // An empty row between the text and what runs, where there is room for one.
+  // An empty row between the text and the rows below it, if there is space.
   const text = left === 0 ? [] : open.slice(-left);
   const followsText = text.length > 0 || options.followsText;
   if (followsText && text.length < left && calls.length + queue.length + approvals.length > 0) text.push('');
@@ -98,7 +98,7 @@ export function drawFrame(state: ViewState, options: FrameOptions): Frame {
 
 type Draw = FrameOptions;
 
-/** The end of the answer that is not finished. */
+/** The unfinished end of the answer. */
 function openRows(state: ViewState, { columns, style }: Draw): string[] {
   const reasoning =
     state.reasoning.trim() === ''
@@ -167,7 +167,7 @@ function composerRows(state: ViewState, { columns, style, question, startsRuns }
   const label = `${labelOf(state, startsRuns)} › `;
   const width = columns - columnsOf(label);
   const laid = layOut(composer, Math.max(8, width));
-  // The rows around the cursor, where not all fit.
+  // The rows around the cursor, if not all fit.
   const from = Math.max(0, Math.min(laid.cursor.row - most + 1, laid.lines.length - most));
   const indent = ' '.repeat(columnsOf(label));
   const isEmpty = laid.lines.length === 1 && laid.lines[0] === '';
@@ -194,7 +194,7 @@ function hintOf(state: ViewState, startsRuns: boolean): string {
   return 'Esc: interrupt · Ctrl-O: unfold · Ctrl-C: leave · /help';
 }
 
-/** The typed text in rows of a width, and the cursor in them. */
+/** Wraps the typed text to a width. @returns the lines, and the position of the cursor in them. */
 function layOut(composer: Composer, width: number): { lines: string[]; cursor: { row: number; column: number } } {
   const lines = [''];
   let used = 0;
@@ -222,7 +222,7 @@ function layOut(composer: Composer, width: number): { lines: string[]; cursor: {
   return { lines, cursor };
 }
 
-/** State, turn, tokens, cost, queue, session, model; the last ones are left out where the terminal is narrow. */
+/** State, turn, tokens, cost, queue, approvals, session and model. On a narrow terminal, the last ones are left out. */
 function statusRow(state: ViewState, { columns, nowMs, style }: Draw): string | null {
   const { phase, stopReason, usage, costUsd, queue, approvals, turn, model, sessionId } = state;
   if (phase === null) return sessionId === null ? null : style.dim(headWithinColumns('  connecting', columns));
@@ -252,13 +252,13 @@ function statusRow(state: ViewState, { columns, nowMs, style }: Draw): string | 
   return state.isConnected ? style.dim(shown) : style.yellow(shown);
 }
 
-/** `850`, `12.3k`, `1.2M`. */
+/** A short number: `850`, `12.3k`, `1.2M`. */
 function compact(count: number): string {
   if (count < 1_000) return String(count);
   return count < 1_000_000 ? `${(count / 1_000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
 }
 
-/** Whole seconds from the first one on: tenths that change all the time are noise. */
+/** Whole seconds below one minute, because tenths change too fast to read. */
 function liveDuration(ms: number): string {
   return ms < 60_000 ? `${Math.floor(ms / 1_000)} s` : duration(ms);
 }

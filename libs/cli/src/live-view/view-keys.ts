@@ -1,11 +1,11 @@
-/** The keys of the view: what they change in its state, and what they ask for. */
+/** The keys of the view: how they change its state, and their effects. */
 import { printableJson } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
 import { readTyped, TYPED_HELP, type TypedCommand } from '../run/typed-command.ts';
 import { type Composer, composerKey, type Key, remember, textOf, withText } from './composer.ts';
 import { unchanged, type ViewState, type ViewStep, withItem } from './view-state.ts';
 
-/** Takes one key. */
+/** Processes one key. */
 export function takeKey(state: ViewState, text: string | undefined, key: Key): ViewStep {
   const isCtrlC = key.ctrl === true && key.name === 'c';
   if (state.isLeaving) return answerLeaving(state, isCtrlC ? 'd' : text);
@@ -24,7 +24,7 @@ export function takeKey(state: ViewState, text: string | undefined, key: Key): V
   return submit(state, result.composer, result.text);
 }
 
-/** Ctrl-C has asked: `d` detaches, `c` cancels the run, any other key continues. */
+/** The key after Ctrl-C: `d` or another Ctrl-C detaches, `c` cancels the run, any other key continues. */
 function answerLeaving(state: ViewState, text: string | undefined): ViewStep {
   const stayed = { ...state, isLeaving: false };
   if (text === 'd') return leave(stayed);
@@ -59,7 +59,7 @@ function submit(state: ViewState, composer: Composer, text: string): ViewStep {
   }
 }
 
-/** Sends the decision with the arguments, once they are a JSON object. */
+/** Approves the call with the edited arguments if they are a JSON object. */
 function submitArgs(state: ViewState, composer: Composer, text: string): ViewStep {
   let args: unknown;
   try {
@@ -75,7 +75,7 @@ function submitArgs(state: ViewState, composer: Composer, text: string): ViewSte
 function send(state: ViewState, command: TypedCommand): ViewStep {
   const running = state.calls.at(-1)?.callId ?? null;
   const [first, ...others] = state.approvals;
-  // A decision takes its call off the list at once, so that the next one is about the next call.
+  // A decision removes its call from the list at once, so that the next decision is about the next call.
   const isDecision = command.do === 'decide';
   return {
     state: isDecision ? { ...state, approvals: others } : state,
@@ -84,12 +84,15 @@ function send(state: ViewState, command: TypedCommand): ViewStep {
   };
 }
 
-/** Ctrl-O: calls that end from here on are shown with arguments and output, and the newest one is shown so at once. */
+/**
+ * Ctrl-O: shows calls that end later with their arguments and output, or folds them again. When it unfolds, it also
+ * shows the newest call in full.
+ */
 function unfold(state: ViewState): ViewStep {
   const isUnfolded = !state.isUnfolded;
   const next = { ...state, isUnfolded };
   const [asked] = state.approvals;
-  // All of the arguments about which a person decides can be read, also where they were cut.
+  // A pending approval takes precedence: its arguments can be read in full, even if they were cut.
   if (asked !== undefined && isUnfolded)
     return withItem(next, { kind: 'approval', event: asked, child: null, unfolded: true });
   const [newest] = state.ended;

@@ -1,4 +1,4 @@
-/** What the terminal view shows, as a value; and what a step of it leads to. `reduce-view.ts` makes the steps. */
+/** The state of the terminal view as a value, and the results of its steps. `reduce-view.ts` makes the steps. */
 import type { TokenUsage, UiEvent, UiEventOf } from '@coxswain/client';
 import type { JsonObject, Mode, StopReason } from '@coxswain/protocol';
 import type { ChildSession } from '../run/child-approvals.ts';
@@ -7,14 +7,14 @@ import type { TypedCommand } from '../run/typed-command.ts';
 import { type Composer, EMPTY_COMPOSER, type Key } from './composer.ts';
 import { EMPTY_MARKDOWN, type MarkdownBlock, type MarkdownStream } from './markdown-stream.ts';
 
-/** A call that runs. */
+/** A running call. */
 export interface RunningCall {
   readonly callId: string;
   readonly tool: string;
   readonly summary: string;
-  /** When it started, milliseconds since 1970, by the host's clock. */
+  /** Its start, in ms since 1970, by the host's clock. */
   readonly sinceMs: number;
-  /** The newest lines that it reported. */
+  /** The newest lines of its progress. */
   readonly progress: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface QueuedMessage {
   readonly text: string;
 }
 
-/** A call that has ended, with what a folded line leaves out. */
+/** A call that has ended, with the details that a folded line leaves out. */
 export interface EndedCall {
   readonly event: UiEventOf<'call_ended'>;
   readonly args: JsonObject | null;
@@ -34,7 +34,7 @@ export interface EndedCall {
   readonly output: string;
 }
 
-/** Output that does not change any more. */
+/** Output that no longer changes. */
 export type FinishedItem =
   | { readonly kind: 'event'; readonly event: UiEvent }
   | { readonly kind: 'child'; readonly event: UiEvent; readonly child: ChildSession }
@@ -49,20 +49,20 @@ export type FinishedItem =
     }
   | { readonly kind: 'notice'; readonly text: string; readonly tone: 'dim' | 'yellow' };
 
-/** What the keys ask for. */
+/** The effects of keys. */
 export type ViewEffect =
   | {
       readonly do: 'send';
       readonly command: TypedCommand;
-      /** The call that a decision is about. */
+      /** The call of a decision. */
       readonly asked: OpenApproval | undefined;
       readonly running: string | null;
     }
   | { readonly do: 'leave' | 'pause_process' | 'redraw' };
 
-/** What comes in. */
+/** The input of a step. */
 export type ViewAction =
-  /** `isPast`: the record stands before the ones to show, and is taken in without being shown. */
+  /** `isPast`: the record precedes the first one to show. It changes the state and is not shown. */
   | {
       readonly type: 'record';
       readonly events: readonly UiEvent[];
@@ -73,52 +73,52 @@ export type ViewAction =
   | { readonly type: 'child'; readonly events: readonly UiEvent[]; readonly child: ChildSession }
   | { readonly type: 'approvals'; readonly approvals: readonly OpenApproval[] }
   | { readonly type: 'notice'; readonly text: string; readonly tone: 'dim' | 'yellow' }
-  /** What Enter without a text stands for; null for nothing. */
+  /** The text that Enter on an empty line sends; null for nothing. */
   | { readonly type: 'suggestion'; readonly text: string | null }
   | { readonly type: 'key'; readonly text: string | undefined; readonly key: Key }
-  /** The view ends: text that was not finished is finished as it is. */
+  /** The view ends: unfinished text is finished as it is. */
   | { readonly type: 'close' };
 
-/** What UI events leave out of a record. */
+/** The parts of a record that its UI events leave out. */
 export interface RecordDetails {
-  /** The output of calls that ended, by their ids. */
+  /** The output of calls that ended, keyed by call id. */
   readonly outputs: ReadonlyMap<string, string>;
-  /** USD of the turn that ended; null where none did, or its price is not known. */
+  /** Cost of the turn that ended, in USD; null if none ended, or if the price is unknown. */
   readonly costUsd: number | null;
-  /** The new text of queued messages that were edited, by their ids. */
+  /** The new text of queued messages that were edited, keyed by command id. */
   readonly edited: ReadonlyMap<string, string>;
 }
 
 /** The state of the view. */
 export interface ViewState {
   readonly sessionId: string | null;
-  /** Where the session is in its machine; null before the first record. */
+  /** The state of the session's machine; null before the first record. */
   readonly phase: string | null;
-  /** Since when, milliseconds since 1970. */
+  /** The start of the phase, in ms since 1970. */
   readonly phaseSinceMs: number;
   readonly model: string | null;
   readonly turn: number;
-  /** Of the run. */
+  /** The usage of the run. */
   readonly usage: TokenUsage;
   readonly costUsd: number | null;
-  /** How the newest run ended; null while one runs. */
+  /** The stop reason of the newest run; null while a run is in progress. */
   readonly stopReason: StopReason | null;
   readonly isConnected: boolean;
   readonly answer: MarkdownStream;
   readonly reasoning: string;
-  /** Reasoning of this answer is in the scrollback already. */
+  /** Whether the scrollback already has reasoning of this answer. */
   readonly isReasoningContinued: boolean;
   readonly calls: readonly RunningCall[];
   readonly queue: readonly QueuedMessage[];
   readonly approvals: readonly OpenApproval[];
-  /** The newest calls that ended, the last one first; and how many of them Ctrl-O has printed. */
+  /** The newest calls that ended, the latest first. */
   readonly ended: readonly EndedCall[];
-  /** Arguments of open calls, by their ids. */
+  /** The arguments of open calls, keyed by call id. */
   readonly args: ReadonlyMap<string, JsonObject>;
   readonly isUnfolded: boolean;
   readonly composer: Composer;
   readonly suggestion: string | null;
-  /** Ctrl-C was pressed, and asks. */
+  /** Whether the question after Ctrl-C is shown. */
   readonly isLeaving: boolean;
 }
 
@@ -156,7 +156,7 @@ export function initialView(sessionId: string | null): ViewState {
   };
 }
 
-/** Nothing is used yet. */
+/** No usage. */
 export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 };
 
 /** No details. */

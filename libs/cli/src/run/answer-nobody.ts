@@ -1,11 +1,11 @@
-/** Approvals where nobody sits at the keyboard. */
+/** Answers approvals if there is no interactive terminal. */
 import type { SessionView } from '../terminal/session-view.ts';
 import type { Participant } from './follow-session.ts';
 
-/** What `--on-ask` says; `exit` where it is not given. */
+/** The value of `--on-ask`; `exit` without the flag. */
 export type OnAsk = 'deny' | 'wait' | 'exit';
 
-/** Denies, waits or stops. The denials that are under way are in `sent`. */
+/** Creates a participant that denies, waits or stops. @param own receives each denial in flight. */
 export function nobody(view: SessionView, onAsk: OnAsk, own: (task: Promise<unknown>) => void): Participant {
   const denied = new Set<string>();
   return {

@@ -1,4 +1,4 @@
-/** What was typed, carried out on the session. */
+/** Carries out a typed line on the session. */
 import type { Session } from '@coxswain/client';
 import { assertNever } from '@coxswain/protocol';
 import { pendingText } from '../terminal/pending-rows.ts';
@@ -6,19 +6,19 @@ import { chooseWaiting, readReplacement } from './choose-waiting.ts';
 import type { OpenApproval } from './open-approvals.ts';
 import type { TypedCommand } from './typed-command.ts';
 
-/** What is meant where a line names no call. */
+/** The calls that a line without a call id refers to. */
 export interface MeantCalls {
-  /** The call that waits for a decision, of this session or of one below it. */
+  /** The call that waits for a decision, in this session or in a descendant. */
   readonly asked: Pick<OpenApproval, 'session' | 'callId'> | undefined;
-  /** The newest call that runs. */
+  /** The newest running call. */
   readonly running: string | null;
-  /** A line to a session that has ended starts its next run, instead of waiting for it. */
+  /** Whether a line to a session that has ended starts its next run. Otherwise it is queued for the next run. */
   readonly startsRuns?: boolean;
 }
 
 /**
- * Sends what the line asks for, or shows it.
- * @throws what the sending throws, and CliError where nothing can be meant.
+ * Sends the command of a line, or shows its result.
+ * @throws the errors of sending; CliError or Error if the line refers to nothing.
  */
 export async function carryOut(
   session: Session,

@@ -2,23 +2,25 @@ import { createEventTranslator, type Session, type UiEvent } from '@coxswain/cli
 import type { JournalRecord } from '@coxswain/protocol';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 
-/** Sessions of one tree that are followed at once; of those beyond `cox approval list` tells. */
+/**
+ * Maximum number of sessions in one tree that are followed. `cox approval list` also shows the approvals of the others.
+ */
 const FOLLOWED_MAX = 128;
 
-/** A session that was started for a call of another. */
+/** A session that was started by a call of another session. */
 export interface ChildSession {
   readonly id: string;
   readonly persona: string;
 }
 
-/** How a tree is followed. */
+/** How to follow a tree of sessions. */
 export interface FollowTree {
   readonly sessionOf: (id: string) => Session;
-  /** Resolves when the stored commands of a session are processed: what they decide waits for no person. */
+  /** Resolves when the stored commands of a session are processed: they may decide its approvals. */
   readonly untilTaken?: ((id: string) => Promise<void>) | undefined;
-  /** A record of one of them, once what it says of approvals is taken in. */
+  /** Called with a record of a child, after its approvals were updated. */
   readonly saw: (record: JournalRecord, events: readonly UiEvent[], child: ChildSession) => void;
-  /** One of them can be followed no longer. */
+  /** Called when a child can no longer be followed. */
   readonly lost: (child: ChildSession, error: Error) => void;
 }
 
@@ -32,7 +34,7 @@ interface Followed {
 
 /**
  * Pending approvals in the child sessions of a session, at any depth. The journal of each child is followed while its
- * parent's journal says that it is open.
+ * parent's journal shows the child as open.
  */
 export class ChildApprovals {
   readonly #tree: FollowTree;
@@ -42,12 +44,12 @@ export class ChildApprovals {
     this.#tree = tree;
   }
 
-  /** Of all of them, those of one session together. */
+  /** The pending approvals of all children, grouped by session. */
   get list(): readonly OpenApproval[] {
     return [...this.#followed.values()].flatMap(({ approvals }) => approvals.list);
   }
 
-  /** Takes in an event of the session at the top, or of one below it. What it has started is followed from {@link begin} on. */
+  /** Processes an event of the top session or of a descendant. A started child is followed after {@link begin}. */
   add(event: UiEvent): void {
     if (event.type === 'child_ended') this.#leave(event.session);
     if (event.type !== 'child_started') return;
@@ -64,7 +66,10 @@ export class ChildApprovals {
     });
   }
 
-  /** Follows what is open by now. Whoever reads the past calls it at its end: most children in it have ended. */
+  /**
+   * Follows the children that are open now. Call this at the end of the history, because most children in it have
+   * ended.
+   */
   begin(): void {
     for (const followed of this.#followed.values()) {
       if (followed.begun) continue;
@@ -78,7 +83,7 @@ export class ChildApprovals {
     }
   }
 
-  /** Leaves all of them. */
+  /** Stops following all children. */
   close(): void {
     for (const id of [...this.#followed.keys()]) this.#leave(id);
   }
@@ -105,7 +110,7 @@ export class ChildApprovals {
         continue;
       }
       this.begin();
-      // Of what was asked before, only what nobody has decided yet is anybody's concern.
+      // Of the earlier approvals, only those that are still pending are reported.
       const isOpen = (event: UiEvent) =>
         event.type === 'approval_needed' && approvals.list.some(({ callId }) => callId === event.callId);
       for (const [earlier, told] of past) if (told.some(isOpen)) this.#tree.saw(earlier, told.filter(isOpen), child);

@@ -1,15 +1,16 @@
-/** Which of the messages that wait a person at the keyboard means. */
+/** Finds the queued message that a person at the keyboard means. */
 import type { SessionState } from '@coxswain/client';
 import { CliError, EXIT } from '../line/cli-error.ts';
 
 type Waiting = readonly Pick<SessionState['pending'][number], 'commandId'>[];
 
-/** A shorter word may be a word of a text as well. */
+/** A shorter word can also be a word of a text. */
 const BEGINNING_MIN_CHARS = 8;
 
 /**
- * The one whose id begins with what was given, or the newest. An id that is not among them is passed on, so that the
- * session says what it knows of it: a reminder that is shown, something that was delivered.
+ * The message whose id starts with the given text, or the newest one. An unknown id is returned unchanged: the session
+ * reports what it knows about it, such as a reminder or a delivered message.
+ * @throws CliError `not_pending` if there is no message; `usage` if several ids match.
  */
 export function chooseWaiting(given: string | undefined, waiting: Waiting): string {
   if (given !== undefined) return named(given, waiting) ?? given;
@@ -18,7 +19,10 @@ export function chooseWaiting(given: string | undefined, waiting: Waiting): stri
   return newest.commandId;
 }
 
-/** Of `ID TEXT` or `TEXT`: what is to be replaced, and by what. The first word is an id only where one of them has it. */
+/**
+ * Reads `ID TEXT` or `TEXT`: the message to replace, and the new text. The first word is an id only if a queued message
+ * has that id.
+ */
 export function readReplacement(said: string, waiting: Waiting): { readonly commandId: string; readonly text: string } {
   const [, word = '', rest] = /^(\S+)(?:\s+([\s\S]+))?$/.exec(said) ?? [];
   const commandId = rest === undefined ? undefined : named(word, waiting);

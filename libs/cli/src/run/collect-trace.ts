@@ -1,24 +1,24 @@
-/** The spans of a session and of all that it has started, made from their journals alone: no collector is needed. */
+/** The spans of a session and its descendants, made from their journals alone. No collector is needed. */
 import type { BusClient } from '@coxswain/client';
 import { type EndedSpan, type JournalRecord, SessionId, type SessionRef } from '@coxswain/protocol';
 import { SessionSpans } from '@coxswain/session';
 import { exportedRecords } from './exported-records.ts';
 import type { OpenJournal } from './journal-source.ts';
 
-/** A session's spans, and those below them. */
+/** The spans of a session and of its descendants. */
 export interface CollectedTrace {
   readonly sessionId: string;
-  /** Those that have ended, and those that are still going on, as far as they have come. */
+  /** Spans that have ended, and spans in progress up to the newest record. */
   readonly spans: readonly EndedSpan[];
-  /** Sessions whose journals are not there, or are too many to be read. */
+  /** Number of sessions without a readable journal, or beyond the limit. */
   readonly leftOut: number;
 }
 
-/** Sessions that one trace shows. */
+/** Maximum number of sessions in one trace. */
 const SESSIONS_MAX = 256;
 const SIDE_BY_SIDE = 8;
 
-/** Reads a session and all below it. @throws what reading the topmost journal throws. */
+/** Reads a session and its descendants. @throws the errors of reading the topmost journal. */
 export async function traceOfSession(client: BusClient, sessionId: string): Promise<CollectedTrace> {
   const seen = new Set([sessionId]);
   const top = await spansOf(client, sessionId);
@@ -32,7 +32,7 @@ export async function traceOfSession(client: BusClient, sessionId: string): Prom
     const next: string[] = [];
     for (let start = 0; start < wanted.length; start += SIDE_BY_SIDE) {
       const some = wanted.slice(start, start + SIDE_BY_SIDE);
-      // A child of which nothing can be read is missing from the picture, which is no reason to show none.
+      // A child that cannot be read is missing from the trace, which is still shown.
       const found = await Promise.all(some.map((id) => spansOf(client, id).catch(() => null)));
       for (const one of found) {
         if (!one) leftOut++;
@@ -46,7 +46,7 @@ export async function traceOfSession(client: BusClient, sessionId: string): Prom
   return { sessionId, spans, leftOut };
 }
 
-/** Reads an exported journal. Sessions that it has started are not in it. @throws as {@link exportedRecords} does. */
+/** Reads an exported journal, which does not contain child sessions. @throws as {@link exportedRecords} does. */
 export async function traceOfJournal(journal: OpenJournal, tenant: SessionRef['tenant']): Promise<CollectedTrace> {
   let fold: Fold | null = null;
   for await (const { record } of exportedRecords(journal)) {

@@ -1,4 +1,4 @@
-/** The personas that go with a start: those of `--crew`, and those to whom anybody of them hands off. */
+/** The personas that accompany a start: those of `--crew`, and the targets of all hand-offs. */
 import { BOUNDS } from '@coxswain/protocol';
 import type { FolderTrust } from '../instance/folder-trust.ts';
 import { chooseCrew, choosePersona, type PersonaChoice } from './persona-file.ts';
@@ -6,9 +6,9 @@ import { chooseCrew, choosePersona, type PersonaChoice } from './persona-file.ts
 type Whole = Exclude<PersonaChoice, string>;
 
 /**
- * Reads them. A hand-off names whom it is to; who lies in the folder of personas under that name goes along, as it would be
- * meant by `--persona`, and whoever that one hands off to. A name of which nothing lies there is left to the host.
- * @throws CliError with exit code 2 naming the path of what is wrong.
+ * Reads the personas. The target of a hand-off is added if the folder of personas has it under that name, as
+ * `--persona` would find it. Its own targets are added too. The host resolves any other name.
+ * @throws CliError with exit code 2 naming the path of the problem.
  */
 export async function crewOf(
   persona: PersonaChoice | undefined,

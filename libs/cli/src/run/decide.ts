@@ -8,7 +8,10 @@ import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts'
 import type { Invocation } from '../line/command-spec.ts';
 import { acceptedAtMost, sendToSession } from './send-to-session.ts';
 
-/** Decides the call that is named, or the only one that waits: of the session, or where it waits for nobody, of one below it. */
+/**
+ * Decides the named call, or the only pending one: of the session, or else of a descendant.
+ * @throws CliError `not_pending` if no call waits; exit code 2 if several match.
+ */
 export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Promise<ExitCode> {
   const { flags, args } = invocation;
   const edited = editedArgs(flags.text('args'));
@@ -30,7 +33,7 @@ interface Asking {
   readonly calls: readonly { readonly call_id: string; readonly tool: string }[];
 }
 
-/** The session itself where a call of it waits; else the only one below it of which one waits that can be meant. */
+/** The session itself if one of its calls waits; otherwise the only descendant with a matching call. */
 async function whoAsks(bus: OpenBus, session: Session, given: string | undefined): Promise<Asking> {
   const own = await callsOf(bus, session);
   if (own.calls.length > 0) return own;
@@ -49,9 +52,10 @@ async function callsOf(bus: OpenBus, session: Session): Promise<Asking> {
 }
 
 /**
- * The call that is meant: the one whose id begins with what was given, or the only one there is. An id that is not
- * among them is passed on, so that the session says what it knows of it.
- * @param none what to say where there is none.
+ * The call whose id starts with the given text, or the only one. An unknown id is returned unchanged, so that the
+ * session reports what it knows about it.
+ * @param none the error code if there is no call.
+ * @throws CliError with that code; exit code 2 for an empty id or several matches.
  */
 export function chooseCall(
   given: string | undefined,

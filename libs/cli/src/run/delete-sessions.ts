@@ -1,17 +1,20 @@
-/** Deletes sessions that a command line names, one after another, and tells of each. */
+/** Deletes the sessions of a command line one after another, and reports each one. */
 import type { SessionRef } from '@coxswain/protocol';
 import type { DeleteOptions, DeletePorts, Deletion } from '@coxswain/session';
 
-/** How sessions are deleted. */
+/** How to delete sessions. */
 export interface Deleting {
   readonly options: DeleteOptions;
-  /** Whether to go on, asked once, of those that can be deleted. Without it nobody is asked. */
+  /** Asks once for confirmation, with the sessions that can be deleted. Without it, no question is asked. */
   readonly confirm?: ((refs: readonly SessionRef[]) => Promise<boolean>) | undefined;
-  /** Hears of each session what became of it. */
+  /** Called with the result for each session. */
   readonly tell: (ref: SessionRef, deletion: Deletion) => void;
 }
 
-/** What became of them: `refused` counts those that were told to be; `blobs` is what the deleted ones referred to. */
+/**
+ * The result: `refused` counts the sessions that could not be deleted; `blobs` are the objects that the deleted ones
+ * referenced.
+ */
 export interface DeletedSessions {
   readonly status: 'done' | 'declined';
   readonly refused: number;
@@ -19,8 +22,9 @@ export interface DeletedSessions {
 }
 
 /**
- * Deletes them. Where somebody is to be asked each is looked at before: what cannot be deleted is told first, and not asked about.
- * @throws what the ports throw; what was told until then is.
+ * Deletes sessions. With `confirm`, every session is checked first. Sessions that cannot be deleted are reported before
+ * the question and are not part of it.
+ * @throws the errors of the ports, after earlier results were reported.
  */
 export async function deleteSessions(
   ports: DeletePorts,

@@ -1,16 +1,16 @@
-/** What is said of a deletion, and who deletes. */
+/** The report of a deletion, and its actor. */
 import type { Actor } from '@coxswain/protocol';
 import type { Deletion } from '@coxswain/session';
 import { whoActs } from '../instance/who-acts.ts';
 import { counted } from '../terminal/counted.ts';
 
-/** What goes to standard output, and what to the person. */
+/** The text for standard output, and the text for people on standard error. */
 export interface DeletedLine {
   readonly out: string;
   readonly err: string;
 }
 
-/** The line for one session. */
+/** Formats the report for one session. */
 export function deletedLine(id: string, tenant: string, deletion: Deletion, json: boolean): DeletedLine {
   const { status } = deletion;
   const head = { type: status === 'refused' ? 'not_deleted' : status, session_id: id, tenant };
@@ -28,7 +28,7 @@ export function deletedLine(id: string, tenant: string, deletion: Deletion, json
   return { out: `${id}\n`, err: `${id}${of}: ${said}, ${counted(records, 'record')}\n` };
 }
 
-/** Whoever acts here; unverified, like every name on the bare bus. */
+/** The actor of a deletion; unverified, like every name on the bare bus. */
 export function whoDeletes(env: NodeJS.ProcessEnv): Actor | undefined {
   const name = whoActs(env);
   return name === undefined ? undefined : { name, verified: false };

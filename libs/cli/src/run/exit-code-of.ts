@@ -1,4 +1,4 @@
-/** The exit code of a run, by how it ended. */
+/** Exit codes of runs, keyed by stop reason. */
 import type { StopReason } from '@coxswain/protocol';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 
@@ -13,7 +13,7 @@ const CODES: Readonly<Record<StopReason, ExitCode>> = {
   user_prompt_submit_blocked: EXIT.blocked,
 };
 
-/** The exit code. */
+/** The exit code of a run. */
 export function exitCodeOf(reason: StopReason): ExitCode {
   return CODES[reason];
 }

@@ -1,24 +1,24 @@
-/** The records of an exported journal, and what a file is that holds none, or was cut off. */
+/** Reads the records of an exported journal, and explains files without records or with an incomplete end. */
 import { ExportLineInvalidError, type JournalRecord, RecordUnreadableError } from '@coxswain/protocol';
 import type { OpenJournal } from './journal-source.ts';
 
-/** How a record and the closing line begin: members stand in the order of their names. */
+/** The first bytes of a record and of the closing line. Members are sorted by name. */
 const BEGINNINGS = ['{"at":', '{"end":'];
 
-/** What people read of an export without a closing line. */
+/** The notice for an export without a closing line. */
 export function unprovenTail(name: string, records: number): string {
   return `the tail is unproven: ${name} has no closing line, so a changed record ${records}, or missing later records, cannot be detected\n`;
 }
 
-/** What people read of a session on the bus: nothing in the store holds the hash of its newest record. */
+/** The notice for a session on the bus: the store has no hash of its newest record. */
 export function unprovenNewest(name: string, records: number): string {
   return `the tail is unproven: no later record of ${name} holds the hash of record ${records}, so a change of it in the store, or the removal of later records, cannot be detected\n`;
 }
 
 /**
- * Reads them in order.
- * @throws ExportLineInvalidError where it is no export, or one that was cut off; what `readRecord` throws for a record that
- *   this release cannot read.
+ * Reads the records in order.
+ * @throws ExportLineInvalidError for a file that is not an export, or is cut off; the errors of `readRecord` for a
+ * record that this release cannot read.
  */
 export async function* exportedRecords({
   name,
@@ -44,7 +44,7 @@ export async function* exportedRecords({
   if (read === 0) throw new ExportLineInvalidError(`${name} is not a session export: it contains no record`);
 }
 
-/** Null where it is a record, which another release may read. */
+/** The error for an invalid line; null if the line is a record, possibly of another release. */
 async function whatItIs(
   name: string,
   read: number,
@@ -65,7 +65,7 @@ async function whatItIs(
   return new ExportLineInvalidError(`${name} is not a session export: ${where}`);
 }
 
-/** Whether it says of which version it is, as records and tombstones do. */
+/** Whether the line has a version number, like records and tombstones. */
 function isVersioned(bytes: Uint8Array): boolean {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));

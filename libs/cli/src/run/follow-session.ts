@@ -1,6 +1,6 @@
 /**
- * Follows a session to the end of its run, shows it, and sees to its approvals. Everything a person does meanwhile
- * arrives through `Participant`.
+ * Follows a session to the end of its run, shows it, and passes its approvals to a `Participant`, which acts for the
+ * person.
  */
 import {
   createEventTranslator,
@@ -16,53 +16,59 @@ import type { SessionView } from '../terminal/session-view.ts';
 import { ChildApprovals } from './child-approvals.ts';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 
-/** How the following ended. */
+/** Why the following ended. */
 export type FollowEnd =
   | { readonly kind: 'ended'; readonly result: RunResult }
   | { readonly kind: 'approval_needed'; readonly approvals: readonly OpenApproval[] }
   | { readonly kind: 'step_waits'; readonly session: string; readonly step: string }
   | { readonly kind: 'left' };
 
-/** Who answers approvals while the session is followed. */
+/** Decides approvals while the session is followed. */
 export interface Participant {
-  /** These wait for a decision; called when one is added or settled. `stop` ends the following. */
+  /** Called with the pending approvals whenever they change, unless none is left. `stop` ends the following. */
   approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' | 'stop';
-  /** A step of one of the sessions has failed, and that is suspended until a person has the step begun again. */
+  /**
+   * Called when a step has failed and its session is suspended until a person resumes it to retry the step. `stop` ends
+   * the following.
+   */
   stepWaits?(): 'go_on' | 'stop';
-  /** Something was recorded. */
+  /** Called with each recorded event. */
   saw?(event: UiEvent): void;
 }
 
-/** How a session is followed. */
+/** How to follow a session. */
 export interface FollowOptions {
   readonly session: Session;
   readonly view: SessionView;
   readonly participant: Participant;
   /** The first record to show; default 1. */
   readonly from?: number | undefined;
-  /** Only an end in this record or a later one counts; default: the newest record at the beginning. */
+  /**
+   * Only the end of a run in this record or a later one counts. Without it, an earlier end counts too, after the newest
+   * record was read.
+   */
   readonly after?: number | undefined;
-  /** A record was shown. */
+  /** Called with the number of each shown record. */
   readonly onShown?: ((n: number) => void) | undefined;
-  /** Go on after the end of a run. */
+  /** Whether to continue after the end of a run. */
   readonly stay?: boolean | undefined;
-  /** Leave after the newest record. */
+  /** Whether to stop after the newest record. */
   readonly untilPresent?: boolean | undefined;
-  /** Where it is given, what waits for a person in the sessions below is seen to as well. */
+  /** If given, the approvals of child sessions are followed too. */
   readonly sessionOf?: ((id: string) => Session) | undefined;
-  /** Resolves when the stored commands of a session below are processed. */
+  /** Resolves when the stored commands of a child session are processed. */
   readonly untilTaken?: ((id: string) => Promise<void>) | undefined;
-  /** Leaves the session. */
+  /** Aborts to stop following. */
   readonly signal: AbortSignal;
 }
 
-/** Follows the session. */
+/** Follows the session. @returns why the following ended. @throws the errors of reading. */
 export async function followSession(options: FollowOptions): Promise<FollowEnd> {
   const { session, view, participant, sessionOf } = options;
   const stopped = new AbortController();
   const signal = AbortSignal.any([options.signal, stopped.signal]);
   const newest = (await session.newest())?.n ?? 0;
-  // Up to here it is history: approvals in it may be settled, runs in it are over.
+  // Records before this one are history: their approvals may be settled, and their runs have ended.
   const present = options.after ?? newest;
   const translator = createEventTranslator();
   const approvals = new OpenApprovals(session);
@@ -103,10 +109,10 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
       })
     : null;
   let passed = 0;
-  // What streams while records before `from` are read, and not shown.
+  // The deltas that arrive while records before `from` are read without being shown.
   const early = new AnswerSoFar();
   let isConnected = true;
-  // All records are taken in, so that approvals and texts from before `from` are known; only later ones are shown.
+  // All records are processed, because approvals and texts may start before `from`. Only later records are shown.
   const from = options.from ?? 1;
   try {
     for await (const { record, delta, connected } of session.records({ deltas: true, signal })) {
@@ -149,7 +155,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   } finally {
     children?.close();
   }
-  // A call that waits is told first: whoever decides it comes back and hears of the step.
+  // A pending call takes precedence. After its decision, the person returns and is asked about the step.
   if (stoppedFor === null && stopped.signal.aborted && waitingStep) return waitingStep;
   return stoppedFor === null ? { kind: 'left' } : { kind: 'approval_needed', approvals: stoppedFor };
 }

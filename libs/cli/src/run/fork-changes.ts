@@ -1,4 +1,4 @@
-/** From the flags of `cox session fork` to what is to be otherwise. */
+/** Converts the flags of `cox session fork` into the changes of a fork. */
 import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
 import { FolderTrust } from '../instance/folder-trust.ts';
 import { typedIn } from '../instance/state-dir.ts';
@@ -8,12 +8,12 @@ import { choosePersona } from './persona-file.ts';
 import { textOrInput } from './read-input.ts';
 import { baseUrlOf, modelOf } from './start-body.ts';
 
-/** Of these a fork changes one, in its last copied record. */
+/** A fork changes at most one of these, in its last copied record. */
 const IN_RECORD = ['prompt', 'verdict', 'result', 'result-error'] as const;
 
 /**
- * What is to be otherwise; undefined where nothing is.
- * @throws CliError with exit code 2 naming the flag that is wrong.
+ * The changes; undefined if there are none.
+ * @throws CliError with exit code 2 naming the invalid flag.
  */
 export async function forkChanges({
   flags,
@@ -51,7 +51,7 @@ export async function forkChanges({
   return Object.keys(changes).length === 0 ? undefined : changes;
 }
 
-/** `policy={"decision":"allow"}`, or the JSON alone for every hook that is not named. */
+/** Parses `policy={"decision":"allow"}`, or the JSON alone for every hook that is not named. */
 function verdictOf(given: string): [hook: string, returns: Json] {
   const at = given.indexOf('=');
   const name = at < 0 ? '' : given.slice(0, at);

@@ -1,4 +1,4 @@
-/** Exported journals, read from a file and written to a bus. */
+/** Writes exported journals from a file to a bus. */
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,10 +21,11 @@ import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
 
 /**
- * Writes a journal to a bus. Journals are written by hosts, and by whoever imports them: with a connection that may, and not as a
- * client.
- * @param to where the bus is.
- * @param warn told where the tenant may be a slip of the pen.
+ * Writes a journal to a bus. On a bus with keys for each role, this needs the admin's key: clients may not write
+ * journals.
+ * @param to the address of the bus.
+ * @param warn prints a notice if the tenant may be a typo.
+ * @throws CliError `not_permitted`; CliError with the code of an invalid line; the errors of the bus.
  */
 export async function importTo(
   to: ConnectNatsOptions,
@@ -53,7 +54,7 @@ export async function importTo(
   }
 }
 
-/** Accounts are known to the servers alone; a tenant that has no session yet, beside others that have, may be a slip of the pen. */
+/** The accounts are known only to the servers. A tenant without sessions may be a typo if other tenants have some. */
 async function warnOfNewTenant(
   purge: Pick<Purge, 'tenants'>,
   tenant: string,
@@ -64,7 +65,12 @@ async function warnOfNewTenant(
   warn(`this is the first session of a tenant ${tenant}; there are sessions of ${tenants.slice(0, 8).join(', ')}\n`);
 }
 
-/** A file is read twice: to check it, and to write what it says. Standard input is put into one first. */
+/**
+ * A file that can be read twice: to check it, and to write it to the bus. Standard input is copied into a temporary
+ * file.
+ * @returns the path, and a function that removes the temporary file.
+ * @throws CliError with exit code 2 if the path is not a file.
+ */
 export async function readableFile(
   asked: string,
   folder: string,

@@ -1,4 +1,4 @@
-/** Steers, reminders and follow-ups from the command line. */
+/** Sends steering messages, reminders and follow-ups from the command line. */
 import type { InjectOptions, SentCommand, Session } from '@coxswain/client';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -7,7 +7,10 @@ import { sendToSession } from './send-to-session.ts';
 
 const MODES = ['finish_step', 'interrupt_immediate', 'audit_only', 'steer', 'interrupt'] as const;
 
-/** Sends the text, `-` being standard input. */
+/**
+ * Sends a text; `-` reads it from standard input. @throws CliError with exit code 2 for contradicting flags or an empty
+ * text.
+ */
 export async function inject(
   invocation: Invocation,
   what: string,

@@ -1,4 +1,4 @@
-/** Journals as a command line names them: a session, an exported file, or standard input. */
+/** The journals that a command line can name: a session, an exported file, or standard input. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -12,34 +12,36 @@ import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { standardInput } from '../terminal/streams.ts';
 
-/** A journal, read once. */
+/** An open journal, to be read once. */
 export interface OpenJournal {
-  /** The name in messages: the one that the user gave. */
+  /** The name in messages: the id of the session, or the file as the user named it. */
   readonly name: string;
-  /** The stored bytes of its records. Throws where they are not a session's. */
+  /** The stored bytes of its records. Iterating throws if they are not the records of a session. */
   readonly records: AsyncIterable<Uint8Array>;
-  /** Finds what lies apart of them. */
+  /** Reads content that is stored outside of the records. */
   readonly blobs: { get(sha256: string): Promise<Uint8Array | null> };
-  /** The export that is read; null where it is a session on the bus. */
+  /** The export; null for a session on the bus. */
   readonly exported: Pick<ExportedJournal, 'isTailProven'> | null;
 }
 
-/** Where a journal is. */
+/** The source of a journal. */
 export interface JournalSource {
-  /** What was named. */
   readonly kind: 'session' | 'file' | 'pipe';
-  /** Whether it holds everything that its records refer to. A pipe cannot be read twice to find out. */
+  /**
+   * Whether the source contains everything that its records refer to. A pipe counts as whole, because it cannot be read
+   * twice to check.
+   */
   readonly isWhole: boolean;
-  /** Opens it. A session needs a client; a file uses it to look for bytes that the file does not hold. */
+  /** Opens the journal. A session needs a client; a file uses it for content that the file does not contain. */
   open(client: BusClient | null): Promise<OpenJournal>;
 }
 
-/** Opening it by its path again does not work everywhere: not a socket, and not a second time. */
+/** Standard input is not opened by its path: that fails for a socket, and for a second time. */
 const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd/0']);
 
-/** Finds out what a command line means by a journal. @throws CliError with exit code 2 where it can mean nothing. */
+/** Finds the journal that an argument names. @throws CliError with exit code 2 if it can name none. */
 export async function journalSource(asked: string, env: Invocation['env']): Promise<JournalSource> {
-  // It would be the folder itself.
+  // An empty path would be the folder itself.
   if (asked === '')
     throw usageError('the argument is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
@@ -51,7 +53,7 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
       `${kind === null ? `there is no file ${asked}` : `${asked} is a folder`}; give a session, an exported file, or - for standard input`,
     );
   }
-  // It can be read but once, so nobody looks beforehand whether a bus is needed.
+  // A pipe can be read only once, so its need for a bus is not checked.
   if (kind === 'pipe')
     return { kind: 'pipe', isWhole: true, open: async () => exported(asked, createReadStream(file), null) };
   if (kind === 'file') {
@@ -66,8 +68,8 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
 }
 
 /**
- * Whether a bus is to be opened for these journals: for sessions, and for a file that lacks bytes where a bus is there to
- * look for them. No server is started for a file.
+ * Whether these journals need a bus: always for a session; for an incomplete file, only if a bus exists. No server is
+ * started for a file.
  */
 export async function needsBus(
   { flags, env }: Pick<Invocation, 'flags' | 'env'>,
@@ -78,7 +80,7 @@ export async function needsBus(
   return (await findBus(flags, env)).address !== null;
 }
 
-// The session engine is loaded when a journal is read: a command connects before that.
+// The session engine is imported when a journal is read, after the command has connected.
 async function exported(name: string, input: NodeJS.ReadableStream, client: BusClient | null): Promise<OpenJournal> {
   const { ExportedJournal, linesOf } = await import('@coxswain/session');
   const journal = new ExportedJournal(linesOf(input), client ? blobsOf(client) : undefined);
@@ -107,7 +109,10 @@ async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>):
   }
 }
 
-/** Whether records of a file refer to large fields that it does not hold: an older export, or one without them. */
+/**
+ * Whether records of a file refer to large fields that it does not contain, such as an older export or one without
+ * them.
+ */
 async function lacksLargeFields(file: string): Promise<boolean> {
   const held = new Set<string>();
   const { linesOf } = await import('@coxswain/session');
@@ -119,7 +124,7 @@ async function lacksLargeFields(file: string): Promise<boolean> {
       else if (readClosingLine(text)) return false;
       else if (line.length > 0 && blobRefsOf(line).some(({ sha256 }) => !held.has(sha256))) return true;
     } catch {
-      // Not a line as it should be: whoever reads it stops there and says why.
+      // An invalid line: reading the journal stops there and reports it.
       return false;
     }
   }
@@ -133,7 +138,7 @@ async function kindOf(path: string): Promise<'file' | 'pipe' | 'folder' | null> 
     if (found.isDirectory()) return 'folder';
     return found.isFIFO() || found.isCharacterDevice() ? 'pipe' : null;
   } catch {
-    // No such file: then a session is meant.
+    // No such file, so the argument is a session.
     return null;
   }
 }

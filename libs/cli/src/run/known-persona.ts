@@ -1,4 +1,4 @@
-/** Which personas a bus and the folder know: a misspelt name must not pause a persona that does not exist. */
+/** Checks that a persona is known, so that a typo does not pause a persona that does not exist. */
 import type { ListedPersona } from '@coxswain/adapter-nats';
 import type { BusClient } from '@coxswain/client';
 import { cutGraphemes } from '@coxswain/protocol';
@@ -6,14 +6,14 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona } from './persona-file.ts';
 
 const NAMES_SHOWN_MAX = 32;
-/** Of more sessions than these pages hold, a name is taken without a look. */
+/** If these pages of sessions are not enough to decide, the name counts as known. */
 const PAGES_MAX = 4;
 const PAGE_SESSIONS = 16;
 
 /**
- * Expects a persona to be announced on the bus, to lie in the folder `personas`, or to have a session.
- * @param folder the folder in which the person typed.
- * @throws CliError `persona_not_found` naming those that are known.
+ * Requires that a persona is announced on the bus, is in the folder `personas`, or has a session.
+ * @param folder the user's working directory.
+ * @throws CliError `persona_not_found` naming the known personas.
  */
 export async function expectKnownPersona(
   client: BusClient,
@@ -38,13 +38,13 @@ async function namesIn(folder: string): Promise<string[]> {
     const read = (await personaPaths(`${folder}/${PERSONAS_FOLDER}`)).map((path) =>
       readPersona(path).then(
         ({ persona }) => [persona.name],
-        // A file with a mistake has no name; `cox persona check` says what is wrong.
+        // An invalid file has no name. `cox persona check` reports the problem.
         () => [],
       ),
     );
     return (await Promise.all(read)).flat();
   } catch {
-    // No such folder.
+    // There is no such folder.
     return [];
   }
 }

@@ -22,10 +22,10 @@ import {
 } from './persona-file.ts';
 import { baseUrlOf, modelOf } from './start-body.ts';
 
-/** An instance that is just being opened is waited for so long: its server may have to be fetched first. */
+/** The wait for an instance that is starting, in ms. Its server may have to be downloaded first. */
 const BUS_WITHIN_MS = 60_000;
 
-/** What `cox mcp` gives its tools: the current bus, and the settings of its folder and its flags. */
+/** The access of `cox mcp` to sessions: the current bus, and settings from the folder and the flags. */
 export class McpAccess implements SessionsAccess {
   #bus: OpenBus | null = null;
   readonly #waiting = new Set<(bus: OpenBus) => void>();
@@ -43,20 +43,20 @@ export class McpAccess implements SessionsAccess {
     this.#env = env;
   }
 
-  /** @throws CliError with exit code 2 naming the flag that is wrong. */
+  /** @throws CliError with exit code 2 naming the invalid flag or variable. */
   static of(invocation: Invocation): McpAccess {
     whoActs(invocation.env);
     return new McpAccess(invocation);
   }
 
-  /** A bus is open. */
+  /** Sets the open bus. */
   has(bus: OpenBus): void {
     this.#bus = bus;
     for (const resolve of this.#waiting) resolve(bus);
     this.#waiting.clear();
   }
 
-  /** It is not any more. */
+  /** Notes that no bus is open. */
   hasNone(): void {
     this.#bus = null;
   }
@@ -66,7 +66,7 @@ export class McpAccess implements SessionsAccess {
   }
 
   actorOf(clientName: string | undefined): string | undefined {
-    // Whoever has said who acts is taken at their word; an agent is not the user of this machine.
+    // COX_ACTOR names the actor. Otherwise it is the MCP client, because an agent is not the user of this machine.
     if (this.#env.COX_ACTOR?.trim()) return undefined;
     const name = (clientName ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim();
     return cutText(`mcp:${name === '' ? 'unnamed' : name}`, BOUNDS.actorMaxChars);
@@ -96,7 +96,7 @@ export class McpAccess implements SessionsAccess {
 
   async personas(client: Client): Promise<readonly ListedPersona[]> {
     const [inFolder, served] = await Promise.all([this.#personasInFolder(), this.#servedPersonas(client)]);
-    // A file goes before what is served under its name, as it does at a start.
+    // As at a start, a file takes precedence over a served persona with the same name.
     return [...inFolder, ...served.filter((one) => !inFolder.some(({ name }) => name === one.name))];
   }
 
@@ -139,7 +139,7 @@ export class McpAccess implements SessionsAccess {
             ],
       );
     } catch (error) {
-      // Whoever may not read the registry still has the files.
+      // A user who may not read the registry still gets the personas in files.
       if (isNotPermitted(error)) return [];
       throw error;
     } finally {
@@ -147,7 +147,7 @@ export class McpAccess implements SessionsAccess {
     }
   }
 
-  /** A client may name scripts and journals within the folder that the server was given, as it may name roots. */
+  /** A client may name scripts and journals only inside the root folder of the server. */
   #modelOf(wanted: string | undefined): string | undefined {
     const file = /^(?:scripted|replay)\/(.+)$/.exec(wanted ?? '')?.[1];
     if (file !== undefined && !this.#contains(realPath(resolve(this.#folder, file))))
@@ -163,7 +163,9 @@ export class McpAccess implements SessionsAccess {
     return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
   }
 
-  /** Sessions work within the folder that the server was given: whoever calls its tools is not whoever started it. */
+  /**
+   * Sessions work inside the root folder of the server, because the caller of its tools is not the user who started it.
+   */
   #rootOf(wanted: string | undefined): string {
     if (wanted === undefined) return this.#root;
     const root = realPath(resolve(this.#root, wanted));
@@ -195,7 +197,7 @@ function namesModel(persona: PersonaChoice | undefined): boolean {
   return typeof persona === 'string' || persona?.persona.model !== undefined;
 }
 
-/** A folder that is not there yet is told by the host. */
+/** The host reports a folder that does not exist. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -209,7 +211,7 @@ function notValid(error: unknown): null {
   throw error;
 }
 
-/** What is wrong with a file of the folder is no mistake of the server's command line. */
+/** Converts errors of a file in the folder, which are no errors of the server's command line. */
 async function inWordsOfTools<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -220,7 +222,7 @@ async function inWordsOfTools<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A tool's client is told which of its arguments is wrong. */
+/** The error that names the invalid argument of a tool. */
 function invalidInput(field: string, message: string): CliError {
   return Object.assign(new CliError(EXIT.usage, 'invalid_field', message), { field });
 }

@@ -1,11 +1,11 @@
-/** MCP servers from a file in the usual shape: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
+/** Reads MCP servers from a file in the usual format: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
 import { readFile } from 'node:fs/promises';
 import type { McpServers } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 /**
  * Reads the file.
- * @throws CliError with exit code 2 naming what is wrong.
+ * @throws CliError with exit code 2 naming the problem.
  */
 export async function readMcpFile(path: string): Promise<McpServers> {
   let text: string;

@@ -1,13 +1,13 @@
-/** The approvals of one session that nobody has decided yet, in the order in which they were asked. */
+/** The pending approvals of one session, in the order in which they were requested. */
 import type { Session, UiEvent, UiEventOf } from '@coxswain/client';
 
-/** One of them. */
+/** A pending approval. */
 export type OpenApproval = UiEventOf<'approval_needed'> & {
-  /** Whose call it is. */
+  /** The session of the call. */
   readonly session: Session;
 };
 
-/** Follows a session's events. */
+/** Collects the pending approvals from a session's events. */
 export class OpenApprovals {
   readonly #session: Session;
   readonly #open = new Map<string, OpenApproval>();

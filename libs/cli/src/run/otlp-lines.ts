@@ -1,12 +1,15 @@
-/** Spans as OTLP in JSON (https://opentelemetry.io/docs/specs/otlp/), one message a line, as collectors take and files hold it. */
+/**
+ * Formats spans as OTLP in JSON (https://opentelemetry.io/docs/specs/otlp/), one message per line, as collectors accept
+ * and files store it.
+ */
 import { type EndedSpan, type SpanAttributes, type SpanValue, VERSION } from '@coxswain/protocol';
 
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 const ERROR = 2;
-/** Whose spans those of a session are. */
+/** The service name of a session's spans. */
 const SERVICE = 'coxswain-sessions';
 
-/** One span as a whole message. */
+/** Formats one span as a complete message. */
 export function otlpLine(span: EndedSpan): string {
   const { context, parent, name, kind, startMs, endMs, error, attributes, moments, links } = span;
   const written = {

@@ -1,10 +1,13 @@
-/** Code that a persona's hooks name: whether it lies there. Nothing of it is run; whoever serves the persona does that. */
+/** Checks that the code of a persona's hooks exists. Does not run it. */
 import { stat } from 'node:fs/promises';
 import { readHandlerName } from '@coxswain/handlers/load';
 import { type Persona, pathText, readPersonaHooks } from '@coxswain/protocol';
 import type { PlaceIn } from './persona-file.ts';
 
-/** The first handler of which no file is there, as `file:line:column: hooks[0].handler: …`; or null. */
+/**
+ * The first hook with an invalid handler or a missing file, as `file:line:column: hooks[0].handler: …`; null if there
+ * is none.
+ */
 export async function missingCode(persona: Persona, folder: string, place: PlaceIn): Promise<string | null> {
   const read = readPersonaHooks(persona, '0');
   if ('problem' in read) return `${place(read.problem.path)}: ${read.problem.words}`;

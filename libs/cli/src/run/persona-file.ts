@@ -1,4 +1,4 @@
-/** Which persona a command line means: a file, a folder, or a name. */
+/** Finds the persona that a command line names: a file, a folder, or a name. */
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
@@ -15,19 +15,19 @@ import { usageError } from '../line/cli-error.ts';
 
 export { type PlaceIn, personaPaths, whatLiesAt } from '@coxswain/personas/persona-file';
 
-/** The folder in which personas are looked for by name. */
+/** The folder that is searched for personas by name. */
 export const PERSONAS_FOLDER = 'personas';
 const ENDINGS = ['', '.yaml', '.yml', '.json'];
 
-/** A persona by its name, for the host to find; or its definition from a file. */
+/** The name of a persona, which the host resolves, or a definition from a file. */
 export type PersonaChoice = string | PersonaFile;
 
 /**
- * What `--persona` means. A name is looked for in the folder `personas` first, and else left to the host; anything
- * with a dot or a slash is a path.
- * @param trust is expected in a persona that a name leads to, as the user may mean another one or none of the folder. A path
- *   names the file itself. Null where the persona is only shown.
- * @throws CliError with exit code 2 naming the path of what is wrong, or `folder_not_trusted`.
+ * Reads the value of `--persona`. A value with a dot or a slash is a path. A name is searched in the folder `personas`;
+ * the host resolves any other name.
+ * @param trust required for a persona that a name finds, because the user may have meant another one. A path names the
+ * file itself. Null if the persona is only shown.
+ * @throws CliError with exit code 2 naming the path of the problem; `folder_not_trusted`.
  */
 export async function choosePersona(given: string, folder: string, trust: FolderTrust | null): Promise<PersonaChoice> {
   if (/[./\\]/.test(given)) return readPersona(resolve(folder, given));
@@ -38,7 +38,7 @@ export async function choosePersona(given: string, folder: string, trust: Folder
   }
   const paths = ENDINGS.map((ending) => join(folder, PERSONAS_FOLDER, `${given}${ending}`));
   const kinds = await Promise.all(paths.map(whatLiesAt));
-  // A folder of that name need not be the persona: what a file beside it works with may lie there.
+  // A folder of that name need not be the persona: it may contain parts of the file next to it.
   const at = kinds.includes('persona') ? kinds.indexOf('persona') : kinds.indexOf('folder of personas');
   if (at < 0) return given;
   const path = paths[at] as string;
@@ -49,10 +49,10 @@ export async function choosePersona(given: string, folder: string, trust: Folder
 }
 
 /**
- * What `--crew` means, each time that it is given: a persona as {@link choosePersona} finds it, or a folder that has some, of
- * which the lead is left out.
- * @param lead the name of the persona that is to delegate to them.
- * @throws CliError with exit code 2 naming what is wrong.
+ * Reads the values of `--crew`. Each value is a persona as {@link choosePersona} finds it, or a folder of personas. The
+ * lead is left out of a folder.
+ * @param lead the name of the persona that delegates to the crew.
+ * @throws CliError with exit code 2 naming the problem; `folder_not_trusted`.
  */
 export async function chooseCrew(
   given: readonly string[],
@@ -81,7 +81,10 @@ export async function chooseCrew(
   return crew;
 }
 
-/** Reads and checks a persona: a file, or a folder with a persona.yaml. @throws CliError as {@link choosePersona} does. */
+/**
+ * Reads and checks a persona: a file, or a folder with a persona.yaml. @throws CliError with exit code 2 naming the
+ * problem.
+ */
 export function readPersona(path: string): Promise<PersonaFile> {
   return readPersonaFile(path).catch((error: Error) => {
     throw error instanceof PersonaFileError ? usageError(error.message) : error;

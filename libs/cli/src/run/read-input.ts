@@ -1,9 +1,12 @@
-/** Texts that come from standard input: a prompt or a message given as `-`. */
+/** Reads texts from standard input: a prompt or a message given as `-`. */
 import { BOUNDS, utf8Of } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
 
-/** The text itself, or what standard input holds where it is `-`. */
+/**
+ * The text itself, or standard input if it is `-`. @param what the name of the text in errors. @throws CliError with
+ * exit code 2 for an empty, too long or invalid text.
+ */
 export async function textOrInput(text: string, what: string): Promise<string> {
   const given = text === '-' ? await readInput(what) : text;
   if (given.trim() === '') throw usageError(`${what} is empty`);

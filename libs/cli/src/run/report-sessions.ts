@@ -1,4 +1,4 @@
-/** One line for each thing that a person at `cox up` wants to know of: a session starts, waits, ends or fails. */
+/** Prints a line for each event that a person at `cox up` needs to know: a session starts, waits, ends or fails. */
 import { connectNats } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
 import {
@@ -13,16 +13,16 @@ import { firstLine } from '../terminal/event-lines.ts';
 
 const TEXT_SHOWN_MAX = 120;
 
-/** Where the sessions are. */
+/** The bus of the sessions. */
 export interface ReportedBus {
   readonly servers: string;
   readonly token?: string | undefined;
 }
 
 /**
- * Writes the lines of a tenant's sessions until it is stopped. Records are shown as they are published: those of a time
- * without a connection are left out.
- * @returns ends it.
+ * Prints the lines of a tenant's sessions until it is stopped. Records are reported when they are published: those
+ * published during a lost connection are missing.
+ * @returns a function that ends the reports.
  */
 export async function reportSessions(
   bus: ReportedBus,
@@ -48,7 +48,7 @@ function linesOf(bytes: Uint8Array): string[] {
   }
 }
 
-/** The lines of one record. */
+/** Formats the lines of one record. */
 export function sessionLines({ session_id, events }: Pick<JournalRecord, 'session_id' | 'events'>): string[] {
   return events.flatMap((event) => {
     const text = textOf(event);

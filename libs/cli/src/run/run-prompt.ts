@@ -1,4 +1,4 @@
-/** One prompt, from the command line to the end of its run. */
+/** Runs one prompt, from the command line to the end of its run. */
 import { CommandRejectedError, newCommandId, newSessionId, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
@@ -15,15 +15,16 @@ import { takePart } from './take-part.ts';
 const ACCEPTED_WITHIN_MS = 20_000;
 const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
 
-/** What a session is set up with cannot be changed by a later prompt. */
+/** Flags that set up a session, which a later prompt cannot change. */
 const ONLY_AT_THE_START = [
   ...['persona', 'crew', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
   ...['output-schema', 'max-turns', 'max-tokens', 'max-usd', 'max-time'],
 ];
 
 /**
- * Starts a session with the prompt, or continues the one that `--session` names, and takes part in it.
- * @param stay also after the end of the run, for the next prompt.
+ * Starts a session with the prompt, or continues the one of `--session`, and joins it.
+ * @param stay whether to stay for the next prompt after the end of the run.
+ * @returns the exit code of the run's stop reason, or 0 with `--detach`.
  */
 export async function runPrompt(invocation: Invocation, prompt: string, stay = false): Promise<ExitCode> {
   const { flags } = invocation;
@@ -51,11 +52,11 @@ type Begun = Promise<{
   readonly sent: { readonly receipt?: { readonly n?: number | undefined } | undefined };
 }>;
 
-/** Everything that can be wrong with the command line is found before anything is started. */
+/** Checks the whole command line before anything is started. */
 async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => Begun> {
   const { flags } = invocation;
   const goOn = flags.text('session');
-  // One id for every attempt: sending the same again changes nothing.
+  // All attempts use one id: repeating the command has no effect.
   const id = newCommandId();
   if (goOn === undefined) {
     const body = await startBody(invocation, prompt);
@@ -73,7 +74,7 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
       `--${misplaced} is an option of new sessions; --session continues an existing session with its own settings`,
     );
   }
-  // COX_MODEL is for sessions that begin: this one has its model, unless the line itself says another.
+  // COX_MODEL applies to new sessions. This session keeps its model unless the command line names another one.
   const model = modelOf(flags.text('model'), typedIn(invocation.env));
   const baseUrl = baseUrlOf(flags.text('base-url'));
   const mode = flags.text('persona-mode');

@@ -1,11 +1,11 @@
-/** The output schema of `cox run --output-schema`, from a JSON file. */
+/** Reads the output schema of `cox run --output-schema` from a JSON file. */
 import { readFile } from 'node:fs/promises';
 import { type JsonObject, OutputSchema, parseStrictJson, problemSentences, readStrictly } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 /**
  * Reads the file.
- * @throws CliError with exit code 2 naming what is wrong.
+ * @throws CliError with exit code 2 naming the problem.
  */
 export async function readSchemaFile(path: string): Promise<JsonObject> {
   let text: string;

@@ -1,4 +1,4 @@
-/** Sends one command to a session that a command line names, and tells what became of it. */
+/** Sends one command to the session of a command line, and reports the result. */
 import {
   type CommandReceipt,
   newCommandId,
@@ -18,26 +18,29 @@ import type { Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { commandIdOf } from './start-body.ts';
 
-/** A host takes a command up within milliseconds; a session that has to be read first takes longer. */
+/**
+ * The time limit of acceptance, in ms. A host processes a command within milliseconds; loading a session takes longer.
+ */
 const ACCEPTED_WITHIN_MS = 15_000;
-/** Delivery takes as long as the running turn does. */
+/** The time limit of a delivery, in ms. It takes as long as the running turn. */
 const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
 
-/** What a command line is told that names no call, where none is open. */
+/** Error codes for a command line without a call id if no call is open. */
 const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
 
-/** What was sent, and where to, if not to the session that was named. */
+/** The sent command, and its session if it is not the named one. */
 export type SentSomewhere = SentCommand & {
   readonly to?: Session;
-  /** How the cancelling of a call ended, where that was waited for. */
+  /** The outcome of cancelling a call, if it was awaited. */
   readonly cancellation?: CallCancellation | undefined;
 };
-/** The sending itself. */
+/** Sends the command. */
 export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentSomewhere>;
 
 /**
- * Finds the session, sends, prints.
- * @param then follows the command to its outcome and tells that; not called where nothing runs the session.
+ * Finds the session, sends the command and prints the result.
+ * @param then waits for the outcome of the command and prints it. Not called if no host runs the session.
+ * @throws CliError `stage_not_reached` if the stage of `--wait` was not reached.
  */
 export function sendToSession(
   invocation: Invocation,
@@ -45,12 +48,12 @@ export function sendToSession(
   then?: (session: Session, sent: SentSomewhere) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
-  // One id for every attempt: sending the same again changes nothing.
+  // All attempts use one id: repeating the command has no effect.
   const given = commandIdOf(invocation);
   const id = given ?? newCommandId();
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
-    // Where nothing runs sessions, the command lies ready for whatever runs them next: no receipt will come today.
+    // Without a host, the command is stored for the next one and no receipt arrives.
     const wait = bus.hosted ? asked : 'stored';
     const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
     const bounds = { timeoutMs, acceptedWithinMs: ACCEPTED_WITHIN_MS, signal: bus.gone };
@@ -58,7 +61,7 @@ export function sendToSession(
       repetition(session, given, error),
     );
     const follows = then && bus.hosted ? then : null;
-    // Of what is followed to its outcome that is told, and not first that somebody will see to it.
+    // If the outcome is awaited, text output has only the outcome. JSON output also has the receipt.
     if (!follows || invocation.flags.on('json')) tell(invocation, sent.to ?? session, sent, bus);
     const goOn = (command: string) => pastedCommand(command, bus, invocation.env);
     if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session, goOn);
@@ -66,7 +69,7 @@ export function sendToSession(
   });
 }
 
-/** What was asked for by name and not reached is no success, though nothing is lost. */
+/** A stage that `--wait` requested and that was not reached is a failure, although the command is stored. */
 function requireStage(
   receipt: CommandReceipt | undefined,
   asked: WaitStage,
@@ -83,8 +86,8 @@ function requireStage(
 }
 
 /**
- * A repetition that names no call finds none that waits any more; what became of the first one is its answer.
- * @throws the error itself where there was no first one.
+ * A repeated command without a call id finds no pending call. The receipt of the first one is the answer.
+ * @throws the given error if there was no first one.
  */
 async function repetition(session: Session, commandId: string | undefined, error: unknown): Promise<SentCommand> {
   if (commandId === undefined || !(error instanceof CliError) || !NONE_OPEN.has(error.code)) throw error;
@@ -114,7 +117,7 @@ function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, b
   standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}${rule}\n`);
 }
 
-/** For commands that are not delivered anywhere: they are followed until they are accepted. */
+/** For commands without a delivery: they wait at most for acceptance. */
 export function acceptedAtMost({ wait, ...options }: SendOptions<WaitStage>): SendOptions {
   return { ...options, wait: wait === 'stored' ? 'stored' : 'accepted' };
 }

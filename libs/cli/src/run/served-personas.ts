@@ -1,9 +1,9 @@
-/** The personas of a bus's registry, as lines. */
+/** Prints the personas in the registry of a bus. */
 import { type connectNats, type ListedPersona, listServedPersonas } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
 import { standardStreams } from '../terminal/streams.ts';
 
-/** Lists the personas that processes of their own serve, and those that are paused. @returns how many there are. */
+/** Prints the personas that separate processes serve, and those that are paused. @returns their number. */
 export async function showServedPersonas(
   nc: Awaited<ReturnType<typeof connectNats>>,
   tenant: TenantId,

@@ -1,4 +1,4 @@
-/** A page of a list of sessions. */
+/** Reads a page of a list of sessions. */
 import {
   type BusClient,
   type BusWire,
@@ -10,30 +10,33 @@ import {
 import { SessionId } from '@coxswain/protocol';
 import { matchPrefix } from '../instance/resolve-session.ts';
 
-/** Up to this number of sessions, all are read and ordered by their newest records. With more, the index gives the order, page by page. */
+/**
+ * Up to this number of sessions, all are read and sorted by their newest records. With more, the index gives the order,
+ * page by page.
+ */
 const ALL_READ_MAX = 1_000;
 
-/** Which part of a list is wanted. */
+/** The requested part of a list. */
 export interface WantedPage {
-  /** At most so many. */
+  /** Maximum number of entries. */
   readonly limit: number;
-  /** Those that stand behind this one, by its id or the beginning of it. */
+  /** The page starts after this session, given by its id or a prefix of it. */
   readonly after: string | undefined;
 }
 
-/** Some of a list, and what is behind them. */
+/** A part of a list, and what follows it. */
 export interface Page<T> {
   readonly items: readonly T[];
-  /** So many stand behind the last. */
+  /** Number of entries after the last one of the page. */
   readonly left: number;
-  /** The session behind which the next page starts; undefined for an empty page. */
+  /** The session after which the next page starts; undefined for an empty page. */
   readonly last: string | undefined;
 }
 
 /**
- * Cuts a page out of a list that keeps its order. A session that is written to meanwhile goes to the top of the list: the pages
- * behind repeat some then, and leave none out.
- * @throws CliError where `after` is not in the list, or could be several.
+ * Cuts a page out of a sorted list. A session that changes meanwhile moves to the top of the list. Later pages may then
+ * repeat entries, and leave none out.
+ * @throws CliError if `after` is not in the list, or matches several sessions.
  */
 export function pageOf<T extends { readonly session_id: string }>(
   all: readonly T[],
@@ -45,17 +48,17 @@ export function pageOf<T extends { readonly session_id: string }>(
   return { items, left: all.length - from - items.length, last: items.at(-1)?.session_id };
 }
 
-/** A page, and how many there are that it does not show. */
+/** A page, and the numbers of sessions that it does not show. */
 export interface PageOfSessions extends Page<WireListedSession> {
-  /** Deleted ones that were passed over. */
+  /** Number of deleted sessions that were left out. */
   readonly unlisted: number;
-  /** Of all. */
+  /** Number of all sessions. */
   readonly total: number;
 }
 
 /**
- * Reads a page, the most recently changed sessions first. Where there are many sessions no more of them are read than it shows, so
- * that `left` counts deleted ones, too.
+ * Reads a page, the most recently changed sessions first. With many sessions, only those of the page are read, so that
+ * `left` also counts deleted ones.
  * @throws CliError as {@link pageOf}.
  */
 export async function pageOfSessions(
@@ -93,7 +96,7 @@ export async function pageOfSessions(
   return { items, left: Math.max(0, list.left - passed), last, unlisted, total: list.total };
 }
 
-/** Where the page starts. Most often the whole id is given: then no list of ids is read. */
+/** The place at which the page starts. With a whole id, the list of all ids is usually not read. */
 async function placeOf(
   wire: Pick<BusWire, 'placeInList'>,
   client: Pick<BusClient, 'sessionIds'>,

@@ -1,4 +1,4 @@
-/** The console's drawing of a session's machine, on this machine: at the gateway that runs here, or at one of its own. */
+/** Shows a session's machine in the web console on this machine, at the running gateway or at a separate one. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,19 +22,20 @@ import { recordNotThere } from '../line/record-not-there.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { importTo, readableFile } from './import-file.ts';
 
-/** What is to be shown. */
+/** The machine to show. */
 export interface ShownMachine {
-  /** The session, by the beginning of its id; or the file. */
+  /** A prefix of the session's id, or the file. */
   readonly asked: string;
-  /** The record that is shown first; what happens now when left out. */
+  /** The first record to show. Default: the current state. */
   readonly from: number | undefined;
-  /** Of a gateway of its own. */
+  /** The port of a separate gateway. */
   readonly port: number | undefined;
 }
 
 /**
- * Tells where a session's machine is drawn. Where no gateway runs here, serves it until told to stop. Where nothing runs at all, what is
- * recorded is served from a copy: whoever holds the state folder keeps others from running sessions there.
+ * Prints the address at which a session's machine is shown. If no gateway runs here, serves one until it is stopped. If
+ * no instance runs, serves a copy of the journal: a server on the state directory would keep other commands from
+ * hosting sessions.
  */
 export function showSession(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
   return untilTold((told) =>
@@ -53,13 +54,13 @@ export function showSession(invocation: Invocation, wanted: ShownMachine): Promi
   );
 }
 
-/** Where it is shown, and a token that may read and do nothing else: whoever is handed the address can only look. */
+/** The address of the viewer, and a read-only token, because the address may be shared. */
 interface Showing {
   readonly url: string;
   readonly token: string;
 }
 
-/** Serves the console of an exported journal. */
+/** Serves the console for an exported journal. */
 export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
   return untilTold(async (told) => {
     const { path, remove } = await readableFile(wanted.asked, typedIn(invocation.env));
@@ -71,7 +72,7 @@ export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<
   });
 }
 
-/** Told from the first moment: what was put aside is removed also where nobody waits for the viewer. */
+/** Handles the stop signal from the start, so that temporary files are removed even before the viewer runs. */
 async function untilTold(task: (told: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
   const stop = stopSignal();
   const told = new AbortController();
@@ -79,7 +80,7 @@ async function untilTold(task: (told: AbortSignal) => Promise<ExitCode>): Promis
   try {
     return await task(told.signal);
   } catch (error) {
-    // Ctrl-C goes to everything that was started here, too: what breaks off then is nobody's trouble.
+    // Ctrl-C also reaches the child processes: failures that it causes are not reported.
     if (told.signal.aborted) return EXIT.detached;
     throw error;
   } finally {
@@ -103,7 +104,7 @@ async function showOnBus(
   return serve(viewer, sessionId, from, { told, gone: bus.gone });
 }
 
-/** Serves a journal on a bus that has nothing else and is gone afterwards. */
+/** Serves a journal on a temporary bus that contains nothing else. */
 function showJournal(
   { command, env }: Invocation,
   path: string,
@@ -131,7 +132,7 @@ function showJournal(
   });
 }
 
-/** The viewer opens at a record that there is. */
+/** The viewer needs a record that exists. */
 function requireRecord(from: number | undefined, newest: number): void {
   if (from !== undefined && from > newest) throw recordNotThere(`--from ${from}`, newest);
 }
@@ -162,7 +163,7 @@ async function present(bus: OpenBus, { asked, from }: ShownMachine): Promise<Bus
   return session;
 }
 
-/** The gateway of the instance on this machine, where it has a console and a token to look with; else null. */
+/** The gateway of the instance on this machine if it has a console and a read-only token; otherwise null. */
 async function runningConsole({ address, stateDir, client }: OpenBus): Promise<Showing | null> {
   if (address?.pid === undefined || client.tenant !== DEFAULT_TENANT) return null;
   const access = await readGatewayFile(stateDir, address.pid);
@@ -173,7 +174,7 @@ async function runningConsole({ address, stateDir, client }: OpenBus): Promise<S
     await page.body?.cancel();
     return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? { url, token } : null;
   } catch {
-    // It is about to end, or has ended without a word: then another one serves.
+    // The gateway is stopping or has crashed, so a separate one serves.
     return null;
   }
 }

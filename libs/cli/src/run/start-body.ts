@@ -1,4 +1,4 @@
-/** From the flags of `cox run` to the body of a `start`. */
+/** Converts the flags of `cox run` into the body of a `start`. */
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BodyInput } from '@coxswain/client';
@@ -12,7 +12,7 @@ import { readMcpFile } from './mcp-file.ts';
 import { choosePersona, type PersonaChoice } from './persona-file.ts';
 import { readSchemaFile } from './schema-file.ts';
 
-/** The variables that hold providers' keys, by what they are for. Their values are never shown. */
+/** The variables for the API keys of providers, with the providers' names. Their values are never shown. */
 export const KEY_VARIABLES: Readonly<Record<string, string>> = {
   ANTHROPIC_API_KEY: 'anthropic',
   OPENAI_API_KEY: 'openai',
@@ -22,9 +22,9 @@ export const KEY_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The body of a start.
- * @param mayAsk whether the user may be asked for trust in the folder: not where standard input carries a protocol.
- * @throws CliError with exit code 2 naming the flag that is wrong or missing; `folder_not_trusted`.
+ * Builds the body of a start.
+ * @param mayAsk whether the user may be asked for trust in the folder. False if standard input carries a protocol.
+ * @throws CliError with exit code 2 naming the invalid or missing flag; `folder_not_trusted`.
  */
 export async function startBody(
   { flags, env }: Pick<Invocation, 'flags' | 'env'>,
@@ -72,7 +72,8 @@ export async function startBody(
 }
 
 /**
- * Expects the root folder that `--root` names to exist, for a session host in this process. A host elsewhere has other folders.
+ * Requires that the folder of `--root` exists, for a session host in this process. A host on another machine has other
+ * folders.
  * @throws CliError with exit code 2.
  */
 export function expectRoot({ flags }: Pick<Invocation, 'flags'>, { root }: Pick<BodyInput<'start'>, 'root'>): void {
@@ -80,7 +81,7 @@ export function expectRoot({ flags }: Pick<Invocation, 'flags'>, { root }: Pick<
   throw usageError(`--root ${root} is not a folder`);
 }
 
-// Of a persona that is only named the host knows which modes it has.
+// For a persona that is only named, the host knows its modes.
 function checkMode(mode: string, persona: PersonaChoice | undefined): void {
   if (persona === undefined) throw usageError('--persona-mode goes with --persona: modes are a persona’s');
   const problem = typeof persona === 'string' ? null : modeProblem(persona.persona, mode);
@@ -99,14 +100,14 @@ function limitsOf(flags: Invocation['flags']): Pick<BodyInput<'start'>, 'limits'
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
-/** The address that `--base-url` gives. */
+/** The address in `--base-url`. @throws CliError with exit code 2 if it is invalid. */
 export function baseUrlOf(given: string | undefined): string | undefined {
   if (given !== undefined && !/^https?:\/\/\S+$/.test(given))
     throw usageError(`--base-url takes an http or https address, not "${given}"`);
   return given;
 }
 
-/** The id that `--id` gives the new session. */
+/** The id in `--id` for the new session. @throws CliError with exit code 2 if it is invalid. */
 export function sessionIdOf({ flags }: Pick<Invocation, 'flags'>): string | undefined {
   const id = flags.text('id');
   if (id !== undefined && !SessionId.safeParse(id).success) {
@@ -115,7 +116,7 @@ export function sessionIdOf({ flags }: Pick<Invocation, 'flags'>): string | unde
   return id;
 }
 
-/** The id that `--command-id` gives the command. */
+/** The id in `--command-id` for the command. @throws CliError with exit code 2 if it is invalid. */
 export function commandIdOf({ flags }: Pick<Invocation, 'flags'>): string | undefined {
   const id = flags.text('command-id');
   if (id !== undefined && !CommandId.safeParse(id).success) {
@@ -124,7 +125,7 @@ export function commandIdOf({ flags }: Pick<Invocation, 'flags'>): string | unde
   return id;
 }
 
-/** The refusal of a prompt without a model. */
+/** The error for a prompt without a model. */
 export function noModel(): Error {
   const variables = Object.keys(KEY_VARIABLES).join(', ');
   return usageError(
@@ -138,7 +139,10 @@ export function keysFound(env: NodeJS.ProcessEnv): string[] {
   return Object.keys(KEY_VARIABLES).filter((name) => (env[name] ?? '').trim() !== '');
 }
 
-/** A script or journal named by a relative path means the one in the folder in which the person typed. */
+/**
+ * Checks the name of a model. A relative path of a script or journal refers to the user's working directory. @throws
+ * CliError with exit code 2 for an invalid name.
+ */
 export function modelOf(given: string | undefined, folder: string): string | undefined {
   if (given === undefined) return undefined;
   const parsed = ModelName.safeParse(given);
@@ -146,6 +150,6 @@ export function modelOf(given: string | undefined, folder: string): string | und
   const file = /^(scripted|replay)\/(.+)$/.exec(parsed.data);
   if (!file) return parsed.data;
   const path = resolve(folder, file[2] as string);
-  // On a bus elsewhere the file may be the host's: then the name is left as it is.
+  // On another bus, the file may be the host's: then the name stays unchanged.
   return existsSync(path) ? `${file[1]}/${path}` : parsed.data;
 }

@@ -1,4 +1,4 @@
-/** Stays with a session until its run ends or somebody leaves: the common part of `run` and `attach`. */
+/** Stays with a session until its run ends or the person leaves: the common part of `run` and `attach`. */
 import type { ReadStream } from 'node:tty';
 import type { BusSession, Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
@@ -15,17 +15,20 @@ import { type FollowEnd, followSession, type Participant } from './follow-sessio
 import type { OpenApproval } from './open-approvals.ts';
 import { untilTaken } from './until-taken.ts';
 
-/** From where a session is shown, and which end counts; see followSession. */
+/** The first record to show, and the end of a run that counts; see followSession. */
 export interface Part {
   readonly from?: number | undefined;
   readonly after?: number | undefined;
-  /** Stay after the end of the run, as `--follow` does. */
+  /** Whether to stay after the end of the run, as with `--follow`. */
   readonly stay?: boolean | undefined;
-  /** A record was shown: it need not be shown again where the session is taken up on another instance. */
+  /** Called with each shown record. After a move to another instance, it need not be shown again. */
   readonly onShown?: ((n: number) => void) | undefined;
 }
 
-/** Shows the session, lets a person steer it, answers for nobody. */
+/**
+ * Shows the session and lets a person steer it. Without a person, `--on-ask` decides approvals.
+ * @returns the exit code of the run's stop reason, `EXIT.approvalNeeded`, or `EXIT.detached`.
+ */
 export async function takePart(
   { flags, env }: Invocation,
   bus: OpenBus,
@@ -40,7 +43,7 @@ export async function takePart(
   void told.promise.then(() => leaving.abort());
   const sends = new Set<Promise<unknown>>();
   let byHand = false;
-  // A person who can type answers approvals; `--on-ask` answers them instead.
+  // A person who can type decides approvals, unless `--on-ask` is given.
   const keyboard = isInteractive() && !flags.on('on-ask') ? live : null;
   const stay = keyboard !== null && (part.stay === true || flags.on('follow'));
   if (!json) view.notice(`session ${session.id}`);
@@ -61,7 +64,7 @@ export async function takePart(
   let end: FollowEnd;
   try {
     const signal = AbortSignal.any([leaving.signal, bus.gone]);
-    // No host ran these sessions until now: stored commands may decide approvals that their journals show as open.
+    // Without a host until now, stored commands may decide approvals that the journals show as pending.
     const taken = bus.embedded ? (id: string) => untilTaken(bus.client.session(id), signal) : undefined;
     await taken?.(session.id);
     end = await followSession({
@@ -82,13 +85,13 @@ export async function takePart(
     await Promise.all(sends);
   }
   if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
-  // A person who leaves between two runs leaves nothing behind: the newest run has ended.
+  // A person who leaves between two runs gets the exit code of the newest run, which has ended.
   if (byHand && stay && live?.stopReason) return exitCodeOf(live.stopReason);
   const pasted = (command: string) => pastedCommand(command, bus, env);
   return conclude(end, bus, session, { byHand, json, pasted });
 }
 
-/** A person who comes later finds what to type: a line for each call, and one to go on with. */
+/** The commands to continue later: one per call that needs an approval, and one to attach again. */
 function whatIsNeeded(
   approvals: readonly OpenApproval[],
   sessionId: string,
@@ -111,7 +114,7 @@ function whatIsNeeded(
 interface Leaving {
   readonly byHand: boolean;
   readonly json: boolean;
-  /** A command line that finds this bus from another shell. */
+  /** Builds a command line that finds this bus from another shell. */
   readonly pasted: (command: string) => string;
 }
 

@@ -1,9 +1,9 @@
-/** What a typed line asks for while a session is attached. */
+/** Parses a line that is typed while a session is attached. */
 import { cutGraphemes, type Json, type JsonObject, nearestWord } from '@coxswain/protocol';
 import type { LineKind } from '../live-view/composer.ts';
 import { readDuration } from './typed-duration.ts';
 
-/** A line, understood. */
+/** A parsed line. */
 export type TypedCommand =
   | { readonly do: 'steer' | 'followup' | 'remind'; readonly text: string }
   | { readonly do: 'interrupt'; readonly text: string; readonly preempt: boolean }
@@ -11,19 +11,19 @@ export type TypedCommand =
       readonly do: 'decide';
       readonly decision: 'allow' | 'deny';
       readonly reason: string | undefined;
-      /** The decision also applies to later calls like it, in this session. */
+      /** The decision also applies to later calls of the same kind in this session. */
       readonly remember?: 'session';
-      /** The arguments to run the call with, instead of its own. */
+      /** Arguments that replace those of the call. */
       readonly args?: JsonObject;
     }
-  /** The arguments of the call that waits are to be edited. */
+  /** Starts to edit the arguments of the pending call. */
   | { readonly do: 'edit_args' }
   | { readonly do: 'cancel'; readonly reason: string | undefined }
   | { readonly do: 'cancel_call'; readonly callId: string | undefined }
   | { readonly do: 'suspend'; readonly forMs: number | undefined; readonly signal: string | undefined }
   | { readonly do: 'signal'; readonly name: string; readonly data: Json | undefined }
   | { readonly do: 'withdraw'; readonly commandId: string | undefined }
-  /** Its first word may say which of those that wait is meant: who sees what waits knows. */
+  /** The first word may be the id of a queued message. Only the code that knows the queue can decide that. */
   | { readonly do: 'edit'; readonly text: string }
   | { readonly do: 'resume' | 'messages' | 'detach' | 'nothing' }
   | { readonly do: 'help'; readonly problem: string | null };
@@ -46,7 +46,7 @@ const WORDS = [
   'help',
 ] as const;
 
-/** The keys and commands, as `/help` prints them. */
+/** The keys and commands, as printed by `/help`. */
 export const TYPED_HELP = [
   'Enter sends · Alt-Enter, Ctrl-J or \\ and Enter: new line · ↑ ↓: earlier messages · Esc, then type: interrupt',
   'Ctrl-O: unfold tool calls · Tab: next approval · Ctrl-C: detach or cancel · Ctrl-D: detach · Ctrl-Z: pause cox',
@@ -58,16 +58,16 @@ export const TYPED_HELP = [
 ].join('\n');
 
 /**
- * Reads a line.
- * @param asked whether an approval waits: only then are `y`, `a`, `n` and `e` answers to it.
+ * Parses a line.
+ * @param asked whether an approval is pending: only then are `y`, `a`, `n` and `e` answers to it.
  */
 export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCommand {
   const text = line.trim();
   if (text === '') return { do: 'nothing' };
   const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
-  // A path such as /etc/hosts is a text; one slash more makes a text of what would be a command.
+  // A path such as /etc/hosts is a text. An additional slash turns a command into a text.
   const said = text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '');
-  // An interruption ends the running answer and calls. It is a text for the model, unless it is a command.
+  // An interrupt ends the running answer and calls. The line is a text for the model, unless it is a command.
   if (kind === 'interrupt' && !slash) return { do: 'interrupt', text: said, preempt: true };
   if (asked && /^y(es)?$/i.test(text)) return { do: 'decide', decision: 'allow', reason: undefined };
   if (asked && /^no?$/i.test(text)) return { do: 'decide', decision: 'deny', reason: undefined };
@@ -136,7 +136,7 @@ function readSignal(rest: string | undefined): TypedCommand {
   }
 }
 
-/** A word that is no command was most likely meant as one: it is not sent to the model. */
+/** An unknown word after a slash was probably meant as a command, so it is not sent to the model. */
 function unknownWord(word: string): string {
   const meant = nearestWord(word.toLowerCase(), WORDS);
   const shown = word.length > 40 ? `${cutGraphemes(word, 40)}…` : word;

@@ -1,7 +1,7 @@
-/** Durations as people type them. */
+/** Parses durations of command lines. */
 import { UNIT_MS } from '../line/duration-units.ts';
 
-/** Milliseconds of `90s`, `15m`, `1h30m`, `30d`; null where it is no duration, or none at all. */
+/** The ms of `90s`, `15m`, `1h30m` or `30d`; null for an invalid or zero duration. */
 export function readDuration(text: string): number | null {
   if (!/^(\d{1,9}(ms|s|m|h|d))+$/.test(text)) return null;
   let ms = 0;
@@ -9,13 +9,16 @@ export function readDuration(text: string): number | null {
   return ms > 0 ? ms : null;
 }
 
-/** Milliseconds of `12h`, `90d`, `12w`, and of none of it; null for all else: an `m` would be minutes to one and months to another. */
+/**
+ * The ms of `12h`, `90d` or `12w`, also of zero; null for any other text. `m` is not accepted, because it could mean
+ * minutes or months.
+ */
 export function readRetention(text: string): number | null {
   const [, count, unit] = /^(\d{1,6})([hdw])$/.exec(text) ?? [];
   return count === undefined ? null : msOf(count, unit);
 }
 
-/** Of what an expression has found: the unit is one of its own. */
+/** The parts of a match, whose unit is valid. */
 function msOf(count: string | undefined, unit: string | undefined): number {
   return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }

@@ -1,9 +1,9 @@
-/** The first prompt of a session, typed at a terminal. */
+/** Reads the first prompt of a session at a terminal. */
 import type { ReadStream } from 'node:tty';
 import { LiveView } from '../live-view/live-view.ts';
 import { createStyle, wantsColour } from '../terminal/style.ts';
 
-/** Reads a prompt, also of several lines; null where the person leaves. Only where `isInteractive()`. */
+/** Reads a prompt of one or more lines; null if the person leaves. Requires `isInteractive()`. */
 export function typePrompt(env: NodeJS.ProcessEnv): Promise<string | null> {
   return new Promise((resolve) => {
     const live = new LiveView(process.stdout, createStyle(wantsColour(process.stdout, env)));

@@ -1,15 +1,15 @@
-/** A tool worker with a key of its own, as people type it. */
+/** Parses a tool worker with its own key. */
 import { type ToolWorkerKey, toolWorkerProblem } from '@coxswain/adapter-nats';
 import { cutGraphemes } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
-/** Workers with keys of their own in one folder. */
+/** Maximum number of workers with their own keys in one folder. */
 export const WORKERS_MAX = 1_024;
 
 /**
- * Reads `[TENANT/]NAME=TOOL,TOOL`; without a tenant it is the only one's.
- * @param flag as it was typed, for what is said of it.
- * @throws CliError that names it.
+ * Parses `[TENANT/]NAME=TOOL,TOOL`. Without a tenant, the worker belongs to the only one.
+ * @param flag the flag as it was typed, for errors.
+ * @throws CliError with exit code 2 naming the flag.
  */
 export function readWorker(flag: string, text: string, tenants: readonly string[]): ToolWorkerKey {
   const said = `${flag}${cutGraphemes(text, 120)}`;

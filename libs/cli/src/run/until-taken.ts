@@ -1,4 +1,4 @@
-/** Commands that were stored while no host ran their session. */
+/** Waits for commands that were stored while no host ran their session. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BusSession } from '@coxswain/client';
 
@@ -6,9 +6,9 @@ const LOOKED_AGAIN_MS = 50;
 const TAKEN_WITHIN_MS = 10_000;
 
 /**
- * Waits until a host of this process has processed the commands that a session has in store: an approval that one of them
- * decides then waits for no person. Gives up after 10 s: a session that never takes its commands is shown as it is.
- * @throws what asking the store throws.
+ * Waits until a host in this process has processed the stored commands of a session: one of them may decide an
+ * approval. Gives up after 10 s, so that a session that never processes its commands is still shown.
+ * @throws the errors of the store.
  */
 export async function untilTaken(session: Pick<BusSession, 'storedCommands'>, signal: AbortSignal): Promise<void> {
   const untilMs = performance.now() + TAKEN_WITHIN_MS;

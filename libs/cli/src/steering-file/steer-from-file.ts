@@ -1,4 +1,4 @@
-/** The steering file of a session that this process takes part in. */
+/** The steering file of a session that this process has joined. */
 import { dirname, join, resolve } from 'node:path';
 import { makeFolder } from '@coxswain/adapter-nats';
 import type { Session } from '@coxswain/client';
@@ -9,7 +9,10 @@ import { type WatchedSteeringFile, watchSteeringFile } from './watch-steering-fi
 
 type Where = Pick<Invocation, 'flags' | 'env'>;
 
-/** The file that `--steering-file` or `AGENT_STEERING_FILE` names, or null: then every session has one of its own. */
+/**
+ * The file in `--steering-file` or `AGENT_STEERING_FILE`; null if neither is set: then each session has its own file.
+ * @throws CliError with exit code 2 for an empty flag.
+ */
 export function namedSteeringFile({ flags, env }: Where): string | null {
   const named = flags.text('steering-file');
   if (named?.trim() === '') throw usageError('--steering-file needs a path');
@@ -27,7 +30,7 @@ export async function steerFromFile(
   const named = namedSteeringFile(where);
   const path = named ?? join(stateDir, 'steering', `${session.id}.steering`);
   if (named === null) {
-    // Without the folder nothing can be written to it; what stands in the way is told at the first look.
+    // Without the folder, the file cannot be created. The first read reports the problem.
     await makeFolder(dirname(path)).catch(() => undefined);
   }
   return watchSteeringFile({

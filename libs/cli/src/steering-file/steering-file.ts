@@ -1,13 +1,15 @@
 /**
- * The steering file: every line that somebody writes to it is sent to the session as steering, and it is cleared when
- * the bus has them all.
+ * The steering file: every line that is written to it is sent to the session as a steering message. The file is cleared
+ * when all its lines are done.
  *
- * S1  A line is sent under an id made of the session, the file's incarnation, the line's place and its bytes. Sending
- *     it again, after a crash at whatever point, is the same command and changes nothing.
- * S2  A line counts as done with only when the bus has acknowledged it; that is written down before the file is cleared.
- * S3  Clearing moves the file aside and puts an empty one in its place; nothing is ever cut off that somebody may be
- *     writing to. What still comes to the moved one, from a writer that had it open, is sent from there.
- * S4  What cannot be sent is moved to a file of its own with a code and a notice: nothing is dropped in silence.
+ * - S1: The id of a line's command is made of the session, the file's generation, the line's position and its bytes.
+ *   Sending a line again, after a crash at any point, repeats the same command and has no effect.
+ * - S2: A line that is sent is done only when the bus has acknowledged it. This is stored before the file is cleared.
+ * - S3: Clearing moves the file aside and creates an empty one, so that no write is lost. A writer that still has the
+ *   moved file open can write to it, and its lines are sent from there. A file that cannot be moved is truncated in
+ *   place when all its bytes are done.
+ * - S4: A line that cannot be sent is moved to a separate file, with a code and a notice. No line is dropped
+ *   silently.
  */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -17,41 +19,41 @@ import { readState, type SteeringState, writeState } from './steering-state.ts';
 import { advance, isTrackOf, newTrack, nextLine, readAt, type Track } from './tracked-file.ts';
 import { claimWatch, type WatchClaim } from './watch-claim.ts';
 
-/** What a steering file works with. */
+/** The parts that a steering file uses. */
 export interface SteeringFileOptions {
-  /** Absolute. It need not exist, nor its folder. */
+  /** Absolute path. Neither the file nor its folder needs to exist. */
   readonly path: string;
   readonly sessionId: string;
-  /** Puts one text on the bus under an id; resolves when the bus has it. */
+  /** Publishes one text under an id. Resolves when the bus has acknowledged it. */
   readonly send: (text: string, commandId: string) => Promise<unknown>;
-  /** Tells the person something, in a sentence that begins with a code. */
+  /** Prints a sentence for the person. It starts with a code. */
   readonly notice: (text: string) => void;
-  /** Milliseconds of a monotonic clock. */
+  /** A monotonic clock, in ms. */
   readonly nowMs?: () => number;
 }
 
-/** How long the end of a line is waited for once nothing more comes. */
+/** The wait for the end of an unfinished line, in ms after its last growth. */
 const PARTIAL_WAIT_MS = 2_000;
-/** A line, in bytes: the body of a command, less what stands around it. */
+/** The maximum length of a line, in bytes: the body of a command without its frame. */
 const LINE_MAX_BYTES = BOUNDS.commandBodyMaxBytes - 256;
 const CHUNK_BYTES = 64 * 1024;
 
-/** The side files, by what they are for. */
+/** The suffixes of the side files, keyed by purpose. */
 const BESIDE = { state: '.state', sent: '.sent', refused: '.refused' } as const;
 
 /** The file itself, or the one that was moved aside. */
 type Which = 'current' | 'sent';
 
-/** The bus did not take a line; it stays where it is. */
+/** The bus did not accept a line. The line stays in the file. */
 class NotSentError extends Error {}
 
-/** A steering file that can be looked at. Looks never overlap. */
+/** A steering file, read by {@link look}. Calls of it must not overlap. */
 export class SteeringFile {
   readonly #options: SteeringFileOptions;
   readonly #nowMs: () => number;
   #state: SteeringState | null = null;
   #claim: Extract<WatchClaim, { release: unknown }> | null = null;
-  /** The unfinished line of each file: up to where it went, and since when it has not grown. */
+  /** The unfinished line of each file: its end, and the time since which it has not grown. */
   readonly #partials = new Map<
     Which,
     { readonly generation: string; readonly end: number; readonly sinceMs: number }
@@ -63,7 +65,7 @@ export class SteeringFile {
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
-  /** Takes up what stands in the file now. Never rejects: what goes wrong is told, and tried again at the next look. */
+  /** Sends the lines that are in the file now. Never rejects: a failure is reported, and retried at the next call. */
   async look(): Promise<void> {
     try {
       if (!(await this.#held())) return;
@@ -72,17 +74,17 @@ export class SteeringFile {
       await this.#takeCurrent();
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // Not there yet, or not there any more: there is nothing to take.
+      // The file does not exist, so there is nothing to send.
       if (code === 'ENOENT') return;
       if (error instanceof NotSentError)
         this.#say(`steering_not_sent: ${message}; the line stays in ${this.#options.path}`);
       else this.#say(`steering_file_unusable: ${this.#options.path}: ${message}`);
-      // What was written down may be less than what was done: read it again rather than guess.
+      // The stored state may be behind the work that was done, so it is read again.
       this.#state = null;
     }
   }
 
-  /** Gives the file up to whoever looks next. */
+  /** Releases the claim on the file, so that another process can read it. */
   async release(): Promise<void> {
     await this.#claim?.release();
     this.#claim = null;
@@ -100,13 +102,14 @@ export class SteeringFile {
     return true;
   }
 
-  /** What a writer that had the file open wrote to it after it was moved aside, or a crash kept from being sent (S3). */
+  /** Sends lines of the moved file: from a writer that still had it open, or left unsent by a crash (S3). */
   async #takeSent(): Promise<void> {
     const handle = await openFile(this.#beside('sent'));
     if (!handle) return;
     try {
       const { current, sent } = this.#known;
-      // A crash after the move and before it was written down: the track is still the current one.
+      // After a crash between the move and the storing of the state, the track of the moved file is still the current
+      // one.
       const track = (await matching(handle, [sent, current])) ?? newTrack(await inodeOf(handle));
       if (track === current) await this.#remember({ current: newTrack(null), sent: track });
       else if (track !== sent) await this.#remember({ current, sent: track });
@@ -137,7 +140,7 @@ export class SteeringFile {
     }
   }
 
-  /** Sends line after line. @returns whether everything that stands there is done with. */
+  /** Sends line after line. @returns whether all bytes of the file are done. */
   async #takeLines(handle: FileHandle, which: Which): Promise<boolean> {
     for (;;) {
       const track = this.#known[which] as Track;
@@ -192,13 +195,13 @@ export class SteeringFile {
       await this.#options.send(text, commandIdOf(this.#options.sessionId, track, bytes));
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
-      // Refused before it was sent: sending it again would be refused again.
+      // The line was rejected before it was sent, and would be rejected again.
       if (code !== 'body_too_large') throw new NotSentError(message, { cause: error });
       await this.#refuse(handle, track.consumed, end, `${code}: ${message}`);
     }
   }
 
-  /** Keeps what cannot be sent (S4). Copied piece by piece: a line may be larger than memory. */
+  /** Stores a line that cannot be sent (S4). It is copied in chunks, because a line may be larger than memory. */
   async #refuse(handle: FileHandle, from: number, end: number, why: string): Promise<void> {
     const refused = this.#beside('refused');
     for (let at = from; at < end; at += CHUNK_BYTES) {
@@ -212,7 +215,7 @@ export class SteeringFile {
     await this.#remember({ ...known, [which]: await advance(known[which] as Track, handle, consumed) });
   }
 
-  /** Clears the file (S3). Where it cannot be moved it is emptied in its place, if nothing has come to it just now. */
+  /** Clears the file (S3). A file that cannot be moved is truncated in place, if it has not grown. */
   async #clear(handle: FileHandle, keepInPlace: boolean): Promise<void> {
     const { path } = this.#options;
     const { current } = this.#known;
@@ -220,11 +223,11 @@ export class SteeringFile {
       const { size } = await handle.stat();
       if (size !== current.consumed) return;
       await emptied(path);
-      // The same text again is another message.
+      // The same text after this is another message.
       await this.#remember({ ...this.#known, current: newTrack(current.ino) });
       return;
     }
-    // Whoever comes first makes it; a writer's is as good.
+    // Either this process or a writer creates the file.
     const { mode } = await handle.stat();
     const made = await open(path, 'ax', mode & 0o777).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
@@ -232,7 +235,8 @@ export class SteeringFile {
     });
     await made?.chmod(mode & 0o777);
     await made?.close();
-    // An editor may have put another file there just before: then that one was moved, unread, and is read where it is.
+    // An editor may have replaced the file just before. Then the new file was moved without being read, and is read
+    // here.
     await this.#takeSent();
   }
 
@@ -242,7 +246,7 @@ export class SteeringFile {
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw error;
-      // A mount point, or a folder that may not be written to.
+      // A mount point, or a folder that is not writable.
       return false;
     }
   }
@@ -261,7 +265,7 @@ export class SteeringFile {
     return `${this.#options.path}${BESIDE[what]}`;
   }
 
-  // The same trouble at every look is told once.
+  // A problem that repeats at every call is reported once.
   #say(text: string): void {
     if (text === this.#said) return;
     this.#said = text;
@@ -278,12 +282,12 @@ async function matching(handle: FileHandle, tracks: readonly (Track | null)[]): 
   return null;
 }
 
-/** An ordinary file, open to be read, or null where there is none or it is something else. A pipe is not waited for. */
+/** Opens a regular file for reading; null if there is none or it is something else. Does not wait for a pipe. */
 async function openFile(path: string): Promise<FileHandle | null> {
   let handle: FileHandle;
   try {
     if (!(await stat(path)).isFile()) return null;
-    // A pipe that takes the file's place just now is not waited for either.
+    // A pipe that replaces the file at this moment does not block either.
     handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;

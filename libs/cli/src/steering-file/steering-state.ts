@@ -1,21 +1,24 @@
-/** What is remembered of a steering file, beside it on the disk. */
+/** The stored state of a steering file, in a file next to it. */
 import { readFile } from 'node:fs/promises';
 import { replaceFile } from '../instance/replace-file.ts';
 import { newTrack, type Track } from './tracked-file.ts';
 
-/** The file itself, and the one that stood in its place before it was last cleared. */
+/** The tracks of the file itself, and of the file that was moved aside when it was last cleared. */
 export interface SteeringState {
   readonly current: Track;
   readonly sent: Track | null;
 }
 
-/** Reads the state; a new one where there is none, or none that can be read: then something may be sent twice, never lost. */
+/**
+ * Reads the state. A missing or unreadable state is replaced by a new one: lines may then be sent twice, but none is
+ * lost.
+ */
 export async function readState(path: string): Promise<SteeringState> {
   try {
     const { v, current, sent } = JSON.parse(await readFile(path, 'utf8'));
     if (v === STATE_VERSION && isTrack(current) && (sent === null || isTrack(sent))) return { current, sent };
   } catch {
-    // Not there, or no JSON: as with one of another version.
+    // The file is missing or is not JSON. It is handled like one of another version.
   }
   return { current: newTrack(null), sent: null };
 }

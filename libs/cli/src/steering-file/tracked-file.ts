@@ -1,26 +1,28 @@
-/** One incarnation of a steering file: what of it has been sent, and the line that comes next. */
+/** One generation of a steering file: the part that has been sent, and the next line. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-/** What is known of one incarnation. It is kept on the disk, so that a later process goes on where this one stopped. */
+/** The stored facts about one generation. A later process continues from them. */
 export interface Track {
-  /** Random, new for every incarnation: the same text in the same place of another one is another message. */
+  /**
+   * Random, and new for each generation: the same text at the same position of another generation is another message.
+   */
   readonly generation: string;
-  /** The inode, or null before the file was seen. */
+  /** The inode; null before the file was seen. */
   readonly ino: string | null;
-  /** So many bytes from the beginning are done with. */
+  /** Number of bytes from the start that are done. */
   readonly consumed: number;
-  /** SHA-256 of the last of them: a file that was written anew in its place shows here. */
+  /** SHA-256 of the last of these bytes. It detects a file that was rewritten in place. */
   readonly tail: string;
 }
 
-/** The next piece of a file. `end` is the offset behind it. */
+/** The next part of a file. `end` is the offset after it. */
 export type NextLine =
   | { readonly kind: 'none' }
   | { readonly kind: 'line'; readonly bytes: Buffer; readonly end: number }
-  /** Its newline is not there yet. */
+  /** A line without a newline so far. */
   | { readonly kind: 'partial'; readonly bytes: Buffer; readonly end: number }
-  /** `end` is null while its newline is not there yet. */
+  /** `end` is null while the line has no newline. */
   | { readonly kind: 'too_long'; readonly end: number | null; readonly atLeast: number };
 
 const TAIL_MAX_BYTES = 4_096;
@@ -28,25 +30,25 @@ const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 const NOTHING = sha256(Buffer.alloc(0));
 
-/** A track of a file that has not been read. */
+/** The track of a file that has not been read. */
 export function newTrack(ino: string | null): Track {
   return { generation: randomUUID(), ino, consumed: 0, tail: NOTHING };
 }
 
-/** Whether an open file is still the one that a track speaks of: the same inode, and what was sent stands in it. */
+/** Whether an open file is still the one of a track: the same inode, and the same bytes at the end of the sent part. */
 export async function isTrackOf(track: Track, handle: FileHandle): Promise<boolean> {
   const { ino, size } = await handle.stat({ bigint: true });
   if (track.ino !== String(ino) || size < track.consumed) return false;
   return track.tail === (await tailHash(handle, track.consumed));
 }
 
-/** The track after everything up to an offset was done with. */
+/** The track after all bytes up to an offset are done. */
 export async function advance(track: Track, handle: FileHandle, consumed: number): Promise<Track> {
   const { ino } = await handle.stat({ bigint: true });
   return { ...track, ino: String(ino), consumed, tail: await tailHash(handle, consumed) };
 }
 
-/** Reads the piece that begins at an offset. */
+/** Reads the part that starts at an offset. */
 export async function nextLine(handle: FileHandle, from: number, maxBytes: number): Promise<NextLine> {
   const bytes = await readAt(handle, from, maxBytes + 1);
   if (bytes.length === 0) return { kind: 'none' };
@@ -63,7 +65,7 @@ export async function nextLine(handle: FileHandle, from: number, maxBytes: numbe
   }
 }
 
-/** Reads up to so many bytes at an offset; fewer only at the end of the file. */
+/** Reads at most `length` bytes at an offset; fewer only at the end of the file. */
 export async function readAt(handle: FileHandle, from: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(Math.min(length, Math.max(0, (await handle.stat()).size - from)));
   let filled = 0;

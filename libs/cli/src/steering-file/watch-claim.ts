@@ -1,16 +1,21 @@
 /**
- * One watcher per steering file. Who wants it writes a claim under a name of its own and then reads the others: of two at
- * once, at least the later one sees the other and stands back until it looks again. Claims of the dead are removed.
+ * Allows one watcher per steering file. A watcher writes a claim under a unique name, then reads the other claims. Of
+ * two concurrent watchers, at least the later one sees the other and withdraws until its next attempt. Claims of dead
+ * processes are removed.
  */
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isAlive, markProcess, type ProcessMark } from '@coxswain/adapter-nats';
 
-/** A held file, or the process that holds it. */
+/** A claim that was obtained, or the process that holds another one. */
 export type WatchClaim = { readonly release: () => Promise<void> } | { readonly heldBy: number };
 
-/** Claims a steering file for this process. */
+/**
+ * Claims a steering file for this process.
+ * @param path the steering file, whose folder must exist.
+ * @throws the errors of the file system.
+ */
 export async function claimWatch(path: string): Promise<WatchClaim> {
   const folder = dirname(path);
   const prefix = `${basename(path)}.claim-`;
@@ -35,7 +40,7 @@ async function readMark(path: string): Promise<ProcessMark | null> {
     const mark = JSON.parse(await readFile(path, 'utf8')) as ProcessMark;
     return typeof mark.pid === 'number' ? mark : null;
   } catch {
-    // Given back between the listing and the reading, or just being written by one that will see this claim.
+    // The claim was released after the listing, or is still being written by a process that will see this one.
     return null;
   }
 }

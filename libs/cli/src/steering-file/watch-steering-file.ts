@@ -1,18 +1,18 @@
-/** A steering file, watched: looked at whenever something happens to it. */
+/** Watches a steering file, and reads it after each change. */
 import { watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { SteeringFile, type SteeringFileOptions } from './steering-file.ts';
 
-/** How often the file is looked at where nothing rings. */
+/** The interval of reads without a notification, in ms. */
 const LOOK_EVERY_MS = 500;
 
-/** A file that is watched. */
+/** A watched file. */
 export interface WatchedSteeringFile {
-  /** Ends the watching; a line that is being sent is waited for. */
+  /** Stops watching. Waits for a line in flight. */
   close(): Promise<void>;
 }
 
-/** Looks at a steering file whenever something happens in its folder, and every half second in any case. */
+/** Reads a steering file after each change in its folder, and every 500 ms in any case. */
 export function watchSteeringFile(options: SteeringFileOptions): WatchedSteeringFile {
   const file = new SteeringFile(options);
   const ended = new AbortController();
@@ -50,7 +50,7 @@ export function watchSteeringFile(options: SteeringFileOptions): WatchedSteering
   };
 }
 
-// Where a folder cannot be watched (it is not there yet, or the system has no watches left) the slow look remains.
+// A folder that cannot be watched (it does not exist yet, or the system has no watches left) is only polled.
 function watchFolder(path: string, ring: () => void, signal: AbortSignal): () => void {
   const name = basename(path);
   try {

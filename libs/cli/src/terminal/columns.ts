@@ -1,7 +1,7 @@
-/** Texts within a width on a terminal, where a character takes two columns, one or none. */
+/** Measures and cuts texts in columns of a terminal: a character takes two columns, one or none. */
 import fastStringWidth from 'fast-string-width';
 
-/** How many columns a text takes. */
+/** The width of a text, in columns. */
 export function columnsOf(text: string): number {
   return fastStringWidth(text);
 }
@@ -9,9 +9,9 @@ export function columnsOf(text: string): number {
 /** Created at first use: loading the segmentation rules takes 10 ms. */
 let segmenter: Intl.Segmenter | undefined;
 
-/** The beginning of a text, at most so many columns; what is cut ends in `…`. */
+/** The start of a text in at most `columns` columns. A cut text ends in `…`. */
 export function headWithinColumns(text: string, columns: number): string {
-  // No line of a terminal holds more characters, combining marks included.
+  // Limits the work for a long text: lines have fewer characters, combining marks included.
   const near = text.slice(0, LINE_MAX_CHARS);
   if (near.length === text.length && columnsOf(text) <= columns) return text;
   segmenter ??= new Intl.Segmenter();

@@ -1,4 +1,4 @@
-/** Counts as people read them. */
+/** Formats counts for people. */
 
 /** `1 session`, `2 sessions`, `0 sessions`: for words whose plural ends in s. */
 export function counted(count: number, what: string): string {

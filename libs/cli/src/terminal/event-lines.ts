@@ -1,4 +1,4 @@
-/** What people read of a session: one line for most events. */
+/** Formats the events of a session for people: one line for most events. */
 
 import { printable, type TokenUsage, type UiEvent, type UiEventOf } from '@coxswain/client';
 import { type Budget, ERROR_CATALOGUE, isErrorCode, type StopReason } from '@coxswain/protocol';
@@ -6,7 +6,9 @@ import { headWithinColumns } from './columns.ts';
 import { counted } from './counted.ts';
 import type { Style } from './style.ts';
 
-/** The line of an event, or null for one that is shown otherwise or not at all. Only `style` puts control characters into it. */
+/**
+ * The line of an event; null for an event that is shown otherwise or not at all. Only `style` adds control characters.
+ */
 export function eventLine(given: UiEvent, style: Style): string | null {
   const event = printableEvent(given);
   switch (event.type) {
@@ -56,7 +58,7 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
     case 'control_reported': {
       const aim = event.tool ?? (event.control === 'revoke' || event.control === 'replace' ? event.target : null);
-      // The commands of `cox` have another word for it than the wire.
+      // The commands of `cox` use other words than the wire.
       const isWithdrawn = event.control === 'revoke' && event.status === 'revoked';
       const [control, status] = isWithdrawn ? ['withdraw', 'withdrawn'] : [event.control, event.status];
       return style.yellow(
@@ -114,11 +116,11 @@ export function eventLine(given: UiEvent, style: Style): string | null {
     case 'step_lost':
       return style.dim(`  (${event.instance} is ${lostBecause(event.cause)}; ${event.persona} answers again)`);
     case 'budget_reported':
-      // The end of the run, which follows, says the rest.
+      // The end of the run, which follows, reports a used-up budget.
       return event.percent === 100 ? null : style.yellow(`  ! ${event.percent}% of the budget: ${budgetLine(event)}`);
     case 'run_ended':
       return runEnded(event, style);
-    // The views show these in their own ways.
+    // The views show these events in different ways.
     case 'turn_started':
     case 'call_progressed':
     case 'text_appended':
@@ -128,7 +130,10 @@ export function eventLine(given: UiEvent, style: Style): string | null {
   }
 }
 
-/** The line of what happens in a session below, or null for most of it: what waits there for a person, and its decision; a step that waits. */
+/**
+ * The line of an event in a child session; null for most events. Shown are pending approvals, their decisions, and a
+ * failed step that waits for a person.
+ */
 export function childLine(
   given: UiEvent,
   { id, persona }: { readonly id: string; readonly persona: string },
@@ -158,7 +163,7 @@ const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> 
   timeout: ': its time was reached',
 };
 
-/** ` until 2030-01-31T09:00:00.000Z or signal deployed`; nothing where only a person wakes it. */
+/** ` until 2030-01-31T09:00:00.000Z or signal deployed`; empty if only a command resumes the session. */
 export function waitsFor({ until, signal }: { readonly until: string | null; readonly signal: string | null }): string {
   const what = [until === null ? null : `until ${until}`, signal === null ? null : `for signal ${signal}`];
   const said = what.filter((part) => part !== null).join(' or ');
@@ -211,7 +216,7 @@ export function tokens(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** `$1.50`, `$0.0123`: what is less than a dollar with as many digits as say something. */
+/** `$1.50`, `$0.0123`: an amount below one dollar has three significant digits. */
 export function dollars(usd: number): string {
   return `$${usd >= 1 || usd === 0 ? usd.toFixed(2) : String(Number(usd.toPrecision(3)))}`;
 }
@@ -305,7 +310,7 @@ function quoted(text: string | null): string {
   return text === null || text === '' ? '' : `: ${firstLine(text)}`;
 }
 
-/** The first line of a text, with a mark where there is more. */
+/** The first line of a text, with a mark if there is more. */
 export function firstLine(text: string): string {
   const [line = '', ...more] = text.trim().split('\n');
   if (line.length > FIRST_LINE_MAX_COLUMNS) return headWithinColumns(line, FIRST_LINE_MAX_COLUMNS);
@@ -313,14 +318,14 @@ export function firstLine(text: string): string {
 }
 
 const FIRST_LINE_MAX_COLUMNS = 400;
-/** A tool that never stops talking must not push the session off the screen. */
+/** A tool with much feedback must not push the session off the screen. */
 const FEEDBACK_SHOWN = 3;
 
 function lostBecause(cause: 'gone' | 'handed_back'): string {
   return cause === 'gone' ? 'gone' : 'ending';
 }
 
-/** An event without what could drive the terminal: ids of calls, names of tools and actors are text of others, too. */
+/** Removes characters that control a terminal: ids of calls and names of tools and actors are foreign text too. */
 function printableEvent(event: UiEvent): UiEvent {
   return printableIn(event) as UiEvent;
 }
@@ -332,7 +337,7 @@ function printableIn(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, printableIn(member)]));
 }
 
-/** The lines of what a child does, of those events that have one. */
+/** The lines of a child's events, without events that have no line. */
 export function childLines(
   events: readonly UiEvent[],
   child: { readonly id: string; readonly persona: string },

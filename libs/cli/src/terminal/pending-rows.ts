@@ -1,4 +1,4 @@
-/** What waits to be delivered to a session, and the reminders that it is shown, as people read them. */
+/** Formats the queued messages and the shown reminders of a session. */
 import { visibleLine } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { ago, table } from './table.ts';
@@ -7,16 +7,16 @@ type Status = Pick<SessionStatus, 'pending' | 'reminders'>;
 type Pending = SessionStatus['pending'][number];
 type Reminder = SessionStatus['reminders'][number];
 
-/** --json has the whole. */
+/** In characters; `--json` prints the whole text. */
 const BODY_SHOWN_CHARS = 200;
 
-/** A line for each, with its id; empty where there is none. */
+/** One row for each message and reminder, with its id; empty if there is none. */
 export function pendingTable({ pending, reminders }: Status): string {
   const rows = [...pending.map(pendingRow), ...reminders.map(shownRow)];
   return rows.length === 0 ? '' : table(rows);
 }
 
-/** The same for a screen. */
+/** The same for the interactive view, without the last line break. */
 export function pendingText(status: Status): string {
   return pendingTable(status).trimEnd() || 'no messages are queued';
 }
@@ -45,7 +45,7 @@ function shownRow(one: Reminder): string[] {
   ];
 }
 
-/** What is unusual about it, in the words of its fields. */
+/** The properties that differ from the defaults, named like the fields. */
 function traits(one: Pending | Reminder): string {
   const ttl = 'ttl_left' in one ? one.ttl_left : one.ttl_turns;
   return [

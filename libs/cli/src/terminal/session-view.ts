@@ -1,4 +1,4 @@
-/** Where a session is shown: as lines, or as JSON lines. A terminal has `live-view/`. */
+/** The views of a session: as lines, or as JSON lines. `live-view/` has the view for a terminal. */
 import { topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import type { ChildSession } from '../run/child-approvals.ts';
@@ -7,26 +7,26 @@ import type { Style } from './style.ts';
 
 /** A view of one session. */
 export interface SessionView {
-  /** A record, and what it shows. */
+  /** Shows a record by its events. */
   record(record: JournalRecord, events: readonly UiEvent[]): void;
-  /** A record before the ones to show, and its events: for a view that keeps a state. */
+  /** Processes a record before the first one to show: for a view that keeps a state. */
   past?(record: JournalRecord, events: readonly UiEvent[]): void;
-  /** What a delta shows. */
+  /** Shows the events of a delta. */
   live(events: readonly UiEvent[]): void;
-  /** A record of a session below: what waits there for a person is shown, and what was decided. */
+  /** Shows a record of a child session: pending approvals and their decisions. */
   child(record: JournalRecord, events: readonly UiEvent[], child: ChildSession): void;
-  /** Something that is not of the session: a hint, a command that failed. */
+  /** Shows a text that is not of the session: a hint, or a failed command. */
   notice(text: string): void;
   close(): void;
 }
 
-/** Writes of a process; both never fail here, a reader that has gone ends the process. */
+/** The output of a process. Writes never fail here, because a write error ends the process. */
 export interface Streams {
   out(text: string): void;
   err(text: string): void;
 }
 
-/** One JSON object a line: every event of every record, with the record's session, number and time. */
+/** One JSON object per line: every event of every record, with the session, the number and the time of the record. */
 export function jsonView(streams: Streams): SessionView {
   return {
     record(record) {
@@ -43,12 +43,12 @@ export function jsonView(streams: Streams): SessionView {
   };
 }
 
-/** Lines: the answer on stdout, the rest on stderr. */
+/** Lines: the answer on stdout, everything else on stderr. */
 export function plainView(streams: Streams, style: Style): SessionView {
-  // Whether a text is the answer is known only when the run ends or goes on: until then it waits.
+  // Whether a text is the answer is known only when the run ends or continues. Until then the text is held back.
   let waiting = '';
   let newest = '';
-  // The line after an interrupted answer. It waits for the stream of the text: stdout if the run ends here, else stderr.
+  // The line after an interrupted answer. It follows the text: after stdout if the run ends here, else after stderr.
   let interruption = '';
   const showInterruption = () => {
     if (interruption !== '') streams.err(`${interruption}\n`);
@@ -81,9 +81,9 @@ export function plainView(streams: Streams, style: Style): SessionView {
       else if (event.type === 'answer_restarted') waiting = '';
       else if (event.type === 'answer_ended') newest = waiting;
       else if (GOES_ON.has(event.type)) goOn();
-      // The last answer may have been followed by calls that ended the run: it is the answer all the same.
+      // The last answer may have been followed by calls that ended the run. It is still the answer.
       else if (event.type === 'run_ended') {
-        // Whoever asked for JSON parses stdout: it has the value, or nothing.
+        // A program that requested JSON parses stdout, which has the value or nothing.
         if (event.output !== undefined) newest = JSON.stringify(event.output, null, 2);
         else if (event.error?.code === 'output_invalid') {
           goOn();
@@ -91,7 +91,7 @@ export function plainView(streams: Streams, style: Style): SessionView {
         }
         answer();
       }
-      // A daemon that idles has done a job, and its answer is the job's.
+      // A daemon that becomes idle has finished a job, and its answer belongs to the job.
       else if (event.type === 'state_changed' && topState(event.state) === 'daemon_idle') answer();
       if (line !== null) streams.err(`${line}\n`);
     }
@@ -114,7 +114,7 @@ const GOES_ON: ReadonlySet<UiEvent['type']> = new Set([
   'approval_needed',
 ]);
 
-/** What a reader of JSON lines is told of a child: what a run that waits for it is waiting for. */
+/** The events of a child in JSON lines: a run that waits for the child may be waiting for these approvals. */
 const OF_A_CHILD: ReadonlySet<string> = new Set(['approval_requested', 'approval_decided']);
 
 function withEnd(text: string): string {

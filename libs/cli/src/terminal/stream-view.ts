@@ -1,10 +1,10 @@
-/** A session in a pipe, for those who watch it: every answer on stdout as it streams, the rest on stderr. */
+/** The view of a session in a pipe, for watching: every answer is streamed to stdout, everything else to stderr. */
 import type { UiEvent } from '@coxswain/client';
 import { childLines, eventLine } from './event-lines.ts';
 import type { SessionView, Streams } from './session-view.ts';
 import type { Style } from './style.ts';
 
-/** Makes the view. An answer ends with a line break; one that starts again does so on a line of its own. */
+/** Creates the view. An answer ends with a line break. An answer that starts again starts on a new line. */
 export function streamView(streams: Streams, style: Style): SessionView {
   let isInLine = false;
   const endLine = () => {

@@ -1,4 +1,4 @@
-/** What this process reads from and writes to, and whether somebody sits there. */
+/** The standard streams of this process, and whether a person uses them. */
 import { fstatSync } from 'node:fs';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
@@ -14,28 +14,28 @@ export const standardStreams: Streams = {
 };
 
 /**
- * Standard input, for a command that was told to read it.
- * @throws CliError for a folder, which Node would give as an input that is empty.
+ * Standard input, for a command that reads it.
+ * @throws CliError with exit code 2 for a folder, which Node would read as empty input.
  */
 export function standardInput(): NodeJS.ReadStream {
   if (fstatSync(0).isDirectory()) throw usageError('standard input is a folder; give a file or a pipe');
   return process.stdin;
 }
 
-/** Whether somebody can type and see what is asked. */
+/** Whether a person can type and see questions. */
 export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true && process.env.TERM !== 'dumb';
 }
 
-/** A view, and the same one as a live view where it is one. */
+/** A view; `live` is the same view if it is a live one. */
 export interface ChosenView {
   readonly view: SessionView;
   readonly live: LiveView | null;
 }
 
 /**
- * The view that fits what the process writes to: `--json` and `--plain` first, then live on a terminal, else lines.
- * @param lines how lines are shown: by default the last answer alone is on stdout.
+ * Chooses the view: `--json` and `--plain` have priority, then the live view on a terminal, else lines.
+ * @param lines the view for lines. By default, only the last answer is on stdout.
  */
 export async function chooseView(
   flags: Flags,
@@ -44,7 +44,7 @@ export async function chooseView(
 ): Promise<ChosenView> {
   if (flags.on('json')) return { view: jsonView(standardStreams), live: null };
   if (process.stdout.isTTY && env.TERM !== 'dumb' && !flags.on('plain')) {
-    // Loaded here: a pipe does not pay for the parser of Markdown.
+    // Imported here, so that a pipe does not load the parser of Markdown.
     const { LiveView } = await import('../live-view/live-view.ts');
     const live = new LiveView(process.stdout, createStyle(wantsColour(process.stdout, env)));
     return { view: live, live };

@@ -1,6 +1,6 @@
-/** Colours and weights, where a person reads the output. */
+/** Colours and font styles for people. */
 
-/** Wraps text in a colour or weight; the identity where colours are off. */
+/** Adds a colour or font style to a text. Returns the text unchanged if colours are off. */
 export interface Style {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
@@ -17,7 +17,7 @@ export function wantsColour(stream: { readonly isTTY?: boolean | undefined }, en
   return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
 }
 
-/** The styles, on or off. */
+/** Creates the styles. @param on whether colours are on. */
 export function createStyle(on: boolean): Style {
   const wrap = (open: number, close: number) => (text: string) =>
     on && text !== '' ? `\u001b[${open}m${text}\u001b[${close}m` : text;

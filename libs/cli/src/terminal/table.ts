@@ -1,7 +1,10 @@
-/** Lists for people. */
+/** Formats lists for people. */
 import { printable } from '@coxswain/client';
 
-/** Rows in columns, each as wide as its widest cell. Cells are plain text: what would drive the terminal is left out. */
+/**
+ * Rows in columns, each as wide as its widest cell. Cells are plain text: characters that control a terminal are
+ * removed.
+ */
 export function table(given: readonly (readonly string[])[]): string {
   const rows = given.map((row) => row.map(printable));
   const widths: number[] = [];

@@ -1,24 +1,24 @@
-/** Spans drawn below each other: what stands below what, when it ran, and how long it took. */
+/** Draws spans below each other: their hierarchy, their times and their durations. */
 import { printable } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
 import { columnsOf, headWithinColumns } from './columns.ts';
 import type { Style } from './style.ts';
 
-/** A span and those below it, the earliest first. */
+/** A span with its children, the earliest first. */
 export interface SpanTree {
   readonly span: EndedSpan;
   readonly below: readonly SpanTree[];
 }
 
-/** Bars are left out where there is no room for them. */
+/** Bars are left out if they have fewer columns than this. */
 const BAR_MIN_COLUMNS = 10;
 const LABEL_MAX_PART = 0.5;
 const TIME_COLUMNS = 8;
 const NOTE_MAX_COLUMNS = 28;
-/** On fewer only names and times have room. */
+/** A narrower terminal has space only for names and times. */
 const NOTES_FROM_COLUMNS = 40;
 
-/** The trees whose tops are given. */
+/** Builds the trees below the given top spans. */
 export function spanTrees(spans: readonly EndedSpan[], isTop: (span: EndedSpan) => boolean): readonly SpanTree[] {
   const below = new Map<string, EndedSpan[]>();
   for (const span of spans) {
@@ -38,7 +38,10 @@ export function spanTrees(spans: readonly EndedSpan[], isTop: (span: EndedSpan) 
     .map((span) => treeOf(span, new Set()));
 }
 
-/** One tree as lines of at most so many columns, each ended. */
+/**
+ * Formats one tree as lines of at most `columns` columns, each with a line break. A very narrow terminal gets longer
+ * lines.
+ */
 export function waterfall(tree: SpanTree, columns: number, style: Style): string {
   const rows = rowsOf(withClaims(tree), '', '');
   const notes = rows.map(({ span }) => headWithinColumns(noteOf(span), NOTE_MAX_COLUMNS));
@@ -68,7 +71,7 @@ export function waterfall(tree: SpanTree, columns: number, style: Style): string
     .join('');
 }
 
-/** The same tree with a row for each moment at which a host claimed the session while the span was open. */
+/** The same tree, with a row for each time at which a host claimed the session while the span was open. */
 function withClaims({ span, below }: SpanTree): SpanTree {
   const claims = span.moments
     .filter(({ name }) => name === 'owned')
@@ -118,7 +121,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(seconds / 3_600)} h ${String(Math.floor((seconds % 3_600) / 60)).padStart(2, '0')} m`;
 }
 
-/** What is worth knowing of it beside its time. */
+/** The most important fact about a span besides its time. */
 function noteOf(span: EndedSpan): string {
   const { error, attributes } = span;
   if (error) return error.type;
@@ -133,7 +136,7 @@ function noteOf(span: EndedSpan): string {
   return [...endOf(attributes), ...usage].join(', ');
 }
 
-/** How it ended, where that is not as it should. */
+/** The end of a span if it is not a usual one. */
 function endOf(attributes: EndedSpan['attributes']): readonly string[] {
   const { 'coxswain.stop_reason': reason, 'coxswain.status': status } = attributes;
   const ended = String(reason ?? status ?? '');

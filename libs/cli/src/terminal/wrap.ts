@@ -1,15 +1,16 @@
 /**
- * Styled text in rows of a terminal. A row never takes more columns than asked for, never splits a character that people see
- * as one, and carries its styles by itself: each row can be written, moved or dropped alone.
+ * Wraps styled text into rows of a terminal. A row keeps to the requested columns if these leave room for the prefix
+ * and four columns. It never splits a grapheme, and it carries its own styles: each row can be written, moved or
+ * dropped alone.
  */
 import { columnsOf } from './columns.ts';
 
-/** How a text is wrapped. */
+/** How to wrap a text. */
 export interface WrapOptions {
-  /** Stands before the first row, and before each further one. Both count as columns. */
+  /** The prefix of the first row, and of each further one. Both count as columns. */
   readonly first?: string;
   readonly rest?: string;
-  /** Breaks at the last column instead of between words: code, whose blanks all count. */
+  /** Breaks at the last column instead of between words. For code, whose blanks are significant. */
   readonly anywhere?: boolean;
 }
 
@@ -20,17 +21,17 @@ interface Cell {
   readonly sgr: string;
 }
 
-/** Which SGR parameters end which: bold and dim share one end, all foreground colours another. */
+/** The SGR parameters that each reset ends: bold and dim share one reset, all foreground colours another. */
 const ENDS: Readonly<Record<string, RegExp>> = { 22: /^[12]$/, 23: /^3$/, 24: /^4$/, 39: /^(3[0-7]|9[0-7])$/ };
 const TAB = '    ';
-/** A prefix leaves so many columns for the text, however narrow the terminal is. */
+/** The minimum number of columns for the text, next to a prefix on any terminal. */
 const TEXT_MIN_COLUMNS = 4;
 
 /** Created at first use: loading the segmentation rules takes 10 ms. */
 let segmenter: Intl.Segmenter | undefined;
 
 /**
- * Wraps a text that has no control characters but line breaks, tabs and the SGR sequences of `Style`.
+ * Wraps a text without control characters except line breaks, tabs and the SGR sequences of `Style`.
  * @param columns the width of a row, prefix included.
  */
 export function wrapStyled(text: string, columns: number, options: WrapOptions = {}): string[] {
@@ -50,15 +51,15 @@ export function wrapStyled(text: string, columns: number, options: WrapOptions =
   return rows;
 }
 
-/** The characters of a text as people count them. */
+/** The graphemes of a text: its characters as people count them. */
 export function graphemesOf(text: string): string[] {
-  // Plain ASCII has one character for each unit; the rules take a hundred times as long.
+  // In plain ASCII, each unit is one character. Segmentation takes a hundred times as long.
   if (/^[\u0020-\u007e]*$/.test(text)) return text.split('');
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
-/** @param open the SGR parameters that apply, which outlive the line. */
+/** @param open the active SGR parameters, which continue on the next line. */
 function cellsOf(line: string, open: string[]): Cell[] {
   const cells: Cell[] = [];
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the sequences of Style
@@ -81,20 +82,20 @@ function apply(codes: string, open: string[]): void {
   }
 }
 
-/** How many cells go into a row. At least one does, so that the wrapping ends. */
+/** The number of cells in a row. It is at least one, so that the wrapping ends. */
 function rowEnd(cells: readonly Cell[], room: number, anywhere: boolean): number {
   let used = 0;
   let lastBreak = 0;
   for (const [index, cell] of cells.entries()) {
     if (used + cell.columns > room) return lastBreak > 0 && !anywhere ? lastBreak : Math.max(1, index);
     used += cell.columns;
-    // Between words, and after a wide character: Chinese and Japanese have no blanks.
+    // Breaks between words, and after a wide character: Chinese and Japanese have no blanks.
     if (cell.columns > 1 || cells[index + 1]?.text === ' ') lastBreak = index + 1;
   }
   return cells.length;
 }
 
-/** Neither row contains the blank at which it was broken. */
+/** Skips the blanks at a break, which belong to neither row. */
 function skipBlank(cells: readonly Cell[], end: number): number {
   let at = end;
   while (at < cells.length && cells[at]?.text === ' ') at += 1;

@@ -27,10 +27,10 @@ import { standardStreams } from '../../terminal/streams.ts';
 
 type Flags = Parameters<CommandRun>[0]['flags'];
 
-/** A flag and what was given with it. */
+/** A flag and its value. */
 type Change = { readonly name: 'add' | 'remove'; readonly value: string };
 
-/** What has become of a ring: its files are written when all is well. */
+/** A keyring with the changes made so far. Files are written after all changes are valid. */
 interface Changed {
   ring: Keyring;
   readonly added: Map<string, KeyFile>;
@@ -38,8 +38,10 @@ interface Changed {
 }
 
 /**
- * Adds and removes keys and tenants in the order in which they are named: all of them or none. Other keys, and what has been
- * changed in `server.conf`, stay as they are; the accounts are written anew from today's table of roles, also where nothing is named.
+ * Adds and removes keys and tenants in the order of the flags. One invalid change rejects all of them. Other keys and
+ * edits in `server.conf` stay unchanged. The accounts are always rewritten from the role table of this version, even if
+ * no change is named.
+ * @throws CliError with exit code 2 for invalid flags, 1 for a keyring that cannot be read or changed.
  */
 export async function changeKeys(out: string, changes: readonly Change[], flags: Flags): Promise<ExitCode> {
   for (const other of ['tenant', 'worker', 'gateway-approves'] as const)
@@ -58,13 +60,14 @@ export async function changeKeys(out: string, changes: readonly Change[], flags:
   }
   const { ring, added, removed } = changed;
   const workers = ring.keys.filter(({ worker }) => worker !== undefined).length;
-  // What is too many already may become fewer.
+  // A folder above a limit may still become smaller.
   if (added.size > 0 && ring.keys.length - workers > KEYS_PER_ROLE_MAX * (1 + ring.settings.tenants.length))
     throw usageError(`a folder has at most ${KEYS_PER_ROLE_MAX} keys for each tenant`);
   if (added.size > 0 && ring.settings.tenants.length > TENANTS_MAX)
     throw usageError(`a folder has at most ${TENANTS_MAX} tenants`);
   if (added.size > 0 && workers > WORKERS_MAX) throw usageError(`a folder has at most ${WORKERS_MAX} workers' keys`);
-  // A key that no server knows opens nothing: it is there before the accounts name it, and goes after they have forgotten it.
+  // A key that no server knows grants nothing. A key file is written before the accounts name its key, and removed
+  // after they no longer name it.
   for (const { path, text } of added.values()) {
     const file = join(out, path);
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
@@ -117,7 +120,7 @@ function changeTenant(changed: Changed, { name }: Change, tenant: TenantId): voi
   for (const { file } of without.keys) if (!added.delete(file)) removed.add(file);
 }
 
-/** `tenant=green`; undefined where a key is named. */
+/** The tenant of `tenant=green`; undefined if the value names a key. Throws for an invalid tenant. */
 function tenantOf({ name, value }: Change): TenantId | undefined {
   const [, given] = /^tenant=(.*)$/s.exec(value) ?? [];
   if (given === undefined) return undefined;
@@ -126,20 +129,20 @@ function tenantOf({ name, value }: Change): TenantId | undefined {
   throw usageError(`--${name} tenant= takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(given, 80)}"`);
 }
 
-/** The file, and the folders of a tenant that has no keys any more. */
+/** Removes a key file, and the folders of a tenant that has no other files. */
 async function removeKey(out: string, file: string): Promise<void> {
   await rm(join(out, file), { force: true });
   for (let folder = dirname(file); folder.startsWith('tenants/'); folder = dirname(folder)) {
     try {
       await rmdir(join(out, folder));
     } catch {
-      // There are others in it.
+      // The folder has other files.
       return;
     }
   }
 }
 
-/** `[TENANT/]worker=NAME=TOOL,TOOL`; undefined where another role is named. */
+/** The worker of `[TENANT/]worker=NAME=TOOL,TOOL`; undefined for another role. */
 function workerOf(value: string, { settings }: Keyring): ToolWorkerKey | undefined {
   const [, tenant = '', worker] = /^([^/=]+\/)?worker=(.*)$/s.exec(value) ?? [];
   return worker === undefined ? undefined : readWorker('--add worker=', `${tenant}${worker}`, settings.tenants);
@@ -150,7 +153,7 @@ function placeOf(flag: string, value: string, { settings }: Keyring): KeyPlace {
   if (place === null) {
     const takes = flag === 'add' ? '[TENANT/]ROLE=NAME' : '[TENANT/]ROLE[=NAME] or [TENANT/]worker=NAME';
     const { tenants } = settings;
-    // What lacks nothing but its tenant is told so.
+    // If only the tenant is missing, the message says so.
     if (tenants.length > 1 && keyPlaceFrom(value, tenants.slice(0, 1)) !== null)
       throw usageError(
         `--${flag} ${cutGraphemes(value, 120)} needs a tenant; write ${tenants[0]}/${cutGraphemes(value, 120)}`,
@@ -212,7 +215,7 @@ function tell(
   if (secrets) for (const { path, seed } of added) standardStreams.out(`${path} ${seed}\n`);
   for (const { path } of added) standardStreams.err(`added ${join(out, path)}\n`);
   for (const file of removed) standardStreams.err(`removed ${join(out, file)}\n`);
-  // With the first reload nats-server accepts the users of a new account, with the second it forwards their messages.
+  // The first reload makes nats-server accept the users of a new account. The second makes it forward their messages.
   const times = isTenantNew ? ' twice' : '';
   const reload = `reload accounts.conf${times} on every NATS server: nats-server --signal reload, or SIGHUP\n`;
   standardStreams.err(isNew ? reload : 'accounts.conf already has the permissions of this version\n');

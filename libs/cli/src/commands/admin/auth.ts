@@ -17,7 +17,10 @@ import { readWorker, WORKERS_MAX } from '../../run/typed-worker.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 import { changeKeys } from './auth-change.ts';
 
-/** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
+/**
+ * Writes the authorization of a bus: accounts for its NATS servers and a key for each role. With `--add`, `--remove` or
+ * `--renew`, changes an existing folder. Exits 1 if the folder exists or cannot be written.
+ */
 export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const named = flags.text('out');
@@ -64,7 +67,9 @@ function tenantsOf(given: readonly string[]): readonly string[] {
   return given;
 }
 
-/** Each `[TENANT/]NAME=TOOL,TOOL`; without a tenant it is the only one's. */
+/**
+ * Parses `[TENANT/]NAME=TOOL,TOOL`. Without a tenant, the worker belongs to the only one. Throws for an invalid worker.
+ */
 function workersOf(given: readonly string[], tenants: readonly string[]): readonly ToolWorkerKey[] {
   if (given.length > WORKERS_MAX) throw usageError(`--worker may be given ${WORKERS_MAX} times at most`);
   const workers = given.map((text): ToolWorkerKey => {
@@ -80,7 +85,7 @@ function workersOf(given: readonly string[], tenants: readonly string[]): readon
   return workers;
 }
 
-/** All of it or nothing: half a set of keys would look like a whole one. */
+/** Writes all files or none: an incomplete set of keys would look complete. */
 async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void> {
   if (await lstat(out).catch(() => null)) throw exists(out);
   const above = dirname(out);

@@ -13,7 +13,10 @@ import { isInteractive, standardStreams } from '../../terminal/streams.ts';
 
 const MAX = 1_000;
 
-/** Deletes what is not kept any more, on the whole bus. Exits 1 where something that was due could not be deleted. */
+/**
+ * Deletes expired sessions and unused files on the whole bus. Exits 1 if a due session could not be deleted, or if the
+ * user declines.
+ */
 export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const kept = flags.inOrder(['keep']).map(({ value }) => value);
@@ -66,8 +69,8 @@ export const run: CommandRun = async (invocation) => {
 };
 
 /**
- * A name that is misspelled would have the sessions that it was to keep deleted by the time of all others. Whoever is sure of
- * it, and whoever only asks what would go, is told.
+ * Rejects unknown tenant names. With a misspelled name, the time of all other tenants would apply to the sessions it
+ * should keep. With `--yes` or `--dry-run`, only prints the unknown names.
  */
 function refuseUnknown(named: readonly string[], tenants: readonly string[], sure: boolean): void {
   const unknown = named.filter((tenant) => tenant !== OF_ALL && !tenants.includes(tenant));
@@ -79,7 +82,7 @@ function refuseUnknown(named: readonly string[], tenants: readonly string[], sur
   standardStreams.err(`${message}\n`);
 }
 
-/** Says what would go, and asks. Where nothing would there is nothing to ask. */
+/** Asks for confirmation with the number of due sessions of each tenant. If none is due, it does not ask. */
 async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<boolean> {
   const { sweepSessions } = await import('@coxswain/session');
   const due = new Map<string, number>();
@@ -90,10 +93,10 @@ async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<b
   return askYes(`Delete ${what.join(', ')} for good?`);
 }
 
-/** Stands for every tenant without a time of its own; no tenant has an empty name. */
+/** The key for tenants without a time of their own. No tenant has an empty name. */
 const OF_ALL = '';
 
-/** How long sessions are kept, milliseconds by tenant, by what was given. */
+/** The retention times in `--keep`, in ms, keyed by tenant. */
 function keptTimes(given: readonly string[]): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const text of given) {

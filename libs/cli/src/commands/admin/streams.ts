@@ -23,13 +23,16 @@ import { isInteractive, standardStreams } from '../../terminal/streams.ts';
 
 const COUNT = JOURNAL_STREAMS.length + Object.keys(STREAMS).length;
 
-/** What a large bus copies in that time; the copying goes on by itself. */
+/** The wait for new replicas, in ms. Replication continues after it. */
 const COPIED_WITHIN_MS = 120_000;
 
-/** No servers to place so many copies on: of a cluster, and of a server that stands alone. */
+/** JetStream error codes for too few servers: in a cluster, and on a single server. */
 const TOO_FEW_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
 
-/** Makes the streams of a bus and checks them: what only the admin may, where users have keys of their own. */
+/**
+ * Creates the streams of a bus and checks them. If users have their own keys, this needs the admin's key. Exits 1 if
+ * the user declines to remove replicas.
+ */
 export const run: CommandRun = async ({ flags, env }) => {
   const replicas = flags.whole('replicas', { min: 1, max: 5 });
   const maxBytes = limitsIn(flags.text('max-bytes'));
@@ -47,7 +50,7 @@ export const run: CommandRun = async ({ flags, env }) => {
     }
     const { uncompressed, atRisk } = await ensure(address, replicas, maxBytes);
     if (uncompressed.length > 0) standardStreams.err(`compression is switched off: ${uncompressed.join(', ')}\n`);
-    // Where nobody has asked for more there is nothing to wait for: a server that is away may stay so.
+    // Without a request for more replicas there is nothing to wait for: an offline server may stay offline.
     const isMore = replicas !== undefined && before.streams > 0 && replicas > before.fewest;
     const tell = (text: string) => standardStreams.err(`${text}\n`);
     const after = await awaitCopies(client, isMore ? COPIED_WITHIN_MS : 0, tell);
@@ -74,7 +77,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   }
 };
 
-/** Copies that are taken away are what a dead server’s data would have been had from. */
+/** Asks before replicas are removed: they preserve the data of a server that fails. */
 async function mayLower(before: Copies, replicas: number): Promise<boolean> {
   const change = `${copiesText(before)} -> ${replicas}`;
   if (!isInteractive())
@@ -82,7 +85,10 @@ async function mayLower(before: Copies, replicas: number): Promise<boolean> {
   return askYes(`Remove replicas of every stream (${change})?`);
 }
 
-/** Rewrites streams one after another. @throws CliError where one cannot be rewritten; those before it are. */
+/**
+ * Rewrites streams one after another. @throws CliError `rewrite_stopped` if one cannot be rewritten; the earlier ones
+ * stay rewritten.
+ */
 async function rewrite(
   address: BusAddress,
   streams: readonly string[],
@@ -115,7 +121,7 @@ function riskText(streams: readonly string[]): string {
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 
-/** `commands=512MiB,journals=40GiB`. @throws CliError naming what is wrong. */
+/** Parses `commands=512MiB,journals=40GiB` into bytes. @throws CliError naming the invalid part. */
 function limitsIn(text: string | undefined): Partial<Record<Limited, number>> {
   const limits: Partial<Record<Limited, number>> = {};
   for (const part of text?.split(',') ?? []) {
@@ -156,7 +162,7 @@ function incomplete({ whole, streams, most }: Copies): CliError {
   return new CliError(EXIT.error, 'copies_incomplete', message);
 }
 
-/** `copies of each: 1 -> 3`. */
+/** The change of the number of replicas, such as `copies of each: 1 -> 3`. */
 function said(before: Copies, after: Copies): string {
   const isSame = before.streams === 0 || (before.fewest === after.fewest && before.most === after.most);
   const lacking = after.streams - after.whole;

@@ -11,7 +11,10 @@ import { table } from '../../terminal/table.ts';
 
 const ACTIONS = ['add', 'list', 'remove'] as const;
 
-/** Adds a token to a file, takes one out, or lists those that are in it. */
+/**
+ * Adds a token to a file, removes the tokens of a name, or lists the tokens of a file. Exits 1 for `token_exists` and
+ * `token_not_found`, 2 for invalid flags.
+ */
 export const run: CommandRun = async ({ flags, args, env }) => {
   const [action, name] = args;
   const path = flags.text('tokens');

@@ -11,12 +11,14 @@ import { standardStreams } from '../../terminal/streams.ts';
 import { ago, table } from '../../terminal/table.ts';
 
 const SHOWN_MAX = 200;
-/** What comes in quick succession is looked at once. */
+/** Events within this time, in ms, cause one refresh. */
 const GATHERED_MS = 200;
-/** Watchers are told at most once: so often everything is looked at again. */
+/** Events are delivered at most once, so the list is also refreshed at this interval, in ms. */
 const LOOKED_AGAIN_MS = 30_000;
 
-/** Lists every approval that is waited for, across sessions; with `--follow` goes on to tell what comes and goes. */
+/**
+ * Lists the pending approvals of all sessions. With `--follow`, then prints new and settled ones until it is stopped.
+ */
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
     if (invocation.flags.on('follow')) return watch(invocation, bus);
@@ -87,7 +89,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
       looking = looking.then(look).catch(failed);
     }, GATHERED_MS);
   };
-  // Before the first look, so that nothing falls between the two.
+  // Subscribes before the first read, so that no event is missed between the two.
   const subscription = nc.subscribe(tenantSubjects.events(bus.client.tenant), {
     callback: (error, message) => {
       if (error) failed(error);

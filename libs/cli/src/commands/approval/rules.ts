@@ -18,10 +18,10 @@ import { standardStreams } from '../../terminal/streams.ts';
 import { ago, table } from '../../terminal/table.ts';
 
 const TOLD_WITHIN_MS = 15_000;
-/** A session that is not there any more cannot take its rule back. */
+/** A deleted session cannot revoke its rule. */
 const GONE: ReadonlySet<string> = new Set(['session_not_found', 'session_deleted']);
 
-/** Lists what people have had a session, or a persona, remember; or takes one of it back. */
+/** Lists the remembered decisions of a session or a persona, or revokes one of them. */
 export const run: CommandRun = (invocation) => {
   const { flags, args } = invocation;
   const persona = flags.text('persona');
@@ -46,13 +46,16 @@ export const run: CommandRun = (invocation) => {
 
 type SessionContext = LoadedSession['actor']['state']['context'];
 
-/** A rule as it is listed. */
+/** A rule in the list. */
 interface ListedRule extends StoredRule {
-  /** Why it does not apply to the session; null where it does. Absent in the list of a persona: it has no session. */
+  /**
+   * Why the rule does not apply to the session; null if it applies. Absent in the list of a persona, which has no
+   * session.
+   */
   readonly problem?: string | null;
 }
 
-/** The session's own rules, those that its run has of its persona, and those of its persona that do not apply to it. */
+/** The session's own rules, its persona's rules in the current run, and its persona's rules that do not apply to it. */
 async function rulesOfSession(bus: OpenBus, context: SessionContext): Promise<ListedRule[]> {
   const own: readonly StoredRule[] = context.remembered.map(({ revoked, ...rule }) => ({ rule, revoked }));
   const isNew = (known: readonly StoredRule[], { id, session }: RememberedRule) =>
@@ -73,7 +76,7 @@ async function rulesOfSession(bus: OpenBus, context: SessionContext): Promise<Li
     return [];
   });
   const others = stored.filter(({ rule, revoked }) => !revoked && isNew(known, rule)).map(listed);
-  // One that was made since the run began applies to the next run.
+  // Leaves out rules that were made after the run started: they apply to the next run.
   return [...known.map(listed), ...others.filter(({ problem }) => problem !== null)];
 }
 
@@ -110,7 +113,7 @@ async function ofPersona(
   }
 }
 
-/** The rule whose id begins with what was given. Throws where it is none, or several. */
+/** The rule whose id starts with the given text. Throws if none or several match. */
 function choose<R extends { readonly id: string }>(given: string, rules: readonly R[]): R {
   const matching = rules.filter(({ id }) => id === given || (given !== '' && id.startsWith(given)));
   const [rule, another] = matching;
@@ -121,7 +124,10 @@ function choose<R extends { readonly id: string }>(given: string, rules: readonl
   return rule;
 }
 
-/** The session in which a rule was made takes it back; from there it reaches the persona's later sessions. */
+/**
+ * Revokes a rule through the session that made it. A rule of a persona is then also revoked for the persona's later
+ * sessions.
+ */
 async function revokeIn(invocation: Invocation, bus: OpenBus, rule: RememberedRule): Promise<ExitCode> {
   await bus.client.session(rule.session).revoke(rule.id, {
     wait: bus.hosted ? 'accepted' : 'stored',

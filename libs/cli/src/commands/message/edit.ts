@@ -3,7 +3,7 @@ import type { CommandRun } from '../../line/command-spec.ts';
 import { textOrInput } from '../../run/read-input.ts';
 import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
 
-/** Gives what waits another text. */
+/** Replaces the text of a queued message. */
 export const run: CommandRun = async (invocation) => {
   const text = await textOrInput(invocation.args[2] as string, 'the text');
   return sendToSession(invocation, (session, options) =>

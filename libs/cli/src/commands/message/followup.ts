@@ -2,6 +2,6 @@
 import type { CommandRun } from '../../line/command-spec.ts';
 import { inject } from '../../run/inject.ts';
 
-/** Queues what is to be done next. */
+/** Queues a follow-up message. */
 export const run: CommandRun = (invocation) =>
   inject(invocation, 'follow-up', (session, text, { mode: _mode, ...options }) => session.followup(text, options));

@@ -7,7 +7,7 @@ import type { CommandRun } from '../../line/command-spec.ts';
 import { pendingTable } from '../../terminal/pending-rows.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Lists what a session has accepted and not yet delivered, and the reminders that its prompts show. */
+/** Lists the queued messages of a session, and the reminders in its prompts. */
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);

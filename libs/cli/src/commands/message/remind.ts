@@ -4,7 +4,7 @@ import { inject } from '../../run/inject.ts';
 
 const TURNS_MAX = 1_000_000;
 
-/** Reminds a session. */
+/** Adds a reminder to a session's prompts. */
 export const run: CommandRun = (invocation) => {
   const { flags } = invocation;
   const reminder = {

@@ -17,12 +17,12 @@ import {
 import { standardStreams } from '../../terminal/streams.ts';
 import { table } from '../../terminal/table.ts';
 
-/** Lists the personas of a folder, or with `--served` those that are served on a bus. */
+/** Lists the personas of files or folders. With `--served`, lists the personas that a bus serves. */
 export const list: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   if (flags.on('served')) {
     if (args.length > 0) throw usageError('--served takes no file');
-    // Files are read without a client of the bus.
+    // Imported on demand: reading files needs no client of the bus.
     const { listServed } = await import('./served.ts');
     return listServed(invocation);
   }
@@ -31,24 +31,24 @@ export const list: CommandRun = async (invocation) => {
   return listFiles(typedIn(env), args, flags.on('json'));
 };
 
-/** Checks persona files. Exits 1 where one is invalid. */
+/** Checks persona files. Exits 1 if one is invalid, 2 if there are none. */
 export const check: CommandRun = ({ flags, args, env }) => checkFiles(typedIn(env), args, flags.on('json'));
 
-/** Shows a persona as a session would pin it. */
+/** Shows a persona as a session would pin it. Exits 1 for `persona_not_found`. */
 export const show: CommandRun = ({ flags, args, env }) => showOne(typedIn(env), args[0] as string, flags.on('json'));
 
 interface Read {
-  /** The path that a person would type. */
+  /** The path relative to the working directory. */
   readonly path: string;
   readonly persona?: Persona;
   readonly problem?: string;
-  /** The folder in which it lies with others, where all of that is looked at. */
+  /** The folder of the file, if the folder was read as a whole. */
   readonly among?: string;
-  /** Where in its file a path of its definition stands. */
+  /** Converts a path in the definition into its place in the file. */
   readonly place?: PlaceIn;
 }
 
-/** Of those that are looked at as a folder, a hand-off to one that is not there is told: it is likely a slip. */
+/** In a folder that is read as a whole, a hand-off to an unknown persona is a problem: it is probably a typo. */
 function withStrangers(found: readonly Read[]): Read[] {
   return found.map((one) => {
     const { path, persona, among, place } = one;
@@ -64,7 +64,10 @@ function withStrangers(found: readonly Read[]): Read[] {
   });
 }
 
-/** Two of one name in a folder: only one of them could ever go along with a session. */
+/**
+ * In a folder that is read as a whole, a second persona with the same name is a problem. A session can have only one of
+ * them.
+ */
 function withNamesakes(found: readonly Read[]): Read[] {
   return found.map((one, index) => {
     const { path, persona, among, place } = one;
@@ -127,14 +130,14 @@ async function showOne(folder: string, name: string, json: boolean): Promise<Exi
   return EXIT.ok;
 }
 
-/** What was named, or the folder of personas; of a folder that is no persona, all that lie in it. */
+/** Reads the named files and folders, or the default folder of personas. */
 async function readAll(folder: string, named: readonly string[]): Promise<Read[]> {
   const asked = named.length > 0 ? named : [PERSONAS_FOLDER];
   const read: Read[] = [];
   for (const name of asked) {
     const path = resolve(folder, name);
     const kind = await whatLiesAt(path);
-    // Whoever has no such folder has no personas; whoever names one means one.
+    // The default folder may be missing; a named path may not.
     if (kind === 'nothing' && named.length === 0) continue;
     const isFolder = kind === 'folder of personas';
     const among = isFolder ? { among: relative(folder, path) || '.' } : {};
@@ -156,7 +159,7 @@ async function readOne(folder: string, path: string): Promise<Read> {
   }
 }
 
-/** What it is for, and whom it hands off to. */
+/** The first line of the description, and the targets of hand-offs. */
 function inOneLine({ description = '', handoffs = [] }: Persona): string {
   const [first = ''] = description.split('\n', 1);
   return [first, handoffs.length > 0 ? `→ ${handoffs.join(', ')}` : ''].filter((text) => text !== '').join('  ');
@@ -191,7 +194,7 @@ function inWords(persona: Persona, version: string): string {
   return `${table(rows)}${told}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
 }
 
-/** Its hooks in the order in which they are asked at each point: id, point, when, and what they do. */
+/** The persona's hooks in the order of evaluation at each point: id, point, condition and action. */
 function hookRows(persona: Persona, version: string): string[][] {
   const read = readPersonaHooks(persona, version);
   if ('problem' in read) return [];

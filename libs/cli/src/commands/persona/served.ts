@@ -16,14 +16,14 @@ import { expectKnownPersona } from '../../run/known-persona.ts';
 import { showServedPersonas } from '../../run/served-personas.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Lists the personas that are served or paused. */
+/** Lists the served and the paused personas of a bus. */
 export const listServed: CommandRun = listCommand(async (nc, tenant, json) => {
   if ((await showServedPersonas(nc, tenant, json)) === 0 && !json)
     standardStreams.err('no persona is served or paused\n');
   return EXIT.ok;
 });
 
-/** Pauses a persona: no new step of it starts. */
+/** Pauses a persona: it starts no new model request. Exits 1 for `persona_paused`. */
 export const pause: CommandRun = (invocation) => {
   const reason = invocation.flags.text('reason');
   if ((reason?.length ?? 0) > 2_048) throw usageError('--reason takes at most 2,048 characters');
@@ -40,14 +40,17 @@ export const pause: CommandRun = (invocation) => {
   });
 };
 
-/** Resumes a paused persona. */
+/** Resumes a paused persona. Exits 1 for `persona_not_paused`. */
 export const resume: CommandRun = (invocation) =>
   change(invocation, async (nc, { tenant }, name) => {
     if (!(await resumePersona(nc, tenant, name))) refuse('persona_not_paused', `${name} is not paused`);
     return { type: 'persona_resumed', text: `${name} is resumed` };
   });
 
-/** Removes the announcement of a persona that no instance serves. */
+/**
+ * Removes the announcement of a persona without a running instance. Exits 1 for `persona_serving` and
+ * `persona_not_registered`.
+ */
 export const remove: CommandRun = (invocation) =>
   change(invocation, async (nc, { tenant }, name) => {
     const known = (await listServedPersonas(nc, tenant)).find((one) => one.name === name);
@@ -60,7 +63,7 @@ export const remove: CommandRun = (invocation) =>
 
 type Client = OpenBus['client'];
 
-/** Changes the persona that the line names, and prints the result. */
+/** Changes the persona named in the command, and prints the result. */
 function change(
   invocation: Invocation,
   apply: (nc: Connection, client: Client, name: string) => Promise<{ readonly type: string; readonly text: string }>,

@@ -11,7 +11,7 @@ import { someBus } from './serve.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:7707';
 
-/** Serves sessions over HTTP until it is stopped. */
+/** Serves sessions over HTTP until it is stopped. Exits 2 without `--tokens` and `--jwks`. */
 export const serveGateway: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const { host, port } = listenAddress(flags.text('listen') ?? DEFAULT_LISTEN);
@@ -51,10 +51,13 @@ export const serveGateway: CommandRun = async (invocation) => {
   );
 };
 
-/** The most ports that one address may name. */
+/** Maximum number of ports in one address. */
 const PORTS_MAX = 64;
 
-/** The addresses that `--public-url` names: `http://localhost:7707-7709` stands for three, one of each instance behind a range of ports. */
+/**
+ * Expands a range of ports in `--public-url`, one address per instance: `http://localhost:7707-7709` names three.
+ * @throws CliError with exit code 2 for an invalid range.
+ */
 export function publicUrlsIn(text: string): readonly string[] {
   const [, before, first, last] = /^(https?:\/\/[^/]+):(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
   if (before === undefined) return [text];
@@ -64,7 +67,10 @@ export function publicUrlsIn(text: string): readonly string[] {
   return Array.from({ length: count }, (_, at) => `${before}:${Number(first) + at}`);
 }
 
-/** `HOST:PORT`, `:PORT` of every address, or `PORT` of loopback; an address of IPv6 in brackets. */
+/**
+ * Parses `HOST:PORT`, `:PORT` for all IPv4 addresses, or `PORT` for loopback. IPv6 addresses need brackets. @throws
+ * CliError with exit code 2 for another format.
+ */
 export function listenAddress(text: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain, number] = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? [];
   const port = Number(number);

@@ -77,7 +77,7 @@ export const serveTools: CommandRun = async (invocation) => {
   );
 };
 
-/** Serves personas, of files, folders or modules, until it is stopped. */
+/** Serves the personas of files, folders or modules until it is stopped. */
 export const servePersonas: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const stepsAtOnce = flags.whole('at-once', { min: 1, max: PERSONA_SERVICE_BOUNDS.stepsAtOnceMax });
@@ -114,7 +114,7 @@ function named(personas: readonly { readonly name: string; readonly version: str
   return personas.map(({ name, version }) => `${name} ${version}`).join(', ');
 }
 
-/** Hosts sessions until it is stopped: one host in this process, or several in processes of their own. */
+/** Hosts sessions until it is stopped: one host in this process, or several in child processes. */
 export const serveSessions: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const threads = threadsOf(invocation);
@@ -150,7 +150,7 @@ export const serveSessions: CommandRun = async (invocation) => {
     );
   }
   if (named !== undefined) readId(HostName, 'COX_HOST_NAME', `${named}-${threads}`);
-  // This process only watches: it does not load the engine.
+  // This process only supervises the hosts and does not load the engine.
   const { startSessionHosts } = await import('@coxswain/sessions/hosts');
   const onRestart = (restart: HostRestart) => reportRestart(restart, flags.on('json'));
   return serveUntilTold(
@@ -162,7 +162,7 @@ export const serveSessions: CommandRun = async (invocation) => {
 };
 
 function titleOf(hosts: readonly string[]): string {
-  // Without a host, all of them restart.
+  // The list is empty while all hosts restart.
   return hosts.length === 1
     ? `the session host ${hosts[0]}`
     : `the service of the session hosts ${hosts.join(', ')}`.trimEnd();
@@ -196,7 +196,7 @@ export const serveRetention: CommandRun = async (invocation) => {
   );
 };
 
-/** Serves a command runner, which uses no bus and no key, until it is stopped. */
+/** Serves a command runner until it is stopped. The runner uses neither a bus nor a key. */
 export const serveCommands: CommandRun = async ({ flags, env }) => {
   const given = flags.text('socket') ?? env.COX_COMMAND_SOCKET;
   if (!given)
@@ -213,7 +213,7 @@ export const serveCommands: CommandRun = async ({ flags, env }) => {
   );
 };
 
-/** The bus to serve on. */
+/** Finds the bus to serve on. @throws CliError `nats_unreachable` if there is none. */
 export async function someBus({ flags, env }: Invocation): Promise<{ address: BusAddress; stateDir: string }> {
   const { address, stateDir } = await findBus(flags, env);
   if (address) return { address, stateDir };

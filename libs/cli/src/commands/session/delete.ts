@@ -13,8 +13,9 @@ import { isInteractive, standardStreams } from '../../terminal/streams.ts';
 const SESSIONS_MAX = 1_000;
 
 /**
- * Deletes sessions for good, of the tenant that the key or `--tenant` names; the admin's key goes with any. Each is told of; exits 1
- * where one was not deleted. Where it has to ask, it says before what cannot be deleted.
+ * Deletes sessions permanently, in the tenant of the key or of `--tenant`. The admin's key works for every tenant.
+ * Prints one line per session, and prints sessions that cannot be deleted before it asks for confirmation. Exits 1 if a
+ * session was not deleted, or if the user declines.
  */
 export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
@@ -61,7 +62,7 @@ export const run: CommandRun = async (invocation) => {
 
 function idsOf({ args }: Invocation): readonly string[] {
   for (const id of args) {
-    // A whole id: what is deleted for good is not guessed from its beginning.
+    // Requires whole ids: a permanent deletion does not guess a session from a prefix.
     if (!SessionId.safeParse(id).success)
       throw new CliError(
         EXIT.usage,

@@ -11,10 +11,10 @@ import { journalSource, needsBus, type OpenJournal } from '../../run/journal-sou
 import { counted } from '../../terminal/counted.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Differences that a terminal is shown; `--json` has more. */
+/** Maximum number of differences in text output; `--json` prints more. */
 const SHOWN_MAX = 60;
 
-/** Compares two journals: sessions, exported files, or one of each. Exits 1 where they differ. */
+/** Compares two journals: sessions, exported files, or one of each. Exits 1 if they differ. */
 export const run: CommandRun = async (invocation) => {
   const [a, b] = invocation.args as [string, string];
   if (a === b) throw usageError(`give two journals: ${a} does not differ from itself`);

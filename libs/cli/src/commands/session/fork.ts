@@ -21,10 +21,10 @@ import { namedSteeringFile } from '../../steering-file/steer-from-file.ts';
 import { counted } from '../../terminal/counted.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Copying a long session takes its time, and the fork is accepted once its first record is there. */
+/** The wait for the fork's first record, in ms. Copying a long session takes time. */
 const ACCEPTED_WITHIN_MS = 60_000;
 
-/** Starts a session with the past of another, and stays with it. */
+/** Starts a session with the history of another one, and joins it. */
 export const run: CommandRun = async (invocation) => {
   const { flags } = invocation;
   const at = flags.whole('at', { min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -32,7 +32,7 @@ export const run: CommandRun = async (invocation) => {
   const sessionId = sessionIdOf(invocation) ?? newSessionId();
   flags.oneOf('on-ask', ['deny', 'wait']);
   namedSteeringFile(invocation);
-  // One id for every attempt: sending the same again changes nothing.
+  // All attempts use one id: repeating the command has no effect.
   const id = newCommandId();
   let begun: number | null = null;
   let shown = 0;
@@ -55,7 +55,10 @@ export const run: CommandRun = async (invocation) => {
   });
 };
 
-/** The changes are read from files, in the form of the wire. @returns the record at which the fork starts. */
+/**
+ * Sends the start of a fork. The changes come from files, in wire form. @returns the number of the record that the fork
+ * starts from.
+ */
 async function startFork(
   origin: Session,
   fork: Session,
@@ -71,7 +74,7 @@ async function startFork(
   return n;
 }
 
-/** Waits for the record that takes the copy over: until then nothing is known of how the fork goes on. */
+/** Waits for the record that takes over the copy. Before it, the state of the fork is unknown. */
 async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {
   let ended = false;
   for await (const { events, state, n: at, input } of session.records({ signal })) {

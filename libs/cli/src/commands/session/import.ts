@@ -9,7 +9,7 @@ import { unprovenTail } from '../../run/exported-records.ts';
 import { importTo, readableFile } from '../../run/import-file.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Makes a session of an exported journal. Everything is checked before anything is written. */
+/** Creates a session from an exported journal. The whole journal is checked before a record is written. */
 export const run: CommandRun = async (invocation) => {
   const { flags, env, args } = invocation;
   const as = flags.text('as');

@@ -10,7 +10,10 @@ import { recordNotThere } from '../../line/record-not-there.ts';
 import { journalSource, needsBus } from '../../run/journal-source.ts';
 import { showFile, showSession } from '../../run/show-machine.ts';
 
-/** Shows the machine of a session, or of a journal: in the console, or as the messages of XState's inspector, one a line. */
+/**
+ * Shows the state machine of a session or a journal. A terminal gets the viewer of the console. Other output gets
+ * messages of the XState inspector, one per line.
+ */
 export const run: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const from = flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -34,7 +37,7 @@ export const run: CommandRun = async (invocation) => {
   return withBusOnce(invocation, false, ({ client }) => printFile(client));
 };
 
-/** What was, then what comes, to the end of the run. */
+/** Prints the stored records, then new ones until the run ends. Exits with `EXIT.detached` if it is stopped first. */
 function printSession(invocation: Invocation, from: number | undefined): Promise<ExitCode> {
   const { flags, args } = invocation;
   const stays = flags.on('follow');
@@ -44,7 +47,7 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
     const newest = await session.newest();
     if (newest === null) throw new SessionNotFoundError(session.id);
     const isOver = !bus.hosted || hasEnded(newest.state);
-    // What comes next is waited for, where something will.
+    // `--from` may name the next record if it can still come.
     const last = isOver && !stays ? newest.n : newest.n + 1;
     if (inspector === null && from !== undefined && from > last) throw recordNotThere(`--from ${from}`, newest.n, true);
     const [{ SessionInspector }, { printInspection }] = await Promise.all([
@@ -60,7 +63,7 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
       const signal = AbortSignal.any([leaving.signal, bus.gone]);
       for await (const record of session.records({ from: inspector.n + 1, signal })) {
         await printInspection(inspector, record);
-        // Nothing will come where nothing runs.
+        // No further record comes without a host, or after the run.
         if (!stays && record.n >= newest.n && (!bus.hosted || hasEnded(record.state))) return EXIT.ok;
       }
       if (!leaving.signal.aborted) bus.gone.throwIfAborted();

@@ -16,7 +16,7 @@ const ASKED_SIDE_BY_SIDE = 16;
 const LIMIT = 100;
 const LIMIT_MAX = 100_000;
 
-/** Lists sessions, the most recently changed first: 100 by default, and prints how to list the others. */
+/** Lists sessions, the most recently changed first. Lists 100 by default, and prints how to list the others. */
 export const run: CommandRun = (invocation) => {
   const { flags } = invocation;
   const limit = flags.whole('limit', { min: 1, max: LIMIT_MAX }) ?? LIMIT;
@@ -48,7 +48,9 @@ export const run: CommandRun = (invocation) => {
 
 const JOURNALS: ReadonlySet<string> = new Set(JOURNAL_STREAMS);
 
-/** A bus that was named and has no streams has never had a session, or has lost them. Hosts of this machine are making theirs. */
+/**
+ * Reports missing streams of a bus that the user named. The hosts of this machine create their streams when they start.
+ */
 async function requireStreams({ address, client }: OpenBus): Promise<void> {
   if (!address || address.source === 'state-dir') return;
   const { streams } = await client.busInfo();
@@ -58,21 +60,23 @@ async function requireStreams({ address, client }: OpenBus): Promise<void> {
   throw new CliError(EXIT.error, 'streams_missing', message);
 }
 
-/** Records. */
+/** A longer journal, in records, is not read only for the name of the persona. */
 const READ_FOR_ITS_PERSONA_MAX = 256;
 
-/** A session's listing, with what its newest record alone does not say; `persona` is null where nobody could be asked. */
+/**
+ * A session's listing, completed with facts that its newest record does not have. `persona` is null if it is unknown.
+ */
 type Listed = Omit<WireListedSession, 'details'> & { readonly persona: string | null } & Partial<
     Pick<SessionStatus, 'suspended' | 'wakes_at' | 'waiting_for_persona'>
   >;
 
-// Who has the session, how its run ended and what it waits for stand in records before the newest.
+// The persona, the stop reason and the awaited signal or time can be in earlier records than the newest.
 async function completed(bus: OpenBus, { details, ...listing }: WireListedSession): Promise<Listed> {
   if (listing.deleted || listing.unreadable !== undefined) return { ...listing, persona: null };
   const ended = hasEnded(listing.state);
   if (details && ended) return { ...listing, persona: details.persona };
   const isPartial = WAITS.has(topState(listing.state)) || (ended && listing.stop_reason === null);
-  // Where no host can be asked the whole journal is read, which is not worth a name where it is long.
+  // Without a host, the status needs the whole journal. A long journal is not read only for the name of the persona.
   if (!bus.hosted && !isPartial && listing.n > READ_FOR_ITS_PERSONA_MAX) return { ...listing, persona: null };
   const status = await statusInList(bus, listing.session_id);
   if (!status) return { ...listing, persona: null };
@@ -86,7 +90,7 @@ async function completed(bus: OpenBus, { details, ...listing }: WireListedSessio
   };
 }
 
-/** One session that is deleted meanwhile, or whose past cannot be read, hides no other. */
+/** A session that was deleted meanwhile, or has an unreadable journal, must not hide the others. */
 async function statusInList(bus: OpenBus, sessionId: string): Promise<SessionStatus | null> {
   try {
     return await sessionStatus(bus, bus.client.session(sessionId));

@@ -9,7 +9,10 @@ import { journalSource, needsBus, type OpenJournal } from '../../run/journal-sou
 import { counted } from '../../terminal/counted.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
-/** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
+/**
+ * Replays a journal from the bus or from an exported file, and prints whether every byte is identical. Exits 1 for
+ * `replay_diverged`.
+ */
 export const run: CommandRun = async (invocation) => {
   const source = await journalSource(invocation.args[0] as string, invocation.env);
   if (!(await needsBus(invocation, [source]))) return tell(invocation, await source.open(null));

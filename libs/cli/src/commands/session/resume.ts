@@ -4,7 +4,7 @@ import { CliError, EXIT } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
 
-/** Lets a suspended session go on. */
+/** Resumes a suspended session. */
 export const run: CommandRun = (invocation) =>
   sendToSession(invocation, async (session, options) => {
     try {

@@ -14,13 +14,13 @@ import { ago, table } from '../../terminal/table.ts';
 
 const BODY_SHOWN_CHARS = 120;
 
-/** Shows what a session is doing, or was doing after a record. */
+/** Shows the state of a session now, or after the record of `--at`. */
 export const run: CommandRun = (invocation) => {
   const at = invocation.flags.whole('at', { min: 1, max: Number.MAX_SAFE_INTEGER });
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
     const status = await sessionStatus(bus, session, at);
-    // A session that waits for a child looks busy; only the child says whom it waits for.
+    // The session's own status does not show the approvals that its children wait for.
     const below = at === undefined && status.children.length > 0 ? await approvalsBelow(bus, session.id) : [];
     if (invocation.flags.on('json')) standardStreams.out(`${JSON.stringify({ ...status, child_approvals: below })}\n`);
     else standardStreams.out(forPeople(status, below, (line) => pastedCommand(line, bus, invocation.env)));

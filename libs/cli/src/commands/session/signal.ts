@@ -4,7 +4,7 @@ import { usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
 
-/** Gives a session a signal, with data if there is any. */
+/** Sends a signal to a session, with JSON data if `--data` is given. */
 export const run: CommandRun = (invocation) => {
   const data = readData(invocation.flags.text('data'));
   const name = invocation.args[1] as string;

@@ -7,7 +7,7 @@ import type { Flags } from '../../line/flags.ts';
 import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
 import { readDuration } from '../../run/typed-duration.ts';
 
-/** Parks the session. */
+/** Suspends a session. */
 export const run: CommandRun = (invocation) => {
   const request = requestOf(invocation.flags);
   return sendToSession(invocation, (session, options) => session.suspend(request, acceptedAtMost(options)));

@@ -16,7 +16,7 @@ import { standardStreams } from '../../terminal/streams.ts';
 import { createStyle, wantsColour } from '../../terminal/style.ts';
 import { durationText, type SpanTree, spanTrees, waterfall } from '../../terminal/waterfall.ts';
 
-/** The line width without a terminal. */
+/** The line width without a terminal, in columns. */
 const COLUMNS = 100;
 
 /** Shows where the time of a session went, from its journal. */
@@ -44,7 +44,7 @@ export const run: CommandRun = async (invocation) => {
   return withBusOnce(invocation, false, ({ client }) => showFile(client));
 };
 
-/** The runs of the session that is asked for, each with all below it. */
+/** The runs of the requested session as trees of spans. */
 function treesOf({ sessionId, spans }: CollectedTrace, runNumber: number | undefined): readonly SpanTree[] {
   const isRun = ({ attributes }: EndedSpan) =>
     attributes['gen_ai.conversation.id'] === sessionId &&

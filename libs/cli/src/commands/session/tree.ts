@@ -18,7 +18,7 @@ import { table } from '../../terminal/table.ts';
 
 const LOOKED_AT_EVERY_MS = 1_000;
 
-/** Shows a session and all that it has started, as one tree. */
+/** Shows a session and its descendants as one tree. */
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
     const { flags, args } = invocation;
@@ -55,7 +55,7 @@ function treeOf(bus: OpenBus, sessionId: string): Promise<WireSessionTree> {
   return readTree((id) => bus.client.session(id).journal(), sessionId);
 }
 
-/** The tree as people read it: a line for each session, and one for all. */
+/** Formats a tree as text: one line for each session, and a last line with the totals. */
 export function treeText({ parent, top, left_out }: WireSessionTree): string {
   const above = parent
     ? `below ${parent.session}${parent.root === parent.session ? '' : `, at the top ${parent.root}`}\n`

@@ -9,7 +9,7 @@ import { dollars, endState, tokens } from '../../terminal/event-lines.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 import { table } from '../../terminal/table.ts';
 
-/** Shows what a session has used, run by run, and where several personas had it by persona, too. */
+/** Shows the usage of a session for each run. With several personas, also shows it for each persona. */
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
@@ -21,7 +21,10 @@ export const run: CommandRun = (invocation) =>
     return EXIT.ok;
   });
 
-/** The report as people read it: a line for each run, one for each persona where there are several, and one for all. */
+/**
+ * Formats the report as a table: one row for each run, one for each persona if there are several, and one for the
+ * totals.
+ */
 export function usageTable({ runs, personas, usage, costUsd }: UsageReport): string {
   const line = (name: string, used: Pick<RunUsage, 'usage' | 'costUsd'>, ...about: string[]) => [
     name,

@@ -12,7 +12,10 @@ import { followSession } from '../../run/follow-session.ts';
 import { streamView } from '../../terminal/stream-view.ts';
 import { chooseView } from '../../terminal/streams.ts';
 
-/** Follows a session to the end of its run without taking part. */
+/**
+ * Follows a session to the end of its run, without taking part. Exits with the code of the run's stop reason, or with
+ * `EXIT.detached` if the run did not end.
+ */
 export const run: CommandRun = (invocation) => {
   const { flags, args, env } = invocation;
   const from = flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -32,7 +35,7 @@ export const run: CommandRun = (invocation) => {
         participant: { approvalsOpen: () => 'go_on' },
         from: shown === 0 ? from : shown + 1,
         stay: flags.on('follow'),
-        // Nothing will come where nothing runs.
+        // No further record comes without a host.
         untilPresent: !bus.hosted,
         signal: AbortSignal.any([leaving.signal, bus.gone]),
         onShown: (n) => {
@@ -48,7 +51,7 @@ export const run: CommandRun = (invocation) => {
   });
 };
 
-/** A record that will never come is not waited for in silence. */
+/** Rejects the number of a record that can never come, so that the command does not wait for it. */
 async function requireRecord(session: Session, from: number): Promise<void> {
   const newest = await session.newest();
   if (newest && hasEnded(newest.state) && from > newest.n) throw recordNotThere(`--from ${from}`, newest.n, true);
