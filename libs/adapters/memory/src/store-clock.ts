@@ -2,7 +2,7 @@
  * A host's estimate of the store's clock: the host's monotonic clock plus a measured offset.
  *
  * Hosts share sessions, and their wall clocks differ. Durable timers fire on the store's clock, and records carry the
- * store's time, whichever host writes them. So sessions read no wall clock of a host: a wrong wall clock, or one that
+ * store's time, whichever host writes them. So sessions read no wall clock of a host. A wrong wall clock, or one that
  * is set during a run, changes no timer and no budget.
  *
  * K1  Each measurement bounds the offset: the store read its clock between the request and the answer.
