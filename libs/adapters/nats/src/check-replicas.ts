@@ -8,9 +8,9 @@
  *     ends when a server does not answer. A stream is unchecked after {@link CHECKED_WITHIN_MS}.
  * C2  Replicas are compared with each other, and each replica with its own index. The index also shows messages that
  *     all replicas have lost.
- * C3  Nothing is written, and no leader moves. Reads are bounded: each look reads {@link SAMPLES} + 2 windows per
- *     replica, each of at most {@link WINDOW} messages and {@link WINDOW_BYTES} bytes, plus at most one message after
- *     each window.
+ * C3  Nothing is written, and no leader moves. Reads are bounded: each look reads at most {@link SAMPLES} + 2 windows
+ *     per replica. A window has at most {@link WINDOW} messages and {@link WINDOW_BYTES} bytes. One more message may be
+ *     read after it.
  */
 import { setTimeout } from 'node:timers/promises';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
