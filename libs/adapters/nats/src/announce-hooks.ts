@@ -71,8 +71,8 @@ export async function announce(
 }
 
 /**
- * Announces the hooks again after each reconnect if the registry has lost them, for example with a reinstalled server.
- * An existing announcement stays unchanged: another instance may have announced newer handlers.
+ * Announces the hooks again after each reconnect if the registry has lost them, for example because the server has an
+ * empty store. An existing announcement stays unchanged: another instance may have announced newer handlers.
  * @returns a function that ends this.
  */
 export function keepAnnounced(

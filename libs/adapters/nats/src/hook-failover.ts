@@ -41,7 +41,7 @@ export interface HookFailover {
 const LOOKED_EVERY_MS = 100;
 /** The pause after "no responders", milliseconds. */
 const UNHEARD_PAUSE_MS = 250;
-/** Maximum instances that may receive a question. A question that crashes its handler must not crash all instances. */
+/** Maximum deliveries of a question to instances. A question that crashes its handler must not crash all instances. */
 const ASKED_MAX = 4;
 /** How long a silent instance that has not announced that it leaves is expected to return, milliseconds. */
 export const EXPECTED_FOR_MS = 600_000;

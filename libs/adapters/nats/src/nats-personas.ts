@@ -38,7 +38,7 @@ export interface NatsPersonas {
   readonly personas: ServedPersonas;
   /** The tools that run in the personas' processes, for sessions whose persona is served. */
   readonly tools: ToolSource;
-  /** Unsubscribes. Open steps and calls resolve as lost here, and continue in their instances. */
+  /** Unsubscribes. Open steps and calls end here, and continue in their instances. */
   stop(): Promise<void>;
 }
 

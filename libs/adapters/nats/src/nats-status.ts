@@ -12,7 +12,7 @@ export class NatsUnavailableError extends Error {
 
 /**
  * The server reports at once that no subscriber takes such requests, or that JetStream is off. On a JetStream subject,
- * the stream does not exist. Waiting seldom helps.
+ * the stream usually does not exist. Waiting seldom helps.
  */
 export class NobodyListensError extends NatsUnavailableError {}
 

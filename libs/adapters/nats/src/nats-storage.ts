@@ -51,7 +51,9 @@ export function createNatsSnapshots(nc: NatsConnection, blobs: Blobs = createNat
 /** Maximum attempts to renew a blob against concurrent changes. After them, the blob is stored again. */
 const RENEWALS_MAX = 4;
 
-/** The headers of a message that replaces the message at `seq`. The server rejects it if `seq` is not the last one. */
+/**
+ * The headers of a message that replaces the message at `seq`. The server rejects it if the subject has a newer one.
+ */
 export function fencedRollup(seq: number): MsgHdrsImpl {
   const head = { 'Nats-Rollup': ['sub'], 'Nats-Expected-Last-Subject-Sequence': [String(seq)] };
   return MsgHdrsImpl.fromRecord(head) as MsgHdrsImpl;
