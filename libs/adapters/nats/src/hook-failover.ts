@@ -27,8 +27,8 @@ export interface HookInstances {
  *     answer of the first instance still counts if it arrives first. If its heartbeats return, it is asked again: it
  *     may have lost its connection, and its answer with it.
  * F3: The bound is a third of the registration's timeout, but at least two heartbeat intervals and at most the lifetime
- *     of a heartbeat. So time is left for the next instance. A slow handler whose process sends heartbeats is not asked
- *     twice.
+ *     of a heartbeat. So time is usually left for the next instance. A slow handler whose process sends heartbeats is
+ *     not asked twice.
  * F4: "No responders" is not final while an instance is expected: it, or its server, may be restarting. The question is
  *     repeated until the caller's time is over. It is final if each instance has announced that it leaves, or has been
  *     silent for {@link EXPECTED_FOR_MS}.

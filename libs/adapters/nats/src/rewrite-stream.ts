@@ -166,7 +166,8 @@ class Rewrite {
     try {
       const { messages, wrong } = await compareReplicas(this.#reads, this.#stream, servers, before.last_seq);
       const after = (await this.#info()).state;
-      // The lowest plausible count: messages stored since were not read, and messages deleted since lower `after`.
+      // The minimum: subtract the messages that were stored since, which were not read. Deleted ones are not in
+      // `after`.
       const least = after.messages - (after.last_seq - before.last_seq);
       const unread = [...wrong].map(([server, count]) => `${count} messages cannot be read from ${server}`);
       if (messages < least) unread.push(`${least - messages} messages cannot be read from any replica`);

@@ -56,7 +56,7 @@ export interface StreamReader {
   subjects(filter: string): AsyncGenerator<string, void, undefined>;
   /**
    * Up to `limit` messages on `subject` at or after `seq`, in order, from any replica. If a replica sends fewer
-   * messages than its index reports, another one is asked, up to {@link BATCH_TRIES} reads in total. A short batch does
+   * messages than its index reports, the read is repeated, up to {@link BATCH_TRIES} reads in total. A short batch does
    * not prove that there are no more messages, and a message may be missing in between.
    */
   batch(subject: string, seq: number, limit: number): Promise<StoredMessage[]>;
