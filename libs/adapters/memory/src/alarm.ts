@@ -1,16 +1,16 @@
-/** One pending wake-up, moved to whatever is due first. */
+/** A single wake-up timer, set to the earliest due time. */
 import type { Clock } from '@coxswain/ports';
 
-/** A wake-up that can be moved forward and put off for good. */
+/** A wake-up that can be moved to an earlier time and stopped. */
 export interface Alarm {
-  /** Rings at `atMs` at the latest, milliseconds since 1970. An earlier time that was set before stays. */
+  /** Rings at `atMs`, milliseconds since 1970, unless an earlier time is set already. */
   setBy(atMs: number): void;
-  /** Rings no more. */
+  /** Stops the alarm permanently. */
   stop(): void;
 }
 
 /**
- * An alarm on a clock. It may ring early; `ring` looks at the time, does what is due and sets the next time.
+ * Creates an alarm on a clock. It may ring early: `ring` reads the clock, processes due work and sets the next time.
  * Contract: `ring` does not throw.
  */
 export function createAlarm(clock: Clock, ring: () => void): Alarm {

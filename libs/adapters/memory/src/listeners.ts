@@ -1,21 +1,21 @@
-/** Handlers by topic: how watchers hear of what happens on a memory bus. */
-
-/** Handlers by topic. */
+/** Handlers by topic. They notify the watchers of a memory bus. */
 export interface Listeners<T> {
-  /** @returns a function that ends it; calling that twice is harmless. */
+  /** Adds a handler. @returns a function that removes it; further calls have no effect. */
   add(topic: string, handler: (value: T) => void): () => void;
-  /** Hands a value to every handler of the topic, each in a microtask of its own. */
+  /**
+   * Calls every handler of the topic with a value, each in its own microtask. Handlers removed before that are skipped.
+   */
   tell(topic: string, value: T): void;
-  /** Forgets all handlers. */
+  /** Removes all handlers. */
   clear(): void;
 }
 
-/** An empty set of handlers. */
+/** Creates an empty set of handlers. */
 export function createListeners<T>(): Listeners<T> {
   const byTopic = new Map<string, Set<(value: T) => void>>();
   return {
     add(topic, handler) {
-      // A function of its own, so that the same handler may be added twice and removed once.
+      // A new function for each call, so that the same handler can be added twice and removed once.
       const own = (value: T) => handler(value);
       const handlers = byTopic.get(topic) ?? new Set();
       byTopic.set(topic, handlers.add(own));
@@ -27,7 +27,8 @@ export function createListeners<T>(): Listeners<T> {
     tell(topic, value) {
       const handlers = byTopic.get(topic);
       if (!handlers) return;
-      // The teller must not run its watchers' code, nor fall over it: what a handler throws is an uncaught exception.
+      // Handlers run outside the caller's stack. An error in a handler is an uncaught exception, not the caller's
+      // failure.
       for (const handler of handlers) {
         queueMicrotask(() => {
           if (handlers.has(handler)) handler(value);

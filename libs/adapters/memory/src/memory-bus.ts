@@ -1,6 +1,7 @@
 /**
- * Every port in memory: the bus of a program that embeds Coxswain without NATS, and of tests. Several hosts may share
- * one bus; fences, pins and redelivery hold between them as they do on NATS. Nothing outlives the process.
+ * An in-memory bus with the ports of a session host: for programs that embed Coxswain without NATS, and for tests.
+ * Several hosts may share one bus. Fencing tokens, pinned partitions and redelivery work as on NATS. All data is lost
+ * when the process ends.
  */
 import type {
   ActiveSessions,
@@ -26,7 +27,7 @@ import { createMemoryBlobs, createMemorySnapshots } from './memory-storage.ts';
 import { createMemoryTimers } from './memory-timers.ts';
 import { createSystemClock } from './system-clock.ts';
 
-/** The bus was used after it had been closed. */
+/** A port was used after the bus was closed. */
 export class MemoryBusClosedError extends Error {
   override readonly name = 'MemoryBusClosedError';
   readonly code = 'journal_unavailable';
@@ -35,7 +36,7 @@ export class MemoryBusClosedError extends Error {
   }
 }
 
-/** A bus in memory. Watchers' handlers return at once and do not throw; each is called in a microtask of its own. */
+/** An in-memory bus. Contract: handlers return at once and do not throw. Each is called in its own microtask. */
 export interface MemoryBus {
   readonly journal: Journal;
   readonly sender: CommandSender;
@@ -47,32 +48,40 @@ export interface MemoryBus {
   readonly purge: Purge;
   /** The ports of one session host that the bus has, with an inbox and a host channel of its own. */
   hostPorts(): MemoryHostPorts;
-  /** A host's end of the line between the hosts of this bus. */
+  /** Creates the host channel of one host. All hosts of this bus share the channel. */
   createHostLine(): HostLine;
-  /** An inbox for one host. For each partition one open inbox is pinned; when it closes, the next takes over. */
+  /**
+   * Creates the inbox of one host. For each partition one open inbox is pinned; when it closes, the next one is pinned.
+   */
   createInbox(): CommandInbox;
   /**
-   * Publishes as any client of a bus could: any subject, any bytes. A subject that is no command goes nowhere.
-   * @returns the position at which the command stream has stored it, or null.
+   * Publishes like any client: any subject, any bytes. A message whose subject is not a command is dropped.
+   * @returns the sequence in the command stream, or null for a dropped message.
    */
   publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): number | null;
-  /** Hears of each record of a session after it is durable. @returns a function that ends it. */
+  /**
+   * Calls the handler with each record of a session after the record is stored.
+   * @returns a function that unsubscribes.
+   */
   subscribeEvents(ref: SessionRef, handler: (record: StoredRecord) => void): () => void;
-  /** Hears a session's deltas. @returns a function that ends it. */
+  /** Calls the handler with a session's deltas. @returns a function that unsubscribes. */
   subscribeDeltas(ref: SessionRef, handler: (delta: Delta) => void): () => void;
-  /** Hears the receipts sent to a subject. @returns a function that ends it. */
+  /** Calls the handler with the receipts sent to a subject. @returns a function that unsubscribes. */
   subscribeReceipts(subject: string, handler: (receipt: Receipt) => void): () => void;
-  /** Ends deliveries, timers and subscriptions, so that the process can end. Every later use of a port rejects. */
+  /**
+   * Ends deliveries, timers and subscriptions, so that the process can end. Later calls of the stores, the sender, the
+   * timers and the inboxes fail with {@link MemoryBusClosedError}; an inbox can still be closed.
+   */
   close(): void;
 }
 
-/** What a session host has from the bus. */
+/** The ports of one session host. The inbox and the host channel are its own; the other ports are shared. */
 export type MemoryHostPorts = Pick<
   MemoryBus,
   'journal' | 'snapshots' | 'timers' | 'blobs' | 'active' | 'publisher' | 'sender'
 > & { readonly inbox: CommandInbox; readonly hostLine: HostLine };
 
-/** Makes an empty bus. `clock` says when timers are due and deliveries are made again. */
+/** Creates an empty bus. `clock` determines when timers are due and when deliveries are repeated. */
 export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
   let closed = false;
   const assertOpen = () => {

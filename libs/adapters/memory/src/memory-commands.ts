@@ -1,6 +1,7 @@
 /**
- * The command stream in memory: a work queue with partitions, doorbells, redelivery and a dedupe window, bounded as
- * the one on NATS is. Every inbox on it competes for partitions; one inbox at a time is pinned to each.
+ * The command stream in memory: a work queue with partitions, notifications, redelivery and a deduplication window.
+ * Unacknowledged deliveries are limited as on NATS. Inboxes compete for partitions: one inbox at a time is pinned to
+ * each.
  */
 import type { Clock, CommandInbox, CommandSender, InboxHandlers, StoredCommand } from '@coxswain/ports';
 import {
@@ -16,13 +17,13 @@ import {
 } from '@coxswain/protocol';
 import { createAlarm } from './alarm.ts';
 
-/** Time after which an unacknowledged delivery is made again. */
+/** Time after which an unacknowledged delivery is repeated, milliseconds. */
 const ackWaitMs = 3_000;
-/** Deliveries per partition that may be unacknowledged at one time; the rest waits. */
+/** Maximum number of unacknowledged deliveries per partition. Further entries wait. */
 const maxAckPending = 256;
-/** Time for which a command id is known to the stream. */
+/** Deduplication window: how long the stream remembers a command id, milliseconds. */
 const dedupeWindowMs = 10 * 60 * 1_000;
-/** The partition of messages that belong to no session. */
+/** The pseudo-partition of unroutable messages: those without a session. */
 const STRAYS = PARTITIONS;
 
 interface Headers {
@@ -38,18 +39,18 @@ interface Entry {
   readonly seq: number;
   readonly subject: string;
   readonly partition: number;
-  /** Null for a stray. */
+  /** Null for an unroutable message. */
   readonly command: StoredCommand | null;
   readonly receiptTo: string | undefined;
-  /** When the delivery in flight is made again; null while it waits for its first one. */
+  /** When the delivery is repeated, milliseconds since 1970; null while the entry is not in flight. */
   redeliverAtMs: number | null;
 }
 
 interface Partition {
-  /** Not yet delivered to the holder, in stream order. */
+  /** Entries that are not yet delivered to the pinned inbox, in stream order. */
   readonly waiting: Map<number, Entry>;
   inFlight: number;
-  /** Open inboxes in the order in which they asked; the first is pinned. */
+  /** Open inboxes in the order in which they joined; the first is pinned. */
   readonly inboxes: MemberInbox[];
 }
 
@@ -57,14 +58,14 @@ interface MemberInbox {
   handlers: InboxHandlers;
 }
 
-/** The command stream, and the doors to it. */
+/** The command stream: senders, inboxes and timers access it through this interface. */
 export interface MemoryCommands {
   readonly sender: CommandSender;
-  /** An inbox of its own for one host. */
+  /** Creates the inbox of one host. */
   createInbox(): CommandInbox;
   /**
-   * What any client of a bus could publish: any subject, any bytes. Subjects that are no commands go nowhere.
-   * @returns the position at which it is stored, or null.
+   * Publishes like any client: any subject, any bytes. A message whose subject is not a command is dropped.
+   * @returns the sequence at which it is stored, or null for a dropped message.
    */
   publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): number | null;
   /** Stores a due timer. */
@@ -72,7 +73,7 @@ export interface MemoryCommands {
   close(): void;
 }
 
-/** An empty command stream. */
+/** Creates an empty command stream. */
 export function createMemoryCommands(clock: Clock, assertOpen: () => void): MemoryCommands {
   const incarnation = { stream: STREAMS.commands, created: String(Math.floor(clock.nowMs())) };
   const entries = new Map<number, Entry>();
@@ -81,7 +82,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
     { length: PARTITIONS + 1 },
     (): Partition => ({ waiting: new Map(), inFlight: 0, inboxes: [] }),
   );
-  // All deliveries wait equally long, so insertion order is the order in which they are made again.
+  // All deliveries have the same acknowledgement timeout, so insertion order is the order of redelivery.
   const inFlight = new Map<number, Entry>();
   const remembered = new Map<string, { readonly seq: number; readonly untilMs: number }>();
   let sequence = 0;
@@ -125,7 +126,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
     inFlight.set(seq, entry);
     alarm.setBy(entry.redeliverAtMs);
     const ack = () => remove(entry);
-    // Never from within the publisher's call: a bus has a wire between the two.
+    // In a microtask, never within the publisher's call: on a real bus the network separates the two.
     queueMicrotask(() => {
       if (partitionAt(entry.partition).inboxes[0] !== holder || !entries.has(seq)) return;
       if (command) holder.handlers.ring({ ref: command.ref, seq, isTimer: command.isTimer, ack });
@@ -171,7 +172,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
     if (place < 0) return;
     partition.inboxes.splice(place, 1);
     if (place > 0) return;
-    // What the holder did not acknowledge waits again, in front of what came later.
+    // Entries that the pinned inbox did not acknowledge wait again, ahead of later ones.
     const again = [...inFlight.values()].filter((entry) => entry.partition === p).sort((a, b) => a.seq - b.seq);
     const later = [...partition.waiting.values()];
     partition.waiting.clear();

@@ -1,4 +1,4 @@
-/** The line between hosts, and the notes of active sessions, in memory. */
+/** The host channel and the notes of active sessions, in memory. */
 import type { ActiveSession, ActiveSessions, Clock, HostLine, HostLineHandlers } from '@coxswain/ports';
 import { type HostBeat, partitionOf, subjects } from '@coxswain/protocol';
 import { createListeners } from './listeners.ts';
@@ -6,10 +6,13 @@ import { createListeners } from './listeners.ts';
 type Said = (handlers: HostLineHandlers) => void;
 
 const ALL = 'all';
-/** So long a beat is kept for hosts that come later, milliseconds. */
+/** How long a heartbeat is kept for hosts that join later, milliseconds. */
 const BEAT_KEPT_MS = 1_000;
 
-/** What makes a line for each host. Every line hears what is said on all, itself included. */
+/**
+ * Creates the shared host channel.
+ * @returns a function that creates one host's end of it. Each end also receives its own broadcasts.
+ */
 export function createMemoryHostLines(clock: Pick<Clock, 'monotonicMs'>): () => HostLine {
   const listeners = createListeners<Said>();
   const newest = new Map<string, { readonly beat: HostBeat; readonly atMs: number }>();
@@ -39,7 +42,7 @@ export function createMemoryHostLines(clock: Pick<Clock, 'monotonicMs'>): () => 
   };
 }
 
-/** The notes, by session. */
+/** Creates an empty set of notes, one per active session. */
 export function createMemoryActiveSessions(assertOpen: () => void): ActiveSessions {
   const notes = new Map<string, ActiveSession>();
   let revision = 0;

@@ -1,4 +1,7 @@
-/** The journal port in memory. Its fence refuses exactly as the stream's does: one sequence over all sessions. */
+/**
+ * The journal port in memory. An append succeeds only if its fencing token is the sequence of the session's last
+ * record. All sessions share one sequence.
+ */
 import type { Journal, StoredRecord } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -10,15 +13,15 @@ import {
   subjects,
 } from '@coxswain/protocol';
 
-/** A journal in memory, and what a {@link Purge} needs of it. */
+/** A journal in memory, with the operations that a {@link Purge} needs. */
 export interface MemoryJournal extends Journal {
-  /** Deletes a session's records before `fence`. */
+  /** Deletes a session's records whose sequence is lower than `fence`. */
   deleteBefore(ref: SessionRef, fence: number): void;
   tenants(): readonly string[];
   all(): Iterable<StoredRecord & { readonly ref: SessionRef }>;
 }
 
-/** Makes a journal. `appended` is told each record after it is stored. */
+/** Creates an empty journal. `appended` is called with each record after it is stored. */
 export function createMemoryJournal(
   appended: (ref: SessionRef, record: StoredRecord) => void,
   assertOpen: () => void,
@@ -37,7 +40,7 @@ export function createMemoryJournal(
       const records = bySession.get(key) ?? [];
       if ((records.at(-1)?.fence ?? 0) !== fence) return { status: 'refused' };
       sequence += 1;
-      // A copy: the caller may use its buffer again.
+      // A copy: the caller may reuse its buffer.
       const record: StoredRecord = { bytes: bytes.slice(), fence: sequence };
       records.push(record);
       if (records.length === 1) {

@@ -1,4 +1,4 @@
-/** Personas that are served by functions of this process: for programs and tests without a bus. */
+/** Personas that this process serves: for programs and tests without NATS. */
 import { runHookHandler, runModelStep } from '@coxswain/handlers';
 import type {
   HookQuestion,
@@ -11,20 +11,21 @@ import type {
 } from '@coxswain/ports';
 import type { AnyHandler, Persona, TenantId } from '@coxswain/protocol';
 
-/** One instance. */
+/** One instance that serves a version of a persona. */
 export interface MemoryPersonaInstance {
   readonly name: string;
   readonly version: string;
-  /** Takes no more steps; those that it has end, or with `kill` are lost. */
+  /** Takes no more steps. Steps in progress complete. */
   stop(): void;
+  /** Takes no more steps. Steps in progress are lost; hook questions move to another instance, or fail without one. */
   kill(): void;
 }
 
 /** The personas of one program. */
 export interface MemoryPersonas extends ServedPersonas {
   /**
-   * Announces a persona, which needs a version, and takes steps of it by these models.
-   * @param handlers code of its own hooks, by their ids.
+   * Announces a version of a persona and starts an instance that runs its steps with these models.
+   * @param handlers the persona's own hook handlers, by hook id without the persona's prefix.
    */
   serve(
     tenant: TenantId,
@@ -40,11 +41,11 @@ interface Instance extends MemoryPersonaInstance {
   readonly tenant: TenantId;
   readonly models: Models;
   readonly handlers: Readonly<Record<string, AnyHandler>>;
-  /** Tells those who wait for a step of it that it has gone. */
+  /** Callbacks that report the loss of this instance to open steps and hook questions. */
   readonly lose: Set<() => void>;
 }
 
-/** None at first. Steps go to the instances of a version in turn. */
+/** Creates an empty set of personas. Steps go to the instances of a version in turn (round robin). */
 export function createMemoryPersonas(): MemoryPersonas {
   const announced = new Map<string, Persona & { readonly version: string }>();
   const pauses = new Map<string, { readonly reason?: string | undefined }>();

@@ -4,7 +4,7 @@ import { type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import type { MemoryJournal } from './memory-journal.ts';
 import type { MemoryBlobs } from './memory-storage.ts';
 
-/** What it takes away from. */
+/** The stores that a purge deletes from, and their clock. */
 export interface PurgedStores {
   readonly journal: MemoryJournal;
   readonly snapshots: { delete(ref: SessionRef): void };
@@ -13,10 +13,10 @@ export interface PurgedStores {
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
-/** All journals share one count of fences. */
+/** The only key of a place: all journals share one sequence. */
 const POSITION = 'memory';
 
-/** Makes it over the stores of one bus. */
+/** Creates the purge port over the stores of one bus. */
 export function createMemoryPurge({ journal, snapshots, timers, blobs, clock }: PurgedStores): Purge {
   return {
     check: async () => undefined,

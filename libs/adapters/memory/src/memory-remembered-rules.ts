@@ -1,8 +1,8 @@
-/** What personas were made to remember, in memory. */
+/** Remembered permission rules of personas, in memory. */
 import type { RememberedRules } from '@coxswain/ports';
 import { BOUNDS, bindingProblem, type StoredRule } from '@coxswain/protocol';
 
-/** An empty store. Hosts that share one see each other's rules. */
+/** Creates an empty store. Hosts that share a store see each other's rules. */
 export function createMemoryRememberedRules(): RememberedRules {
   const kept = new Map<string, StoredRule>();
   return {

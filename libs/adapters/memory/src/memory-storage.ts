@@ -2,7 +2,7 @@
 import type { Blobs, Clock, SessionSummary, Snapshots, StoredBlob } from '@coxswain/ports';
 import { BOUNDS, partitionOf, type SessionRef, subjects } from '@coxswain/protocol';
 
-/** Snapshots, the newest of each session. */
+/** Creates an empty snapshot store. It keeps the newest snapshot of each session. */
 export function createMemorySnapshots(assertOpen: () => void): Snapshots & { delete(ref: SessionRef): void } {
   const newest = new Map<
     string,
@@ -30,14 +30,14 @@ export function createMemorySnapshots(assertOpen: () => void): Snapshots & { del
   };
 }
 
-/** Blobs in memory, and what a {@link Purge} needs of them. */
+/** Blobs in memory, with the operations that a {@link Purge} needs. */
 export interface MemoryBlobs extends Blobs {
   list(): readonly StoredBlob[];
-  /** Deletes one unless it was stored again since. @returns whether it did. */
+  /** Deletes a blob unless it was stored again in the meantime. @returns whether it was deleted. */
   delete(blob: StoredBlob): boolean;
 }
 
-/** Blobs by hash. */
+/** Creates an empty blob store, by SHA-256 hash. */
 export function createMemoryBlobs(clock: Pick<Clock, 'nowMs'>, assertOpen: () => void): MemoryBlobs {
   const byHash = new Map<string, StoredBlob & { readonly bytes: Uint8Array }>();
   let revision = 0;

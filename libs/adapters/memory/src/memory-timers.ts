@@ -10,7 +10,7 @@ interface Scheduled {
   readonly payload: Uint8Array;
 }
 
-/** Timers that call `due` when their time has come, and the end of them all. */
+/** Creates timers that call `due` when they are due. `delete` removes a session's timers; `close` stops all timers. */
 export function createMemoryTimers(
   clock: Clock,
   due: (ref: SessionRef, payload: Uint8Array) => void,

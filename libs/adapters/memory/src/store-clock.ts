@@ -1,32 +1,35 @@
 /**
- * The store's clock, as a host knows it: the host's monotonic clock plus a measured offset.
+ * A host's estimate of the store's clock: the host's monotonic clock plus a measured offset.
  *
- * Hosts share sessions, and their wall clocks differ. Durable timers fire on the store's clock, and records hold one
- * time whichever host writes them. So sessions read no wall clock of a host: a wrong one, or one that is set while a run
- * is in progress, changes no timer and no budget.
+ * Hosts share sessions, and their wall clocks differ. Durable timers fire on the store's clock, and records carry the
+ * store's time, whichever host writes them. So sessions read no wall clock of a host. A wrong wall clock, or one that
+ * is set during a run, changes no timer and no budget.
  *
- * K1  One measurement bounds the offset: the store read its clock between the request and the answer.
- * K2  Measurements that agree narrow the bounds, and the bounds widen by {@link DRIFT} between measurements. The offset in
- *     use moves only as far as the bounds require. So a slow answer makes no known offset worse, not even one of days.
- * K3  A measurement that contradicts the bounds replaces them: the store's clock was set, another server leads the stream,
- *     or this machine has slept.
+ * K1  Each measurement bounds the offset: the store read its clock between the request and the answer.
+ * K2  Measurements that agree narrow the bounds, and the bounds widen by {@link DRIFT} between measurements. The offset
+ *     in use moves only as far as the bounds require. So a slow answer does not make a known offset worse.
+ * K3  A measurement that contradicts the bounds replaces them. Causes: the store's clock was set, the stream has
+ *     another leader, or this machine was suspended.
  */
 import type { Clock, Log } from '@coxswain/ports';
 
-/** Measurements before the clock is first read. */
+/** Number of measurements in {@link StoreClock.start}. */
 const FIRST_MEASUREMENTS = 3;
-/** Milliseconds between two measurements. A step of the store's clock is followed within this time. */
+/** Milliseconds between two measurements: a step of the store's clock is noticed after about this time. */
 const MEASURE_EVERY_MS = 5_000;
 /** How fast two clocks may drift apart, as a fraction: 500 ppm, the most that NTP corrects. */
 const DRIFT = 0.0005;
 /** Stores report whole milliseconds, rounded down. */
 const RESOLUTION_MS = 1;
-/** A host's clocks that move apart by more than this were set, or the machine has slept, milliseconds. */
+/**
+ * If the host's wall clock and monotonic clock diverge by more than this, the wall clock was set or the machine was
+ * suspended. Milliseconds.
+ */
 const APART_MAX_MS = 1_000;
 /** A difference or a step of more than this is logged, milliseconds. */
 const LOGGED_FROM_MS = 1_000;
 
-/** The store's time less this host's monotonic time, milliseconds: its bounds, measured at `atMs` (monotonic). */
+/** Bounds of the offset (store time minus this host's monotonic time), milliseconds, measured at `atMs` (monotonic). */
 interface Bounds {
   readonly lowMs: number;
   readonly highMs: number;
@@ -38,20 +41,21 @@ interface Offset extends Bounds {
   readonly usedMs: number;
 }
 
-/** A clock that shows the store's time. Call {@link StoreClock.start} before anything reads it. */
+/** A clock that shows the store's time. Call {@link StoreClock.start} before the first {@link StoreClock.nowMs}. */
 export class StoreClock implements Clock {
   readonly #own: Clock;
   readonly #storeMs: () => Promise<number>;
   readonly #log: Log;
   readonly #closed = new AbortController();
   #offset: Offset | null = null;
-  /** How far the host's wall clock was from its monotonic clock at the newest measurement, milliseconds. */
+  /** Wall clock minus monotonic clock of the host at the latest measurement, also a failed one, milliseconds. */
   #apartMs = 0;
   #wake: () => void = () => undefined;
 
   /**
-   * @param own the host's clocks. Its wall clock only shows that it was set or that the machine has slept.
-   * @param storeMs asks the store for its time, milliseconds since 1970. It may reject.
+   * @param own the host's clocks. The wall clock shows that it was set or that the machine was suspended, and is
+   *   compared with the store's clock for the log.
+   * @param storeMs reads the store's time, milliseconds since 1970. It may reject.
    */
   constructor(own: Clock, storeMs: () => Promise<number>, log: Log) {
     this.#own = own;
@@ -59,7 +63,7 @@ export class StoreClock implements Clock {
     this.#log = log;
   }
 
-  /** Measures the offset, and measures it again at intervals until {@link close}. @throws what asking the store throws. */
+  /** Measures the offset, then repeats it at intervals until {@link close}. @throws the errors of `storeMs`. */
   async start(): Promise<void> {
     for (let i = 0; i < FIRST_MEASUREMENTS; i++) await this.#measure();
     const aheadMs = Math.round(this.#own.nowMs() - this.nowMs());
@@ -69,13 +73,16 @@ export class StoreClock implements Clock {
     void this.#keepMeasuring();
   }
 
-  /** Ends the measurements. The clock goes on from the last one. */
+  /** Ends the measurements. The clock keeps the last offset. */
   close(): void {
     this.#closed.abort();
     this.#wake();
   }
 
-  /** The store's time, milliseconds since 1970, whole. It may go back by as much as a measurement corrects. */
+  /**
+   * The store's time, whole milliseconds since 1970. It may go back by as much as a measurement corrects.
+   * @throws Error before the first measurement.
+   */
   nowMs(): number {
     if (!this.#offset) throw new Error('the clock of the store was read before it was measured');
     if (Math.abs(this.#readApartMs() - this.#apartMs) > APART_MAX_MS) this.#wake();
@@ -103,13 +110,13 @@ export class StoreClock implements Clock {
       const early = new AbortController();
       this.#wake = () => early.abort();
       await this.#own.sleep(MEASURE_EVERY_MS, early.signal);
-      // While it is measured, and until the next pause, reading the clock asks for nothing.
+      // During a measurement, and until the next pause, reading the clock requests no further measurement.
       this.#wake = () => undefined;
       if (this.#closed.signal.aborted) return;
       try {
         await this.#measure();
       } catch (error) {
-        // The offset known so far holds. A store that is away fires no timer either.
+        // Keep the known offset. An unreachable store fires no timer either.
         this.#apartMs = this.#readApartMs();
         this.#log.debug({ error: (error as Error).message }, "the store's clock could not be read; it is read again");
       }

@@ -1,11 +1,11 @@
-/** The machine's own clock, and ids made from it. Hosts on any bus use these; a simulation brings its own. */
+/** The system clock, and ids derived from a clock. Hosts on any bus use them; a simulation provides its own. */
 import { randomFillSync } from 'node:crypto';
 import type { Clock, Ids } from '@coxswain/ports';
 
-// setTimeout takes 32 signed bits of milliseconds and fires at once for more.
+// The delay of setTimeout is a signed 32-bit number of milliseconds. With a longer delay it fires at once.
 const longestSleepMs = 2 ** 31 - 1;
 
-/** The system's clock. A running sleep keeps the process alive; abort it to let the process end. */
+/** Creates the system clock. A sleep in progress keeps the process alive; abort it to let the process end. */
 export function createSystemClock(): Clock {
   let yielding: (() => void)[] = [];
   return {
@@ -17,11 +17,11 @@ export function createSystemClock(): Clock {
       while (leftMs > 0 && !signal?.aborted) {
         await sleepOnce(Math.min(leftMs, longestSleepMs), signal);
         leftMs = endsMs - performance.now();
-        // A timer may fire a fraction early by the monotonic clock; a loop over fractions would only burn time.
+        // A timer may fire a fraction of a millisecond early by the monotonic clock. Sleeping again would waste time.
         if (leftMs < 1) return;
       }
     },
-    // One turn of the event loop for all who wait: what they then write goes out together.
+    // All callers resume in the same turn of the event loop, so that their writes are sent together.
     yield: () =>
       new Promise((resolve) => {
         if (yielding.push(resolve) > 1) return;
@@ -49,8 +49,8 @@ function sleepOnce(delayMs: number, signal: AbortSignal | undefined): Promise<vo
 const counterBits = 12;
 
 /**
- * UUIDv7 ids (RFC 9562 section 5.7) that sort in the order in which this maker gave them out, also within one
- * millisecond and when the clock is set back (section 6.2, method 1: a 12-bit counter, begun at random).
+ * Creates UUIDv7 ids (RFC 9562 section 5.7) that sort in the order of creation, also within one millisecond and when
+ * the clock is set back. Each millisecond has a 12-bit counter with a random start (section 6.2, method 1).
  */
 export function createIds(clock: Pick<Clock, 'nowMs'> = createSystemClock()): Ids {
   const bytes = new Uint8Array(16);
@@ -63,12 +63,12 @@ export function createIds(clock: Pick<Clock, 'nowMs'> = createSystemClock()): Id
       const nowMs = Math.floor(clock.nowMs());
       if (nowMs > lastMs) {
         lastMs = nowMs;
-        // The top bit stays free, so that a busy millisecond has room to count.
+        // The top bit starts at 0, so that a busy millisecond has room to count.
         counter = view.getUint16(6) & (2 ** (counterBits - 1) - 1);
       } else {
         counter += 1;
         if (counter === 2 ** counterBits) {
-          // Full: time is borrowed from the next millisecond, which keeps the order (section 6.2).
+          // The counter is full: use the next millisecond, which keeps the order (section 6.2).
           lastMs += 1;
           counter = 0;
         }

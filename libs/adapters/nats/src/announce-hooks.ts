@@ -1,4 +1,4 @@
-/** What a hook service announces: in the registry when it starts, when it changes, and where the registry was lost. */
+/** Announces the hooks of a service in the registry: at the start, after a change, and after the registry was lost. */
 import type { HookHandlers, Log } from '@coxswain/ports';
 import { canonicalJson, type HookAnnouncement, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -9,7 +9,7 @@ import { replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { NoHostAnswersError } from './tenant-keys.ts';
 
-/** A hook of this id belongs to another service. */
+/** Another hook service has registered a hook of this id. */
 export class HookIdTakenError extends Error {
   override readonly name = 'HookIdTakenError';
   readonly code = 'hook_id_taken';
@@ -18,9 +18,10 @@ export class HookIdTakenError extends Error {
 const TRIED_AGAIN_AFTER_MS = 1_000;
 
 /**
- * Compares the ids of handlers with those of the tenant's other hook services. A tenant's key lists them through a session host. With
- * no host the ids are not compared, and the log says so: hooks have to be registered before the first host serves a session.
- * @throws HookIdTakenError where one is another service's; NatsUnavailableError, NatsRefusedError.
+ * Rejects handlers whose ids belong to another hook service of the tenant. A tenant's key lists the services through a
+ * session host. If no host responds, the ids are not compared and a warning is logged: hooks must be registered before
+ * the first host serves a session.
+ * @throws HookIdTakenError if another service has one of the ids; NatsUnavailableError, NatsRefusedError.
  */
 export async function refuseTaken(
   nc: NatsConnection,
@@ -46,8 +47,8 @@ export async function refuseTaken(
 }
 
 /**
- * Puts a service's registrations into the registry, in the place of those that it had.
- * @param missing only where it has none.
+ * Writes a service's registrations to the registry. They replace its previous ones.
+ * @param missing write only if the registry has no announcement of the service.
  * @throws HookIdTakenError, NatsUnavailableError, NatsRefusedError.
  */
 export async function announce(
@@ -62,7 +63,7 @@ export async function announce(
   const registrations = handlers.table();
   const next = (stored: StoredMessage | null): HookAnnouncement | undefined => {
     const before = stored ? registeredHooksOf(stored)?.announcement : null;
-    // Many instances start with the same: then there is nothing to say.
+    // Instances of a service usually announce the same registrations: then there is nothing to write.
     if (before && (missing || canonicalJson(before.registrations) === canonicalJson(registrations))) return undefined;
     return { v: 1, service, since: before?.since ?? new Date().toISOString(), registrations };
   };
@@ -70,9 +71,9 @@ export async function announce(
 }
 
 /**
- * Announces again what a server that was set up anew has lost. What stands in the registry is left as it is: another
- * instance may have announced newer handlers meanwhile.
- * @returns ends that.
+ * Announces the hooks again after each reconnect if the registry has lost them, for example because the server has an
+ * empty store. An existing announcement stays unchanged: another instance may have announced newer handlers.
+ * @returns a function that ends this.
  */
 export function keepAnnounced(
   nc: NatsConnection,
@@ -85,7 +86,7 @@ export function keepAnnounced(
   let ended = false;
   let told = '';
 
-  // Until it has gone well: sessions that do not know of a policy do not ask it.
+  // Retries until it succeeds: without a registration, sessions do not ask a policy.
   async function again(): Promise<void> {
     try {
       await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
@@ -113,7 +114,7 @@ export function keepAnnounced(
   };
 }
 
-/** The ids of handlers, each once. */
+/** The distinct hook ids of handlers. */
 export function idsOf(handlers: HookHandlers): string[] {
   return [...new Set(handlers.table().map(({ id }) => id))];
 }

@@ -1,22 +1,22 @@
-/** What is asked of hosts, and any of them may answer: they share one queue group, and each answers so many questions at once. */
+/** Requests that any host may answer. Hosts share one queue group, and each limits its concurrent answers. */
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 
-/** Questions of one kind. */
+/** Requests of one kind, and how a host answers them. */
 export interface HostQuestions {
   readonly subject: string;
-  /** Questions that are being answered at once. */
+  /** Maximum number of requests that are answered at the same time. */
   readonly atOnce: number;
-  /** Contract: does not reject. */
+  /** Answers a request. Contract: does not reject. */
   answer(message: Msg): Promise<void>;
-  /** Answers one that comes beyond that. */
+  /** Answers a request that exceeds {@link HostQuestions.atOnce}. */
   full(message: Msg): void;
-  /** The server does not let this host hear them. */
+  /** The subscription failed, for example for lack of permission. */
   failed(error: Error): void;
 }
 
 const QUEUE_GROUP = 'cox-hosts';
 
-/** Answers until the returned function is called. */
+/** Answers requests until the returned function is called. */
 export function answerAsHost(nc: NatsConnection, questions: HostQuestions): () => void {
   let answering = 0;
   const subscription = nc.subscribe(questions.subject, {

@@ -6,26 +6,28 @@ import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { inboxPrefixOf } from './wire.ts';
 
 /**
- * Asks tools on the bus whether a person must approve a call. Any instance of the tool answers. The question is sent
- * again each second until one does.
+ * Asks bus tools whether a call needs a human-in-the-loop approval. Any instance of the tool may answer. The question
+ * is repeated each second until one does.
  *
- * Q1: An answer comes from a worker: it is read strictly, once, and only on the inbox of its question. That subject cannot
- *     be derived from the subject of another question.
+ * Q1: An answer of a worker is untrusted: it is validated strictly, and only the first valid one counts. It must arrive
+ *     on the inbox of its question, and that subject cannot be derived from the subject of another question.
  */
 export interface ApprovalQuestions {
   /**
-   * Contract: never rejects; true when the signal aborts before an answer. The caller bounds the time.
-   * @param subject of the tool's calls.
-   * @param member which of the tools that are served there.
+   * Asks whether a call needs an approval. Contract: never rejects. The caller bounds the time.
+   * @param subject the subject of the tool's calls.
+   * @param member the tool's name, if several tools are served on that subject.
+   * @returns the answer; true if the signal aborts, or `stop` is called, before an answer.
    */
   ask(subject: string, question: ApprovalQuestion, member: string | undefined, signal: AbortSignal): Promise<boolean>;
+  /** Unsubscribes. Open questions resolve with true. */
   stop(): void;
 }
 
 const ASKED_AGAIN_MS = 1_000;
 const ANSWER_MAX_BYTES = 1_024;
 
-/** Questions on this connection. */
+/** Creates the approval questions of this connection. */
 export function createApprovalQuestions(nc: NatsConnection): ApprovalQuestions {
   const inbox = `${createInbox(inboxPrefixOf(nc))}.p`;
   const open = new Map<string, (answer: boolean) => void>();
@@ -52,7 +54,7 @@ export function createApprovalQuestions(nc: NatsConnection): ApprovalQuestions {
       const either = AbortSignal.any([signal, settled.signal]);
       const unanswered = async () => {
         while (!either.aborted) {
-          // Without a connection nothing is sent, and the next round tries again.
+          // A question that is published while the connection is lost is dropped; the next round sends it again.
           if (!nc.isClosed()) publish(nc, subject, asked, `${inbox}.${token}`);
           await sleep(ASKED_AGAIN_MS, null, { signal: either, ref: false }).catch(() => undefined);
         }
@@ -76,7 +78,7 @@ function publish(nc: NatsConnection, subject: string, asked: ToolApprovalAsked, 
   try {
     nc.publish(subject, JSON.stringify(asked), { reply });
   } catch {
-    // A payload that the server does not take, or a connection that closes: no answer, so a person is asked.
+    // The payload is too large, or the connection closes. Without an answer, a person is asked.
   }
 }
 
@@ -85,7 +87,7 @@ function answerIn(message: Msg): ToolApprovalSaid | null {
   try {
     return ToolApprovalSaid.safeParse(message.json()).data ?? null;
   } catch {
-    // Not JSON: the server reports that no process listens, or the answer is malformed.
+    // Not JSON: a "no responders" status (empty), or a malformed answer.
     return null;
   }
 }

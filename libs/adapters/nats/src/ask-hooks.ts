@@ -16,17 +16,17 @@ import { STATUS, statusOf } from './nats-status.ts';
 import { inboxPrefixOf, tracedBy } from './wire.ts';
 
 /**
- * Questions to hook handlers in other processes, on one connection.
+ * Questions to hook handlers in other processes, over one connection.
  *
- * B3: An answer is untrusted: it is read once, within a bound, and counts only if it names its question. Its subject
- *     cannot be derived from the subject of another question.
- * B4: A lost connection answers nothing: open questions are sent again each time the connection is restored.
+ * B3: An answer is untrusted: its size is limited, it is validated, and it counts only if it names its question. Its
+ *     subject cannot be derived from the subject of another question.
+ * B4: A lost connection is not an answer: open questions are sent again each time the connection is restored.
  */
 export interface HookQuestions {
   /**
-   * Asks on a subject. Contract: never rejects. The caller bounds the time.
-   * @param onTaken told which instance has the question.
-   * @returns null where the server says that no process listens.
+   * Sends a question to a subject and waits for the reply. Contract: never rejects. The caller bounds the time.
+   * @param onTaken called with the instance that confirms that it has the question.
+   * @returns the reply; null if the server reports "no responders".
    */
   ask(
     subject: string,
@@ -34,23 +34,23 @@ export interface HookQuestions {
     signal: AbortSignal,
     onTaken: (instance: string) => void,
   ): Promise<HookReply | null>;
-  /** Without a connection, silence says nothing of who is asked. */
+  /** Whether NATS is connected. While it is not, the silence of an instance proves nothing. */
   isConnected(): boolean;
-  /** Ends it; what is being asked fails. */
+  /** Unsubscribes. Open questions fail with `hook_unavailable`. */
   stop(): void;
 }
 
 interface Pending {
   readonly request: HookRequest;
-  /** Publishes the question, also again. */
+  /** Publishes the question, or publishes it again. */
   send(): void;
   settle(reply: HookReply | null): void;
   readonly onTaken: (instance: string) => void;
-  /** What is fetched in parts, made once. */
+  /** The lists that handlers fetch in parts, serialized at the first request. */
   readonly lists: Map<'transcript' | 'messages', Buffer>;
 }
 
-/** Questions on this connection. */
+/** Creates the hook questions of this connection. */
 export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions {
   const pending = new Map<string, Pending>();
   const inbox = createInbox(inboxPrefixOf(nc));
@@ -98,7 +98,7 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
         };
         pending.set(token, { request, send, settle, onTaken, lists: new Map() });
         send();
-        // What was published leaves in the first microtask from here, and need not wait for this.
+        // The client flushes published messages in the first microtask. The abort handling must not delay that.
         queueMicrotask(() => {
           if (!pending.has(token)) return;
           if (signal.aborted) aborted();
@@ -184,7 +184,7 @@ function bytesOf(messages: readonly Message[]): Buffer {
   throw new Error(`the messages have ${bytes.length} bytes; the limit is ${BOUNDS.transformedViewMaxBytes}`);
 }
 
-/** Nobody answers, and why. */
+/** A failed reply with code `hook_unavailable`: there is no valid answer. */
 export function unavailable(message: string): HookReply {
   return { status: 'failed', code: 'hook_unavailable', message };
 }

@@ -5,20 +5,21 @@ import { createHookQuestions } from './ask-hooks.ts';
 import { createHookFailover, EXPECTED_FOR_MS } from './hook-failover.ts';
 import { type PersonaPresence, servedAs } from './persona-presence.ts';
 
-/** Questions to the hooks of a persona, sent to instances of the pinned version. */
+/** Questions to the hooks of a persona, sent to instances of the pinned persona version. */
 export interface PersonaHookQuestions {
-  /** Contract: never rejects. The caller bounds the time. */
+  /** Asks a hook. Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
+  /** Unsubscribes. Open questions fail with `hook_unavailable`. */
   stop(): void;
 }
 
-/** What questions need to know about instances. */
+/** The part of the persona presence that questions use. */
 export type HookPresence = Pick<
   PersonaPresence,
   'isServed' | 'serving' | 'living' | 'silent' | 'silentMs' | 'listenedMs'
 >;
 
-/** Questions on this connection. */
+/** Creates the persona hook questions of this connection. */
 export function createPersonaHookQuestions(nc: NatsConnection, log: Log, presence: HookPresence): PersonaHookQuestions {
   const questions = createHookQuestions(nc, log);
   const failover = createHookFailover(questions, {
@@ -27,14 +28,14 @@ export function createPersonaHookQuestions(nc: NatsConnection, log: Log, presenc
       const at = [tenant, persona, versionToken(version)] as const;
       return instance === undefined ? subjects.personaHooks(...at) : subjects.personaHookTo(...at, instance);
     },
-    // One that drains still answers.
+    // A draining instance still answers.
     living: (request) => [
       ...new Set([...presence.serving(...servedOf(request)), ...presence.living(...servedOf(request))]),
     ],
     isExpected(request) {
       const served = servedOf(request);
       if (presence.isServed(...served) || presence.living(...served).length > 0) return true;
-      // A connection that has just been made may not have heard every instance yet.
+      // A new connection may not have received a heartbeat from every instance yet.
       if (presence.listenedMs() < TOOL_LIVENESS.ttlMs) return true;
       return presence.silent(...served).some((instance) => presence.silentMs(...served, instance) < EXPECTED_FOR_MS);
     },

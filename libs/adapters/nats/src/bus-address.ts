@@ -1,34 +1,34 @@
-/** A bus as it is named to services and commands: addresses, and what lets this process in. */
+/** NATS addresses and credentials, in the forms that services, commands and connections use. */
 import type { SeedCredentials } from '@coxswain/ports/discovery';
 import { parseConnectionUrl } from './server/connection-url.ts';
 
-/** Where a bus is and who asks. */
+/** The address of NATS and the credentials for it, as services and commands receive them. */
 export interface NamedBus {
   /** May carry credentials: `nats://token@host:port`. */
   readonly servers: string;
   readonly token?: string | undefined;
-  /** A user's key. It goes before a token. */
+  /** The key of a NATS user. It takes precedence over a token. */
   readonly credentials?: SeedCredentials | undefined;
 }
 
-/** Where the server is, and who asks. */
+/** Server addresses, credentials and settings of a connection. */
 export interface ConnectNatsOptions {
   /** `host:port` or `nats://host:port`, without credentials; several for a cluster. */
   readonly servers: string | readonly string[];
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
-  /** The seed of a user's key, `SU…`: then no token and no password are sent. */
+  /** The seed of a user's key, `SU…`. With a seed, no token and no password are sent. */
   readonly seed?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain`. */
   readonly name?: string | undefined;
-  /** Where answers may go, for services whose permissions are bound to a prefix of their own. */
+  /** Prefix of reply subjects, for users whose permissions restrict their inboxes to a prefix. */
   readonly inboxPrefix?: string | undefined;
-  /** How long the first connection may take. Default 5,000. */
+  /** Timeout of the first connection, milliseconds. Default 5,000. */
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** The options of a connection to it. @throws NatsUrlInvalidError. */
+/** Converts an address with credentials to connection options. @throws NatsUrlInvalidError. */
 export function connectionTo({ servers, token, credentials }: NamedBus): ConnectNatsOptions {
   const parts = parseConnectionUrl(servers);
   const seeded = credentials ? { seed: credentials.seed, inboxPrefix: credentials.inboxPrefix } : {};

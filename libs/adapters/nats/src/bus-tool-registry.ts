@@ -1,4 +1,4 @@
-/** Which tools are announced on a bus, who serves them, and taking an announcement back. */
+/** Lists the announced bus tools with their instances, and removes announcements. */
 import {
   parseBusTool,
   STREAMS,
@@ -15,18 +15,20 @@ import { isTakenBack, replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
-/** An instance that serves a tool, as it says itself. */
+/** An instance that serves a tool, as its heartbeat reports it. */
 export interface ListedToolInstance {
   readonly instance: string;
   readonly state: 'serving' | 'draining' | 'standby';
   readonly since: string | null;
-  /** The version that it serves; another than the announced one takes calls as well. */
+  /**
+   * Digest of the announcement that it serves. Instances with another digest than the announced one also take calls.
+   */
   readonly digest: string | null;
-  /** Calls that it works on. */
+  /** Number of calls in progress. */
   readonly running: number | null;
 }
 
-/** A tool as it is announced. */
+/** An announced tool. */
 export interface ListedTool {
   readonly name: string;
   readonly since: string;
@@ -35,9 +37,12 @@ export interface ListedTool {
   readonly instances: readonly ListedToolInstance[];
 }
 
-/** The tools of a tenant by name. @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+/**
+ * Lists the announced tools of a tenant, sorted by name.
+ * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ */
 export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promise<ListedTool[]> {
-  // Beats are kept in memory: a server that was started again has lost their bucket.
+  // The bucket of heartbeats is in memory: a restarted server has lost it.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [announced, beats] = await Promise.all([
     readTenantKeys(nc, tenant, STREAMS.registry, 'tools'),
@@ -56,9 +61,9 @@ export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promis
 }
 
 /**
- * Takes the announcement of a tool back.
- * @returns false where there is none of the name.
- * @throws as {@link listBusTools}.
+ * Removes the announcement of a tool.
+ * @returns false if no tool of this name is announced.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
  */
 export async function removeBusTool(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
   const subject = subjects.toolAnnouncement(tenant, name);

@@ -1,13 +1,16 @@
 /**
- * Verifies the replicas of every stream by reading them: the first, the last and some sampled messages, from each server that has
- * a replica. Statuses are no proof: a server reports a stream as current whose blocks it cannot read.
+ * Verifies the replicas of {@link CHECKED_STREAMS} by reading the first, the last and some random messages from each
+ * server that has a replica. A status proves nothing: a server reports a stream as current although it cannot read the
+ * stream's blocks.
  *
- * C1  A finding names what was seen three times in a row. What is appended, deleted or caught up meanwhile differs for a moment.
- *     A stream that does not answer at all is reported at once: its requests have already waited. A look at a stream ends where a
- *     server does not answer, and the check of a stream after {@link CHECKED_WITHIN_MS}.
- * C2  Replicas are compared with each other, and each with its own index. The second finds messages that all of them have lost.
- * C3  Nothing is written, no leader moves, and reads are bounded: per stream {@link SAMPLES} + 2 places, each of at most
- *     {@link WINDOW} messages and {@link WINDOW_BYTES} bytes.
+ * C1  A finding was seen in three looks in a row. Replicas differ for a moment while messages are appended, deleted or
+ *     replicated. A stream that does not answer at all is reported at once: its requests have already waited. A look
+ *     ends when a server does not answer. A stream is unchecked after {@link CHECKED_WITHIN_MS}.
+ * C2  Replicas are compared with each other, and each replica with its own index. The index also shows messages that
+ *     all replicas have lost.
+ * C3  Nothing is written, and no leader moves. Reads are bounded: each look reads at most {@link SAMPLES} + 2 windows
+ *     per replica. A window has at most {@link WINDOW} messages and {@link WINDOW_BYTES} bytes. One more message may be
+ *     read after it.
  */
 import { setTimeout } from 'node:timers/promises';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
@@ -17,43 +20,44 @@ import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableEr
 import { openTracedReads, type TracedReads } from './traced-reads.ts';
 import { wireOf } from './wire.ts';
 
-/** Something that is wrong with a replica. */
+/** A fault of a replica. */
 export interface ReplicaFinding {
   readonly stream: string;
   /**
-   * `unreadable`: its index reports messages that it does not serve. `missing`: other replicas serve a message that it lacks.
-   * `differs`: it has other bytes, or another number of messages. `lagging`: it is behind its leader. `offline`: its server is
-   * down. `unchecked`: it did not answer, or the stream has no leader.
+   * `unreadable`: its index reports messages that it does not serve. `missing`: other replicas serve a message that it
+   * lacks. `differs`: it serves other bytes than most replicas, or counts another number of messages than its leader.
+   * `lagging`: it is behind its leader. `offline`: its server is down. `unchecked`: it did not answer, or the stream
+   * could not be read.
    */
   readonly kind: 'unreadable' | 'missing' | 'differs' | 'lagging' | 'offline' | 'unchecked';
-  /** The name of the server that has the replica; null where the stream as a whole cannot be asked. */
+  /** The name of the server that has the replica; null if the stream as a whole does not answer. */
   readonly server: string | null;
-  /** The first message concerned, as far as it is known. */
+  /** Sequence of the first affected message; null if it is unknown. */
   readonly seq: number | null;
   readonly message: string;
   readonly remedy: string;
 }
 
-/** One stream, checked. */
+/** The result of checking one stream. */
 export interface CheckedStream {
   readonly stream: string;
-  /** Servers whose replicas were read. */
+  /** Names of the servers whose replicas were read. */
   readonly servers: readonly string[];
   readonly findings: readonly ReplicaFinding[];
 }
 
-/** How fast a check goes. */
+/** Concurrency, pauses and cancellation of a check. */
 export interface CheckPace {
-  /** How many streams are checked at the same time. Default 1. */
+  /** Number of streams that are checked at the same time. Default 1. */
   readonly atOnce?: number | undefined;
-  /** Between streams. Default 0. */
+  /** Pause between streams, milliseconds. Default 0. */
   readonly pauseMs?: number | undefined;
-  /** Between two looks at what may be a finding. Default {@link CONFIRM_MS}. */
+  /** Pause between the looks that confirm a finding, milliseconds. Default {@link CONFIRM_MS}. */
   readonly confirmMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The streams that are checked: all but the hosts' heartbeats, which are in memory and live for a second. */
+/** The checked streams: all but the bucket of heartbeats, which is in memory and keeps them for one second. */
 export const CHECKED_STREAMS: readonly string[] = [
   ...JOURNAL_STREAMS,
   STREAMS.commands,
@@ -65,16 +69,19 @@ export const CHECKED_STREAMS: readonly string[] = [
   BLOBS_STREAM,
 ];
 
-/** Random places of a stream that are read besides its first and its last messages. */
+/** Number of random windows of a stream, in addition to its first and its last messages. */
 const SAMPLES = 4;
-/** Messages of one place. */
+/** Maximum messages of one window. */
 const WINDOW = 16;
 const WINDOW_BYTES = 256 * 1024;
-/** Looks that a finding needs (C1). */
+/** Number of consecutive looks that must show a finding (C1). */
 const LOOKS = 3;
-/** All looks take longer than the two seconds after which a new follower begins to answer reads. */
+/**
+ * Pause between looks, milliseconds. All looks together exceed the two seconds that a new follower needs to answer
+ * reads.
+ */
 const CONFIRM_MS = 1_500;
-/** A stream that was not read by then is unchecked. */
+/** Timeout for one stream, milliseconds. After it, the stream is reported as `unchecked`. */
 const CHECKED_WITHIN_MS = 30_000;
 
 interface StreamAnswer {
@@ -92,8 +99,10 @@ interface StreamAnswer {
 }
 
 /**
- * Checks the streams of a bus. A stream that cannot be asked is yielded as `unchecked`, and the next follows.
- * @throws NatsUnavailableError where the connection is closed; NatsRefusedError, NotPermittedError for a user that may not read all streams.
+ * Checks the replicas of {@link CHECKED_STREAMS}. A stream that does not answer is yielded as `unchecked`, and the
+ * check continues with the next one.
+ * @throws NatsUnavailableError if the connection is closed; NatsRefusedError; NotPermittedError for a user without
+ *   permission to read all streams.
  */
 export async function* checkReplicas(
   nc: NatsConnection,
@@ -106,7 +115,7 @@ export async function* checkReplicas(
       if (!(error instanceof NatsUnavailableError) || nc.isClosed()) throw error;
       return uncheckedStream(stream, error);
     });
-    // Owned by the loop below, which may end before it comes to this stream.
+    // The loop below awaits it, but may end before this stream's turn: avoid an unhandled rejection.
     checked.catch(() => undefined);
     started.push(checked);
   };
@@ -123,7 +132,7 @@ export async function* checkReplicas(
   }
 }
 
-/** Null where there is no such stream, or one that replicas do not serve. */
+/** @returns null if the stream does not exist, or allows no direct gets, so that its replicas cannot be read. */
 async function checkStream(
   nc: NatsConnection,
   reads: TracedReads,
@@ -159,7 +168,7 @@ async function infoOf(nc: NatsConnection, stream: string): Promise<StreamAnswer 
   return answer;
 }
 
-/** One look at a stream. @returns what is wrong, each by a key that is the same at every look. */
+/** Looks once at a stream. @returns the faults, by a key that is the same in every look. */
 async function lookAt(
   reads: TracedReads,
   stream: string,
@@ -207,7 +216,7 @@ async function lookAt(
     if (seq === first) compareCounts(cluster?.leader, window, report);
     for (const server of window.silent)
       report({ kind: 'unchecked', server, seq: null, message: `the replica on ${server} did not respond` });
-    // Each further read would wait for it, too.
+    // Each further read would wait for that server as well.
     if (window.silent.length > 0) break;
   }
   return found;
@@ -215,7 +224,7 @@ async function lookAt(
 
 type Report = (finding: Omit<ReplicaFinding, 'stream' | 'remedy'>) => void;
 
-/** Compares what the replicas serve from one place on. */
+/** Compares the messages that the replicas serve in one window. */
 function reportDifferences(window: ReplicaWindow, report: Report): void {
   for (const { kind, server, seq, others } of differencesIn(window)) {
     const message =
@@ -226,7 +235,7 @@ function reportDifferences(window: ReplicaWindow, report: Report): void {
   }
 }
 
-/** Compares what each replica serves with what its own index counts (C2). */
+/** Compares the messages that each replica serves with the count of its own index (C2). */
 async function compareWithIndex(
   reads: TracedReads,
   stream: string,
@@ -257,7 +266,7 @@ async function compareWithIndex(
   }
 }
 
-/** Compares how many messages the replicas' indexes count. */
+/** Compares the number of messages in the replicas' indexes with the leader's. */
 function compareCounts(leader: string | undefined, { read }: ReplicaWindow, report: Report): void {
   const leads = leader === undefined ? undefined : read.get(leader);
   if (!leads) return;
@@ -272,7 +281,7 @@ function compareCounts(leader: string | undefined, { read }: ReplicaWindow, repo
   }
 }
 
-/** One finding for each server and kind: that of the first message. */
+/** Reduces findings to one per server and kind: the one with the lowest sequence. */
 function firstOfEach(findings: readonly ReplicaFinding[]): ReplicaFinding[] {
   const first = new Map<string, ReplicaFinding>();
   for (const finding of findings) {

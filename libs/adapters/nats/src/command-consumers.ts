@@ -1,4 +1,4 @@
-/** The consumers of the command stream: one per partition, and one for what the stream's transform did not take. */
+/** The consumers of the command stream: one per partition, and one for unroutable commands. */
 import type { Log } from '@coxswain/ports';
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
@@ -7,26 +7,29 @@ import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './e
 import { type ApiError, answerOf, failureOf, isConsumerNotFound } from './nats-status.ts';
 import { type Wire, wireOf } from './wire.ts';
 
-/** The group within which one client at a time is pinned. */
+/** The priority group of each consumer: one client at a time is pinned within it. */
 export const PIN_GROUP = 'hosts';
 
-/** What a command consumer is set to, named as on the wire. */
+/** The configuration of a command consumer, with the server's names of its members. */
 export interface CommandConsumer {
   readonly durable_name: string;
   readonly [member: string]: unknown;
 }
 
-/** The consumer of a partition. */
+/** The configuration of a partition's consumer. */
 export function partitionConsumer(p: number): CommandConsumer {
   return consumer(`p${p}`, subjects.partition(p));
 }
 
-/** The consumer of commands that are stored as they were published: a literal wildcard as id is not transformed. */
+/**
+ * The configuration of the consumer of unroutable commands. The stream stores them under their published subject: its
+ * subject transform skips a literal wildcard as session id.
+ */
 export function strayConsumer(): CommandConsumer {
   return consumer('strays', subjects.unroutableCommands);
 }
 
-/** All of them. */
+/** The configurations of all consumers of the command stream. */
 export function commandConsumers(): CommandConsumer[] {
   return [...Array.from({ length: PARTITIONS }, (_, p) => partitionConsumer(p)), strayConsumer()];
 }
@@ -40,11 +43,11 @@ function consumer(name: string, filter: string): CommandConsumer {
     replay_policy: 'instant',
     ack_wait: nanos(3_000),
     max_deliver: -1,
-    // What is acknowledged leaves the stream, so a consumer has no state of its own to lose; kept on disk it would be written
-    // and synced, file by file, at each of its changes.
+    // Acknowledged commands leave the stream, so a consumer has no state that must survive. On disk, the server would
+    // write and sync files at each change of the consumer.
     mem_storage: true,
     max_ack_pending: 256,
-    // A delivery is a doorbell; the command itself is read from the stream.
+    // A delivery is only a notification; the host reads the command from the stream.
     headers_only: true,
     priority_policy: 'pinned_client',
     priority_groups: [PIN_GROUP],
@@ -52,13 +55,13 @@ function consumer(name: string, filter: string): CommandConsumer {
   };
 }
 
-/** Where a consumer of the command stream stands. */
+/** The state of a consumer of the command stream. */
 export interface ConsumerState {
   readonly name: string;
   readonly config: object;
-  /** Deliveries so far; one that is made again counts again. */
+  /** Number of deliveries so far, including redeliveries. */
   readonly delivered: { readonly consumer_seq: number };
-  /** Deliveries that are not acknowledged. */
+  /** Number of unacknowledged deliveries. */
   readonly num_ack_pending: number;
 }
 
@@ -68,7 +71,8 @@ interface ConsumersAnswer {
 }
 
 /**
- * Makes those consumers that are missing or different, and checks all of them. One request where all are there.
+ * Creates missing consumers, and updates and verifies those with another configuration. If all are as required, it
+ * takes one request.
  * @throws StreamConfigMismatchError, NatsUnavailableError, NatsRefusedError.
  */
 export async function ensureConsumers(nc: NatsConnection, wanted: readonly CommandConsumer[]): Promise<void> {
@@ -85,7 +89,7 @@ export async function ensureConsumers(nc: NatsConnection, wanted: readonly Comma
 }
 
 /**
- * Makes one consumer, or brings it to what is wanted.
+ * Creates one consumer, or updates its configuration.
  * @throws as {@link ensureConsumers}.
  */
 export async function ensureConsumer(nc: NatsConnection, spec: CommandConsumer): Promise<void> {
@@ -99,21 +103,24 @@ export async function ensureConsumer(nc: NatsConnection, spec: CommandConsumer):
   }
 }
 
-/** Ends consumers and makes them anew: what is not acknowledged is delivered again. @throws as {@link ensureConsumers}. */
+/**
+ * Deletes and recreates consumers, so that unacknowledged commands are delivered again.
+ * @throws as {@link ensureConsumers}.
+ */
 export async function renewConsumers(nc: NatsConnection, names: readonly string[]): Promise<void> {
   const subject = (name: string) => `$JS.API.CONSUMER.DELETE.${STREAMS.commands}.${name}`;
   const renewed = commandConsumers().filter(({ durable_name }) => names.includes(durable_name));
   await Promise.all(
     renewed.map(async (spec) => {
       const { error } = answerOf<object>(await wireOf(nc).request(subject(spec.durable_name), new Uint8Array()));
-      // Another host may have been faster.
+      // Another host may have deleted it already.
       if (error && !isConsumerNotFound(error)) throw refused(error);
       await ensureConsumer(nc, spec);
     }),
   );
 }
 
-/** All consumers of the command stream. @throws NatsUnavailableError, NatsRefusedError. */
+/** Lists all consumers of the command stream, by name. @throws NatsUnavailableError, NatsRefusedError. */
 export async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, ConsumerState>> {
   const found = new Map<string, ConsumerState>();
   let total = 1;
@@ -141,16 +148,17 @@ function refused(error: ApiError): Error {
 
 /** Recreates missing consumers of the command stream. */
 export interface ConsumerRepair {
-  /** Starts a repair, unless one runs. All consumers are checked at once, because they are seldom deleted alone. */
+  /** Starts a repair, unless one is running. It checks all consumers, because they are rarely deleted one by one. */
   start(): void;
-  /** Whether the stream was found to be deleted, or replaced by another one. */
+  /** Whether a repair found the command stream deleted, or replaced by another one. */
   isGone(): boolean;
 }
 
 /**
- * Makes the repair for one inbox.
- * @param incarnation the stream that the inbox reads: positions in another one mean nothing to it.
- * @param isOpen whether the inbox is open; a closed one repairs nothing.
+ * Creates the consumer repair of one inbox.
+ * @param incarnation the incarnation of the stream that the inbox reads. Sequences of another incarnation are
+ *   unrelated.
+ * @param isOpen whether the inbox is open. A closed inbox repairs nothing.
  * @param onGone called once when the stream is gone.
  */
 export function repairConsumers(
@@ -187,7 +195,7 @@ export function repairConsumers(
     start() {
       if (isRepairing || isGone || !isOpen()) return;
       isRepairing = true;
-      // It settles within the wire's bounds. After a failure, a later pull asks for it again.
+      // It settles within the wire's timeouts. After a failure, a later pull starts the repair again.
       void isStillThere()
         .then(async (there) => {
           if (!there) return leave();
@@ -207,7 +215,10 @@ export function repairConsumers(
   };
 }
 
-/** The streams were deleted, or deleted and created again, while a host used them: the journals of its sessions are lost. */
+/**
+ * The command stream was deleted or recreated while a host used it. Presumably all streams were, and the journals of
+ * the host's sessions are lost.
+ */
 export class StreamsGoneError extends Error {
   override readonly name = 'StreamsGoneError';
   readonly code = 'streams_gone';

@@ -1,20 +1,20 @@
-/** Which incarnation of the command stream is there. */
+/** Reads the incarnation of the command stream. */
 import { STREAMS } from '@coxswain/protocol';
 import { answerOf, failureOf, isStreamNotFound, NatsRefusedError } from './nats-status.ts';
 import type { Wire } from './wire.ts';
 
-/** The command stream's name, and when it was created, milliseconds since 1970, in digits. */
+/** The command stream's name and its creation time, milliseconds since 1970, as a decimal string. */
 export interface CommandStreamIncarnation {
   readonly stream: string;
   readonly created: string;
 }
 
-/** There is no command stream. */
+/** The command stream does not exist. */
 export class StreamNotThereError extends NatsRefusedError {}
 
 /**
- * Asks for the command stream's incarnation.
- * @throws NatsUnavailableError, NatsRefusedError, StreamNotThereError where there is no such stream.
+ * Reads the command stream's incarnation.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotThereError if the stream does not exist.
  */
 export async function commandStreamIncarnation(wire: Wire): Promise<CommandStreamIncarnation> {
   const subject = `$JS.API.STREAM.INFO.${STREAMS.commands}`;

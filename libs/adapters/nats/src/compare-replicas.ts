@@ -1,24 +1,24 @@
 /**
- * Reads a stream from each of its replicas, window by window, and compares what they serve. Every reader of replicas uses this:
- * the check of replicas, the rewrite of a stream, and the tests that kill servers.
+ * Reads a stream from each of its replicas, window by window, and compares the messages. Used by the replica check, the
+ * rewrite of a stream, and the tests that kill servers.
  */
 import { createHash } from 'node:crypto';
 import type { StoredMessage } from './stream-reader.ts';
 import type { TracedReads, TracedWindow, WindowQuery } from './traced-reads.ts';
 
-/** The same range of a stream as each replica serves it. */
+/** One range of a stream, as each replica serves it. */
 export interface ReplicaWindow {
-  /** The first sequence that was asked for. */
+  /** The first requested sequence. */
   readonly seq: number;
-  /** The last sequence that every server that answered was read up to; Infinity where all have reached their end. */
+  /** The last sequence that was read from all servers that answered; Infinity if all have reached their end. */
   readonly end: number;
-  /** What each server answered, by its name. */
+  /** The answers, by server name. */
   readonly read: ReadonlyMap<string, TracedWindow>;
-  /** Servers that did not answer: such a server holds a block that it cannot read, or is away. */
+  /** Servers that did not answer. Such a server cannot read a block of its replica, or is unreachable. */
   readonly silent: readonly string[];
 }
 
-/** A message that a replica does not serve as the others do. */
+/** A message that one replica serves differently from the others. */
 export interface ReplicaDifference {
   /** `missing`: it does not serve the message. `differs`: it serves other content. */
   readonly kind: 'missing' | 'differs';
@@ -28,15 +28,15 @@ export interface ReplicaDifference {
   readonly others: readonly string[];
 }
 
-/** What a comparison found. */
+/** The result of a comparison. */
 export interface ReplicaComparison {
-  /** Distinct messages, as far as any replica serves them. */
+  /** Number of distinct messages that at least one replica serves. */
   readonly messages: number;
-  /** By server: messages that its replica does not serve, or serves with other content. Servers without one are left out. */
+  /** Number of missing or different messages, by server. Servers without such messages are omitted. */
   readonly wrong: ReadonlyMap<string, number>;
 }
 
-/** A server answers no read of its replica: it holds a block that it cannot read, or is away. */
+/** A server does not answer reads of its replica: it cannot read a block, or is unreachable. */
 export class ReplicaUnreadableError extends Error {
   override readonly name = 'ReplicaUnreadableError';
   readonly server: string;
@@ -46,18 +46,18 @@ export class ReplicaUnreadableError extends Error {
   }
 }
 
-/** Messages and bytes of one read. Memory is one read for each server. */
+/** Maximum messages and bytes of one read. Memory use is one read per server. */
 const WINDOW = { batch: 256, max_bytes: 4 * 1024 * 1024 };
 
-/** A replica with so many wrong messages is not read further. */
+/** A comparison ends early when one replica has this many wrong messages. */
 const WRONG_MAX = 100;
 
-/** Headers of a direct get that describe the request's progress, not the message. */
+/** Headers of a direct get that describe the progress of the request, not the message. */
 const PROGRESS_HEADERS: ReadonlySet<string> = new Set(['nats-num-pending', 'nats-last-sequence', 'nats-upto-sequence']);
 
 /**
- * Reads one window from each of the named servers; from whichever answers, where none is named.
- * @throws NatsUnavailableError where no replica answers.
+ * Reads one window from each of the named servers, or from any servers that answer if none is named.
+ * @throws NatsUnavailableError if no replica answers; NotPermittedError.
  */
 export async function readWindow(
   reads: TracedReads,
@@ -74,9 +74,9 @@ export async function readWindow(
 }
 
 /**
- * Reads a stream from each of the named servers, from its first message on, window by window, until all have reached their end. A server
- * that does not answer is named in that window, and not read further.
- * @throws NatsUnavailableError where no replica answers.
+ * Reads a stream from each of the named servers, window by window, from the first message until all have reached their
+ * end or `upToSeq`. A server that does not answer is listed in that window's `silent`, and not read further.
+ * @throws NatsUnavailableError if no replica answers; NotPermittedError.
  */
 export async function* readReplicas(
   reads: TracedReads,
@@ -93,12 +93,15 @@ export async function* readReplicas(
   }
 }
 
-/** The messages of a window by server, without what only some servers were read up to. */
+/** The messages of a window by server, up to the window's `end`. */
 export function servedIn({ read, end }: ReplicaWindow): Map<string, readonly StoredMessage[]> {
   return new Map([...read].map(([server, { messages }]) => [server, messages.filter(({ seq }) => seq <= end)]));
 }
 
-/** Where the replicas differ in a window, in the order of sequences. What is stored or deleted meanwhile differs for a moment. */
+/**
+ * The differences between replicas in a window, ordered by sequence. Messages that are stored or deleted during the
+ * read may appear as differences.
+ */
 export function differencesIn(window: ReplicaWindow): ReplicaDifference[] {
   const found: ReplicaDifference[] = [];
   for (const [seq, holders] of holdersIn(window)) {
@@ -114,10 +117,10 @@ export function differencesIn(window: ReplicaWindow): ReplicaDifference[] {
 }
 
 /**
- * Compares the replicas of a stream up to a sequence, message by message. A message that is deleted while the comparison
- * runs is not counted as wrong.
+ * Compares the replicas of a stream message by message, up to a sequence. A message that is deleted during the
+ * comparison is not counted as missing.
  * @param servers the names of the servers that hold the stream.
- * @throws ReplicaUnreadableError, NatsUnavailableError.
+ * @throws ReplicaUnreadableError, NatsUnavailableError, NotPermittedError.
  */
 export async function compareReplicas(
   reads: TracedReads,
@@ -141,7 +144,10 @@ export async function compareReplicas(
   return { messages, wrong };
 }
 
-/** Asks again: a message may have been stored or deleted between the reads of the replicas. */
+/**
+ * Reads one message again from all servers: it may have been stored or deleted between the first reads.
+ * @returns the servers that do not serve it; none if no server serves it.
+ */
 async function serversWithout(
   reads: TracedReads,
   stream: string,
@@ -155,7 +161,7 @@ async function serversWithout(
   return without.length === servers.length ? [] : without;
 }
 
-/** The content of each message of a window, by the servers that serve it. */
+/** For each sequence of a window, in order: the content hash by server. */
 function holdersIn(window: ReplicaWindow): Map<number, Map<string, string>> {
   const holders = new Map<number, Map<string, string>>();
   for (const [server, messages] of servedIn(window))
@@ -166,7 +172,7 @@ function holdersIn(window: ReplicaWindow): Map<number, Map<string, string>> {
   return new Map([...holders].sort(([one], [other]) => one - other));
 }
 
-/** A hash of all that is stored of a message. */
+/** A hash of a message's subject, time, own headers and data. */
 function contentOf({ subject, timeMs, data, headers }: StoredMessage): string {
   const own = [...headers].filter(([key]) => !PROGRESS_HEADERS.has(key.toLowerCase()));
   return createHash('sha256')

@@ -6,8 +6,9 @@ import type { ConnectNatsOptions } from './bus-address.ts';
 import { NatsUnavailableError } from './nats-status.ts';
 
 /**
- * Resolves when a connection that nobody here has closed is over for good, with why: the server does not let this user in any
- * more. Where the server is merely away a connection is tried again for as long as it takes.
+ * Waits until a connection closes permanently. Lost connections are retried indefinitely, so this means that the server
+ * no longer authorizes this user. Contract: the caller itself does not close the connection meanwhile.
+ * @returns the error to report.
  */
 export async function lostForGood(nc: NatsConnection): Promise<Error> {
   const why = await nc.closed();
@@ -16,9 +17,9 @@ export async function lostForGood(nc: NatsConnection): Promise<Error> {
 }
 
 /**
- * Connects. Once connected it reconnects for as long as it takes, also from a server that says nothing any more; what
- * waits meanwhile has bounds of its own.
- * @throws NatsUnavailableError when no server answers, or the server does not let us in.
+ * Connects to NATS. After the first connection it reconnects indefinitely, also if the server stops answering pings.
+ * Pending requests have their own timeouts.
+ * @throws NatsUnavailableError if no server answers, or the server rejects the credentials.
  */
 export async function connectNats(options: ConnectNatsOptions): Promise<NatsConnection> {
   const { servers, token, user, password, seed, name = 'coxswain', inboxPrefix, connectTimeoutMs = 5_000 } = options;
@@ -32,7 +33,7 @@ export async function connectNats(options: ConnectNatsOptions): Promise<NatsConn
       reconnectJitter: 100,
       pingInterval: CONNECTION_LIVENESS.pingMs,
       maxPingOut: CONNECTION_LIVENESS.unansweredMax,
-      // A stack per request costs as much as the request.
+      // Capturing a stack trace per request costs as much as the request.
       noAsyncTraces: true,
       ...(seed === undefined
         ? {
@@ -54,7 +55,7 @@ export async function connectNats(options: ConnectNatsOptions): Promise<NatsConn
 
 /**
  * Connects for one task, and closes the connection after it.
- * @throws what connecting and the task throw.
+ * @throws the errors of connecting and of the task.
  */
 export async function withConnection<T>(
   options: ConnectNatsOptions,

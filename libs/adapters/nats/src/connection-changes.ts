@@ -1,33 +1,36 @@
-/** Tells who needs it that the connection is lost and that it is there again. */
+/** Notifies listeners when the connection is lost or restored, and when the server rejects a publish. */
 import type { Log } from '@coxswain/ports';
 import { type NatsConnection, PermissionViolationError } from '@nats-io/nats-core';
 
-/** Contract: these return at once and do not throw. */
+/** Callbacks for connection changes. Contract: they return at once and do not throw. */
 export interface ConnectionListener {
-  /** Answers to what has been sent will not come, and what is published now goes nowhere: the library drops it. */
+  /** The connection is lost. Open requests get no answers, and the library drops messages published from now on. */
   lost?(): void;
-  /** The library has subscribed again. What else the server held for us, such as pull requests, is gone. */
+  /**
+   * The connection is restored, and the library has subscribed again. Other server-side state, such as pull requests,
+   * is lost.
+   */
   restored?(): void;
-  /** The server has let fall what was published on this subject: this user may not. */
+  /** The server dropped a message on this subject: this user has no permission to publish there. */
   refused?(subject: string): void;
 }
 
 const listenersOf = new WeakMap<NatsConnection, Set<ConnectionListener>>();
 
-/** Listens to the connection. @returns a function that ends it. */
+/** Adds a listener to a connection. @returns a function that removes it. */
 export function onConnectionChange(nc: NatsConnection, listener: ConnectionListener): () => void {
   let listeners = listenersOf.get(nc);
   if (!listeners) {
     listeners = new Set();
     listenersOf.set(nc, listeners);
-    // Owned by the connection: its status ends with it and does not throw.
+    // Owned by the connection: the status iterator ends with it and does not throw.
     void follow(nc, listeners);
   }
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** Has a service's log say when the bus is away, and when it is back. @returns a function that ends it. */
+/** Logs when the connection is lost and when it is restored. @returns a function that ends it. */
 export function logConnection(nc: NatsConnection, log: Log): () => void {
   return onConnectionChange(nc, {
     lost: () => log.warn({}, 'the connection to NATS is lost; reconnecting'),

@@ -1,4 +1,4 @@
-/** An end that comes once, however often it is asked for: every asking waits for the same one. */
+/** Wraps a shutdown function so that it runs once. All calls return the same promise. */
 export function endOnce(end: () => Promise<void>): () => Promise<void> {
   let ending: Promise<void> | undefined;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
- * silence, and another program may have made the stream before.
+ * Creates the streams and verifies their configuration. A server silently ignores members that it does not know, and
+ * another program may have created the stream earlier.
  */
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -18,11 +18,11 @@ import { minimumServerVersion, serverVersionAtLeast } from './server/server-vers
 import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
 import { isTenantsKey, type Wire, wireOf } from './wire.ts';
 
-/** A stream is not as it has to be. */
+/** The configuration of a stream or consumer differs from the required one. */
 export class StreamConfigMismatchError extends Error {
   override readonly name = 'StreamConfigMismatchError';
   readonly code = 'stream_config_mismatch';
-  /** `COX_COMMANDS.subject_transform.dest` */
+  /** The path of the member, for example `COX_COMMANDS.subject_transform.dest`. */
   readonly member: string;
   constructor(member: string, wanted: unknown, found: unknown, serverVersion: string) {
     super(
@@ -33,7 +33,7 @@ export class StreamConfigMismatchError extends Error {
   }
 }
 
-/** A stream is missing, and this user of the bus may not make it. */
+/** A stream is missing, and this NATS user has no permission to create it. */
 export class StreamsMissingError extends Error {
   override readonly name = 'StreamsMissingError';
   readonly code = 'streams_missing';
@@ -45,20 +45,21 @@ export class StreamsMissingError extends Error {
   }
 }
 
-/** What {@link ensureStreams} found and did. Names of streams. */
+/** The result of {@link ensureStreams}: names of streams, sorted. */
 export interface EnsuredStreams {
-  /** Their compression was switched off. */
+  /** Streams whose compression this call switched off. */
   readonly uncompressed: readonly string[];
-  /** They have several replicas and hold compressed blocks: a server killed with SIGKILL may damage its replica. */
+  /** Streams with several replicas that hold compressed blocks: a server killed with SIGKILL may damage its replica. */
   readonly atRisk: readonly string[];
 }
 
 /**
- * Makes every stream, bucket and object store that is missing, brings the number of replicas to what is asked, if it
- * is, and checks all of them member by member. Takes one request for each where all are there, and no right to make streams.
- * A stream that compresses its blocks is reported, not refused: hosts on a bus from before must still run.
- * @throws NatsServerTooOldError, StreamConfigMismatchError naming the member, StreamsMissingError, NatsUnavailableError,
- *   NatsRefusedError.
+ * Creates missing streams, buckets and object stores, applies the given settings to existing ones, and verifies each
+ * configuration member by member. If all are as required, it takes one request per stream and needs no permission to
+ * create streams. A stream that compresses its blocks is reported, not rejected: hosts must still run on the streams of
+ * earlier versions.
+ * @throws NatsServerTooOldError, StreamConfigMismatchError naming the member, StreamsMissingError,
+ *   NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function ensureStreams(nc: NatsConnection, settings: StreamSettings = {}): Promise<EnsuredStreams> {
   const version = serverVersionOf(nc);
@@ -67,7 +68,7 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   }
   const wire = wireOf(nc);
   const [timers, ...others] = streamSpecs(settings);
-  // Replicas and compression are for the operator of the bus to change, not for each host that starts.
+  // Only the operator changes replicas and compression, not each host that starts.
   const kept = [
     ...(settings.replicas === undefined ? ['num_replicas'] : []),
     ...(settings.uncompress === true ? [] : ['compression']),
@@ -82,13 +83,16 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
     if (isCompressed(before) && !isCompressed(config)) uncompressed.push(spec.name);
     if (holdsCompressedBlocks(config) && Number(config.num_replicas) > 1) atRisk.push(spec.name);
   };
-  // The command stream sources the timers' stream, which is there first.
+  // The command stream sources the timer stream, so the timer stream must exist first.
   if (timers) await ensure(timers);
   await Promise.all(others.map(ensure));
   return { uncompressed: uncompressed.sort(), atRisk: atRisk.sort() };
 }
 
-/** Limits are for the operator of the bus to change, not for each host that starts; and only those that are named. */
+/**
+ * The limit members that a stream keeps. A host that starts (without `maxBytes`) keeps all limits. An operator changes
+ * the limits that `maxBytes` names, and sets the default where a stream has no limit.
+ */
 function keptLimits(stream: string, before: StreamConfig, { maxBytes }: StreamSettings): readonly string[] {
   const limited = limitedBy(stream);
   if (limited === null || (maxBytes && maxBytes[limited] !== undefined)) return [];
@@ -96,20 +100,20 @@ function keptLimits(stream: string, before: StreamConfig, { maxBytes }: StreamSe
   return maxBytes && !isLimited ? [] : limitMembers(stream);
 }
 
-/** Whether a stream compresses the blocks that it fills. */
+/** Whether a stream compresses its full blocks. */
 function isCompressed({ compression }: StreamConfig): boolean {
   return compression !== undefined && compression !== 'none';
 }
 
-/** Whether a stream compresses its blocks, or did so and has not been rewritten since. */
+/** Whether a stream compresses its blocks, or did so earlier and was not rewritten since. */
 function holdsCompressedBlocks(config: StreamConfig): boolean {
   return isCompressed(config) || config.metadata?.[COMPRESSED_BLOCKS] !== undefined;
 }
 
 /**
- * Makes the named buckets where they are missing, and checks those that are there but for their number of replicas: that
- * is for whoever makes all streams to say. A tenant's key may neither make nor look at a bucket: then only the server's version
- * is checked, and a missing bucket shows at the first read.
+ * Creates the named buckets if they are missing, and verifies existing ones, except for replicas and compression: those
+ * belong to {@link ensureStreams}. A tenant's key has no permission to create or inspect buckets. Then only the
+ * server's version is checked, and a missing bucket shows at the first read.
  * @throws as {@link ensureStreams}.
  */
 export async function ensureBuckets(nc: NatsConnection, names: readonly string[]): Promise<void> {
@@ -124,7 +128,7 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   );
 }
 
-/** The version of the server at the other end, `unknown` before it has said so. */
+/** The version of the connected server; `unknown` before the server has reported it. */
 export function serverVersionOf(nc: NatsConnection): string {
   return nc.info?.version ?? 'unknown';
 }
@@ -137,9 +141,10 @@ interface StreamAnswer {
 }
 
 /**
- * Makes one stream, or checks it.
- * @param keptOf members that an existing stream keeps as they are; a new one gets those of its specification.
- * @returns its configuration as it was found and as it is now; the same where nothing was changed.
+ * Creates or verifies one stream.
+ * @param keptOf the members that an existing stream keeps unchanged. A new stream gets all members of its
+ *   specification.
+ * @returns the configuration as it was found, and as it is now; the same if nothing was changed.
  */
 async function ensureStream(
   wire: Wire,
@@ -149,7 +154,7 @@ async function ensureStream(
 ): Promise<{ readonly before: StreamConfig; readonly config: StreamConfig }> {
   let found = await ask(wire, 'INFO', spec.name);
   if (found.error && isStreamNotFound(found.error)) {
-    // Creating is answered with the stream where another has made the same meanwhile.
+    // If another client created the same stream meanwhile, CREATE returns that stream.
     found = await create(wire, spec);
     if (found.error && isStreamNameInUse(found.error)) found = await ask(wire, 'INFO', spec.name);
   }
@@ -158,7 +163,7 @@ async function ensureStream(
   const kept = keptOf(before);
   const wanted = Object.fromEntries(Object.entries(spec).filter(([member]) => !kept.includes(member)));
   const { [REWRITE_REPLICAS]: restored, ...others } = before.metadata ?? {};
-  // The number of replicas that an interrupted rewrite restores. Whoever asks for a number does not want that one back.
+  // Metadata of an interrupted rewrite: the number of replicas to restore. An explicitly requested number replaces it.
   const isStale = restored !== undefined && 'num_replicas' in wanted;
   const difference = firstDifference(wanted, before, spec.name);
   if (!difference && !isStale) return { before, config: before };
@@ -179,8 +184,8 @@ async function ensureStream(
 }
 
 /**
- * What is brought to what it has to be where a stream is there already: buckets of earlier versions took rollups, and their timers
- * could not be read by direct get.
+ * The members that are updated in place on an existing stream. Earlier versions allowed rollups in buckets, and no
+ * direct gets on the timer stream.
  */
 function changedInPlace(name: string): readonly string[] {
   const common = ['num_replicas', 'compression', ...limitMembers(name)];
@@ -188,7 +193,7 @@ function changedInPlace(name: string): readonly string[] {
   return name === STREAMS.timers ? [...common, 'allow_direct'] : common;
 }
 
-/** @returns null where this user may not. */
+/** Updates a stream. @returns null if this user has no permission to do so. */
 async function update(wire: Wire, name: string, config: object): Promise<Awaited<ReturnType<typeof ask>> | null> {
   try {
     return await ask(wire, 'UPDATE', name, config);
@@ -198,7 +203,10 @@ async function update(wire: Wire, name: string, config: object): Promise<Awaited
   }
 }
 
-/** A cluster that is electing may lose a request. It is asked again: the same stream once more is the same stream. */
+/**
+ * Creates a stream. A cluster may lose a request during a leader election, so it is retried: creating the same stream
+ * again is idempotent.
+ */
 async function create(wire: Wire, spec: StreamSpec): ReturnType<typeof ask> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -239,17 +247,17 @@ const CHANGED_LAST: ReadonlySet<string> = new Set([
   'discard_new_per_subject',
 ]);
 
-/** A member that is not as it was asked for. */
+/** A member whose value differs from the requested one. */
 export interface Difference {
-  /** Its path, beginning with the name given. */
+  /** The path of the member, starting with the given name. */
   readonly member: string;
   readonly wanted: unknown;
   readonly found: unknown;
 }
 
 /**
- * Compares what was asked with what is there, by the members that were asked for: whatever else the server fills in is
- * its own business. Members that may be changed in place are compared last, so that any other difference is reported first.
+ * Compares a requested configuration with an existing one. Members that were not requested are ignored: the server
+ * fills them in. Members that can be changed in place are compared last, so that other differences are reported first.
  */
 export function firstDifference(wanted: object, found: object, name: string): Difference | null {
   const members = Object.entries(wanted).sort(([a], [b]) => Number(CHANGED_LAST.has(a)) - Number(CHANGED_LAST.has(b)));
@@ -273,9 +281,9 @@ function compare(wanted: unknown, found: unknown, member: string): Difference | 
     if (typeof found !== 'object' || found === null) return { member, wanted, found };
     return firstDifference(wanted, found, member);
   }
-  // The server leaves out what is off or nought.
+  // The server omits members that are false or zero.
   const off = wanted === false || wanted === 0;
-  // It says -1 for a limit that is none.
+  // It reports -1 for no limit.
   const isOff = found === undefined || (wanted === 0 && found === -1);
   return wanted === found || (off && isOff) ? null : { member, wanted, found };
 }

@@ -2,48 +2,53 @@ import type { HookReply, HookRequest } from '@coxswain/ports';
 import { HOOK_LIVENESS } from '@coxswain/protocol';
 import { type HookQuestions, unavailable } from './ask-hooks.ts';
 
-/** What fail-over needs to know of instances. */
+/** The information about instances that failover needs. */
 export interface HookInstances {
-  /** Where a question goes: to one instance, or without it to all in their queue group. */
+  /** The subject of a question: of one instance, or of the queue group if `instance` is omitted. */
   subject(request: HookRequest, instance?: string): string;
-  /** Instances that serve a request's registration, the one that was heard most recently first. */
+  /**
+   * Live instances that can answer a request, in the order in which they are asked: newest heartbeat first, draining
+   * last.
+   */
   living(request: HookRequest): readonly string[];
-  /** Whether one lives, or may come back: it has fallen silent, and has not said that it leaves. */
+  /** Whether an instance is alive or may return: a silent one that has not announced that it leaves. */
   isExpected(request: HookRequest): boolean;
-  /** How long an instance has not been heard. */
+  /** Milliseconds since the last heartbeat of an instance; Infinity for an unknown one. */
   silentMs(request: HookRequest, instance: string): number;
 }
 
 /**
- * Questions to handlers in other processes, moved between their instances. A consult may be asked several times; the
- * journal records the first answer.
+ * Failover of hook questions between the instances of a service. A question may be sent several times; the journal
+ * records the first answer.
  *
- * F1: The first question goes to the queue group. A live instance answers or confirms within milliseconds that it has the
- *     question. Without either, the instance with the newest heartbeat is asked.
- * F2: An instance that took a question and is silent for the bound is declared dead, and another one is asked. A later
- *     answer of the first one still counts if it comes first. If its heartbeats return, it is asked again: it may have
- *     lost its connection, and its answer with it.
- * F3: The bound is a third of the registration's timeout, at most the time for which heartbeats count. Half of the time is
- *     left for the next instance. A slow handler in a live process is not asked twice.
+ * F1: The first question goes to the queue group. A live instance answers or confirms within milliseconds that it has
+ *     the question. Without either, the instance with the newest heartbeat is asked.
+ * F2: An instance that took a question and is silent for the bound of F3 is declared dead, and another one is asked. An
+ *     answer of the first instance still counts if it arrives first. If its heartbeats return, it is asked again: it
+ *     may have lost its connection, and its answer with it.
+ * F3: The bound is a third of the registration's timeout, but at least two heartbeat intervals and at most the lifetime
+ *     of a heartbeat. So time is usually left for the next instance. A slow handler whose process sends heartbeats is
+ *     not asked twice.
  * F4: "No responders" is not final while an instance is expected: it, or its server, may be restarting. The question is
- *     asked again until the caller's time is over. It is final if every instance has announced that it leaves.
+ *     repeated until the caller's time is over. It is final if each instance has announced that it leaves, or has been
+ *     silent for {@link EXPECTED_FOR_MS}.
  */
 export interface HookFailover {
-  /** Contract: never rejects. The caller bounds the time. */
+  /** Asks a hook. Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }
 
 const LOOKED_EVERY_MS = 100;
-/** The pause after "no responders". */
+/** The pause after "no responders", milliseconds. */
 const UNHEARD_PAUSE_MS = 250;
-/** A question that each instance dies of must not end them all: as a call, it moves three times. */
+/** Maximum deliveries of a question to instances. A question that crashes its handler must not crash all instances. */
 const ASKED_MAX = 4;
-/** How long an instance that has fallen silent without a word is expected back. */
+/** How long a silent instance that has not announced that it leaves is expected to return, milliseconds. */
 export const EXPECTED_FOR_MS = 600_000;
-/** Heartbeats are 300 ms apart: a silence that is shorter than two of them says nothing. */
+/** Two heartbeat intervals, milliseconds. A shorter silence proves nothing. */
 const SILENT_MIN_MS = 2 * HOOK_LIVENESS.beatMs;
 
-/** Fail-over of questions on a connection. */
+/** Creates the failover of the questions of a connection. */
 export function createHookFailover(questions: HookQuestions, instances: HookInstances): HookFailover {
   return {
     ask: (request, signal) =>
@@ -53,7 +58,7 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
         const ended = new AbortController();
         let taker: { readonly instance: string; readonly atMs: number; wasSilent: boolean } | null = null;
         let askedMs = 0;
-        /** How often an instance may have been given it. */
+        /** Number of questions that may have reached an instance. */
         let asked = 0;
         let open = 0;
         let timer: NodeJS.Timeout | undefined;
@@ -82,14 +87,14 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
             open--;
             if (reply === null) asked--;
             const isUnanswered = reply === null || (reply.status === 'failed' && reply.code === 'hook_unavailable');
-            // Another question that is still open may be answered, and an instance that was not asked may answer.
+            // Another open question may still be answered, or another instance may answer.
             const goesOn = isUnanswered && !signal.aborted && !ended.signal.aborted;
             if (goesOn && (open > 0 || askNext())) return;
             if (goesOn && reply === null && instances.isExpected(request)) return;
             settle(reply ?? unavailable('no instance serves it'));
           });
         };
-        /** @returns whether there was another instance to ask. */
+        /** Asks an instance that was not asked yet. @returns whether there was one. */
         const askNext = (): boolean => {
           const next = instances.living(request).find((instance) => !tried.has(instance));
           if (next === undefined || asked >= ASKED_MAX || !questions.isConnected()) return false;
@@ -97,7 +102,7 @@ export function createHookFailover(questions: HookQuestions, instances: HookInst
           return true;
         };
         const look = () => {
-          // Without a connection, silence says nothing of instances.
+          // Without a connection, silence proves nothing about instances.
           if (!questions.isConnected()) return;
           const nowMs = performance.now();
           if (open === 0) {

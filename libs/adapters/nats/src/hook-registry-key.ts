@@ -1,4 +1,4 @@
-/** The keys of the registry of hook services, and the beats of their instances. */
+/** Reads the registry keys of hook services and the heartbeats of their instances. */
 import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { readKeys, valueIn } from './read-keys.ts';
@@ -6,7 +6,7 @@ import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
-/** What stands under a key: an announcement, or null where it was removed. */
+/** The value of a registry key: an announcement, or null after a removal. */
 export interface RegisteredHooks {
   readonly tenant: TenantId;
   readonly service: string;
@@ -14,7 +14,7 @@ export interface RegisteredHooks {
   readonly announcement: HookAnnouncement | null;
 }
 
-/** Reads one stored value; null where key or value are none of ours. */
+/** Parses one stored value. @returns null if the key or the value is not one of a hook service. */
 export function registeredHooksOf(
   stored: Pick<StoredMessage, 'subject' | 'seq' | 'data' | 'headers'>,
 ): RegisteredHooks | null {
@@ -31,21 +31,24 @@ function announcementOf(data: Uint8Array, service: string): HookAnnouncement | n
   return announcement?.service === service ? announcement : null;
 }
 
-/** Every service that is registered, of every tenant. @throws NatsUnavailableError, NatsRefusedError. */
+/**
+ * Lists the hook services of all tenants, including removed ones (`announcement: null`).
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, RecordNotServedError.
+ */
 export async function readHookServices(nc: NatsConnection): Promise<RegisteredHooks[]> {
   const found = await readRegistry(nc, subjects.hookServices);
   return found.flatMap((stored) => registeredHooksOf(stored) ?? []);
 }
 
-/** The services that one tenant has registered. @throws as {@link readTenantKeys}. */
+/** Lists the hook services of one tenant, including removed ones. @throws as {@link readTenantKeys}. */
 export async function readHookServicesOf(nc: NatsConnection, tenant: TenantId): Promise<RegisteredHooks[]> {
   const found = await readTenantKeys(nc, tenant, STREAMS.registry, 'hooks');
   return found.flatMap((stored) => registeredHooksOf(stored) ?? []);
 }
 
 /**
- * The newest beats of instances of hook services, by their subjects, as far as the bucket keeps them.
- * @throws as {@link readHookServices}.
+ * Reads the newest heartbeat of each hook service instance, by subject. The bucket keeps heartbeats for one second.
+ * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function readHookInstances(nc: NatsConnection): Promise<ReadonlyMap<string, Uint8Array>> {
   const found = await readKeys(nc, STREAMS.hosts, subjects.hookInstances);

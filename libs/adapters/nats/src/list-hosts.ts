@@ -1,14 +1,15 @@
-/** Which hosts live on a bus, by their beats. */
+/** Lists the live hosts by their heartbeats. */
 import { HostBeat, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { readKeys, valueIn } from './read-keys.ts';
 
-/** Each host beats a few times a second: what is read once is one page, and hardly ever two. */
+/** Maximum pages of a read. Heartbeats that arrive during the read must not prolong it indefinitely. */
 const PAGES_MAX = 8;
 
 /**
- * The hosts that have said within the last second that they live, as they call themselves on the bus.
- * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError where this user may not read their beats.
+ * Lists the names of the hosts with a heartbeat in the last second, sorted. Hosts that have announced that they left
+ * are omitted.
+ * @throws NatsUnavailableError, NatsRefusedError; NotPermittedError if this user may not read heartbeats.
  */
 export async function listHosts(nc: NatsConnection): Promise<readonly string[]> {
   const beats = await readKeys(nc, STREAMS.hosts, subjects.hostBeats, PAGES_MAX);

@@ -1,4 +1,4 @@
-/** Which sessions have a journal. */
+/** Lists the sessions that have a journal. */
 import {
   JOURNAL_STREAMS,
   PARTITIONS_PER_JOURNAL_STREAM,
@@ -11,8 +11,8 @@ import { createStreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
 /**
- * All sessions of a tenant that have a record, in no order: what the streams' leaders report. The server lists them page by
- * page; a session that starts meanwhile may be missing or come twice.
+ * Lists the sessions of a tenant that have a record, in no order, as the streams' leaders report them. The server
+ * returns pages, so a session that starts meanwhile may be missing or appear twice.
  * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function* listSessions(nc: NatsConnection, tenant: string): AsyncGenerator<SessionRef, void, undefined> {
@@ -22,13 +22,13 @@ export async function* listSessions(nc: NatsConnection, tenant: string): AsyncGe
   }
 }
 
-/** The subjects of all journals that a filter stands for, as {@link listSessions} reads them. */
+/** Lists the subjects of the journals that match a filter, as {@link listSessions} does. */
 export async function* journalSubjects(nc: NatsConnection, filter: string): AsyncGenerator<string, void, undefined> {
   for (const stream of JOURNAL_STREAMS) yield* createStreamReader(wireOf(nc), stream).subjects(filter);
 }
 
 /**
- * The sessions of a partition that have a record, as {@link listSessions} reads them.
+ * Lists the sessions of a partition that have a record, as {@link listSessions} does.
  * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function* sessionsOf(nc: NatsConnection, partition: number): AsyncGenerator<SessionRef, void, undefined> {

@@ -1,4 +1,4 @@
-/** The durable ports on NATS JetStream, and the embedded server. */
+/** The ports of a session host on NATS JetStream, the administration of NATS, and the embedded server. */
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-address.ts';

@@ -1,4 +1,4 @@
-/** The notes of active sessions: one key each, written under the fence of its own revision where it is taken back. */
+/** The notes of active sessions: one key per session. A note is removed only at the expected revision. */
 import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -7,10 +7,10 @@ import { readEach, readKeys, reportedSubjects, valueIn } from './read-keys.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-/** A key that was taken back leaves a mark; it need only outlive a replica that lags. */
+/** TTL of the purge marker that a removed key leaves. It only has to outlive a lagging replica. */
 const MARK_TTL = '60s';
 
-/** Notes on this connection. All throw NatsUnavailableError, NatsRefusedError. */
+/** Creates the port on this connection. All methods throw NatsUnavailableError, NatsRefusedError. */
 export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, `KV_${STREAMS.active}`);
@@ -41,7 +41,8 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
         readKeys(nc, STREAMS.active, filter, Number.POSITIVE_INFINITY).then((found) => new Map(found)),
         reportedSubjects(reader, filter),
       ]);
-      // Replicas of this bucket have been seen to differ for good after kills, and a note that is missed strands its session.
+      // Replicas of this bucket can differ permanently after a server is killed (observed). A missed note would leave
+      // its session without a host, so the subjects that the leader reports are read as well.
       const missed = reported.filter((subject) => !notes.has(subject));
       for (const note of await readEach(missed, (subject) => reader.leaderLast(subject))) notes.set(note.subject, note);
       return [...notes.values()].flatMap((stored) => activeIn(stored) ?? []);
@@ -52,6 +53,6 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
 function activeIn({ subject, seq, data, headers: head }: StoredMessage): ActiveSession | null {
   const ref = parseActiveSession(subject);
   if (!ref || head.get('KV-Operation') !== '') return null;
-  // Whatever stands there, the session may have work: who works on it is all that may not be known.
+  // Even with an unreadable note the session may have work; only its owner is unknown.
   return { ref, host: valueIn(data, ActiveNote)?.host ?? null, revision: seq };
 }

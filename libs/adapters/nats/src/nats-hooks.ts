@@ -1,8 +1,9 @@
 /**
- * The hook port on the bus: asks hook services, and knows which of them live.
+ * The hook port on NATS: asks hook services and tracks which of them are alive.
  *
- * B1: A point without a registration costs nothing: only what the table names is asked, one request for each handler.
- * B2: What has ceased to live stays in the table, marked unavailable; only a removal in the registry takes it out.
+ * B1: A point without a registration costs nothing: only registered hooks are asked, with one request per handler.
+ * B2: The hooks of a dead service stay in the table, marked `unavailable`. They leave it only by a removal or a new
+ *     announcement in the registry.
  */
 import type { Hooks, Log } from '@coxswain/ports';
 import {
@@ -23,26 +24,26 @@ import { type RegisteredHooks, readHookInstances, readHookServices, registeredHo
 import { valueIn } from './read-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
 
-/** Hooks that are served on the bus. */
+/** Hooks that services on NATS serve. */
 export interface NatsHooks extends Hooks {
-  /** Ends it; what is being asked fails. */
+  /** Unsubscribes. Open questions fail with `hook_unavailable`. */
   stop(): Promise<void>;
 }
 
 interface Service {
   registered: RegisteredHooks;
-  /** When each instance was last heard of, on the monotonic clock. */
+  /** Time of the last heartbeat of each instance, on the monotonic clock, milliseconds. */
   readonly heardMs: Map<string, number>;
   alive: boolean;
 }
 
 const CHECKED_EVERY_MS = 250;
 const INSTANCES_MAX = 256;
-/** Stands for whoever has announced a service. No instance is named so. */
+/** Pseudo-instance of a service that was just announced and has sent no heartbeat yet. No instance has this name. */
 const ANNOUNCED = '';
 
 /**
- * Hooks on this connection. Resolves when every registration is known.
+ * Creates the hook port on this connection. Resolves when every registration is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<NatsHooks> {
@@ -92,7 +93,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     const service = known ?? { registered, heardMs: new Map(), alive: false };
     service.registered = registered;
     services.set(name, service);
-    // Somebody has announced it this moment, and will be heard of soon.
+    // A service that was just announced counts as alive: its heartbeats follow.
     if (isNew) service.heardMs.set(ANNOUNCED, performance.now());
     if (isNew) service.alive = true;
     const { tenant, service: of, announcement } = registered;
@@ -138,7 +139,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   };
   const timer = setInterval(() => void check(), CHECKED_EVERY_MS);
   timer.unref();
-  // A host that was itself held up has beats waiting for it: they are in by the time that the server answers.
+  // Heartbeats may be queued for a host that was suspended. After a flush they have been received.
   async function check(): Promise<void> {
     if (checking || !questions.isConnected() || silent().length === 0) return;
     checking = true;
@@ -146,7 +147,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
       await nc.flush();
       if (questions.isConnected()) for (const service of silent()) setAlive(service, false);
     } catch {
-      // The connection went; what is silent then says nothing of services.
+      // The connection was lost: then silence proves nothing about services.
     } finally {
       checking = false;
     }
@@ -198,7 +199,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   };
 }
 
-/** What a beat says; null where it is none. */
+/** The state in a heartbeat; null if the bytes are not a heartbeat. */
 export function beatOf(data: Uint8Array): HookBeat['state'] | null {
   return valueIn(data, HookBeat)?.state ?? null;
 }

@@ -1,4 +1,4 @@
-/** The line between hosts on the bus. Beats lie for a moment in a bucket, for hosts that come later. */
+/** The host channel on NATS. A bucket also keeps heartbeats for one second, for hosts that start later. */
 import type { HostLine, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
@@ -6,11 +6,16 @@ import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
 
-/** A server that has just come back reads its store before it answers. */
+/**
+ * Delay between attempts to recreate the bucket, milliseconds: a restarted server loads its store before it answers.
+ */
 const REMADE_EVERY_MS = 1_000;
 const REMADE_TRIES_MAX = 60;
 
-/** A host's end of the line on this connection. `open` throws NatsUnavailableError, NatsRefusedError. */
+/**
+ * Creates a host's end of the host channel on this connection. `open` throws NatsUnavailableError, NatsRefusedError,
+ * NatsServerTooOldError, StreamConfigMismatchError, StreamsMissingError.
+ */
 export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   let subscriptions: readonly Subscription[] = [];
   let endListening: () => void = () => undefined;
@@ -30,15 +35,15 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     try {
       nc.publish(subject, JSON.stringify(what));
     } catch (error) {
-      // The connection is gone: nobody hears this host, which is what the others take it for.
+      // The connection is closed. Other hosts receive no heartbeats and declare this host dead, as intended.
       log.debug({ subject, error }, 'other hosts were not notified');
     }
   }
 
-  /** The bucket is in memory: where one server stands alone it goes with it, and the hosts that come later find no beats. */
+  /** Recreates the bucket after a reconnect. It is in memory, so a restart of a single server deletes it. */
   function remake(tries = 1): void {
     clearTimeout(remaking);
-    // Owned by the line: it ends with it, and each try within the wire's bounds.
+    // Owned by the host channel: `close` ends the retries, and each attempt settles within the wire's timeouts.
     void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
       log.debug({ error: error.message, tries }, 'the bucket of heartbeats could not be created');
       if (subscriptions.length === 0 || tries === REMADE_TRIES_MAX) return;

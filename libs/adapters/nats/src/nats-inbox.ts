@@ -1,6 +1,6 @@
 /**
- * The inbox port on the command stream: notifications from pinned consumers of the partitions, the commands themselves by direct
- * get.
+ * The inbox port on the command stream. Pinned consumers of the partitions deliver notifications; the commands
+ * themselves are read from the stream.
  */
 import { setTimeout } from 'node:timers/promises';
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
@@ -31,30 +31,33 @@ import { type StalledConsumers, watchForStalledConsumers } from './stalled-consu
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { inboxPrefixOf, wireOf } from './wire.ts';
 
-/** The number under which the consumer of strays is kept beside the partitions'. */
+/** The pseudo-partition of the consumer of unroutable commands. */
 const STRAYS = PARTITIONS;
-/** How often {@link PartitionPull.tick} is called, milliseconds: well within the second that a pin lasts. */
+/** Interval of {@link PartitionPull.tick}, milliseconds: well within the second that a pin lasts. */
 const tickMs = 400;
 
-/** Deliveries that one pull asks for. */
+/** Maximum deliveries of one pull. */
 const pullBatch = 256;
-/** A pull that renews a pin need not outlive it. */
+/** Expiry of a pull that renews a pin, milliseconds: as long as the pin. */
 const pinnedPullMs = 1_000;
-/** A pull that waits for its turn or for work. A pull that the server lost with its leader costs this much time. */
+/**
+ * Expiry of a pull without a pin, milliseconds. If the server loses the pull together with the consumer's leader, the
+ * next pull follows after about this time.
+ */
 const waitingPullMs = 5_000;
 
-/** Ticks without anybody to pull from, after which the consumer is taken to be missing rather than on its way. */
+/** Number of pulls without responders after which the consumer counts as missing, not as starting. */
 const ticksUntilMissing = 5;
 
-/** Commands per request while an inbox is read. */
+/** Maximum commands per request while an inbox is read. */
 const readBatch = 128;
-/** Pauses before a command that has rung and is not found is looked for again, milliseconds. */
+/** Pauses before the retries of a read that does not find a notified command, milliseconds. */
 const lookAgainMs = [10, 50];
 
 /**
- * An inbox for one host. The streams are there already ({@link ensureStreams}).
- * @param onGone called once where the command stream was deleted, or is another one now: this inbox is of no use then.
- * @throws NatsUnavailableError, NatsRefusedError where there is no command stream.
+ * Creates the inbox of one host. Precondition: the streams exist ({@link ensureStreams}).
+ * @param onGone called once if the command stream was deleted or recreated. The inbox is unusable then.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotThereError if the command stream does not exist.
  */
 export async function createNatsInbox(
   nc: NatsConnection,
@@ -92,21 +95,21 @@ export async function createNatsInbox(
     pulls.set(p, startPartitionPull(nc, STREAMS.commands, consumer, { delivered, missing: repair.start, refused }));
   }
 
-  /** Lets partitions go: stops pulling, then unpins, so that whoever waits is pinned at once. */
+  /** Releases partitions: stops pulling, then unpins, so that a waiting host is pinned at once. */
   async function release(partitions: readonly number[]): Promise<void> {
     const pinned = partitions.filter((p) => {
       const held = pulls.get(p)?.stop() ?? false;
       pulls.delete(p);
       return held;
     });
-    // Without a server there is nobody to tell, and the pins lapse by themselves within a second.
+    // Without a connection or a stream there is nothing to unpin; the pins expire within a second.
     if (nc.isClosed() || !connected || repair.isGone()) return;
     const payload = new TextEncoder().encode(JSON.stringify({ group: PIN_GROUP }));
     const unpinned = await Promise.allSettled(
       pinned.map((p) => wire.request(`$JS.API.CONSUMER.UNPIN.${STREAMS.commands}.${consumerName(p)}`, payload)),
     );
     for (const result of unpinned) {
-      // The pin lapses by itself within a second.
+      // The pin expires within a second.
       if (result.status === 'rejected') log.warn({ error: result.reason }, 'a partition could not be unpinned');
     }
   }
@@ -124,7 +127,7 @@ export async function createNatsInbox(
         timer = setInterval(() => {
           for (const pull of pulls.values()) pull.tick();
         }, tickMs);
-        // The connection keeps the process alive while it matters.
+        // The timer does not keep the process alive; an open connection does.
         timer.unref();
         stalled = watchForStalledConsumers(nc, log, () => new Set([...pulls.keys()].map(consumerName)));
         endListening = onConnectionChange(nc, {
@@ -143,7 +146,7 @@ export async function createNatsInbox(
       const subject = subjects.inbox(ref);
       if (untilSeq === null) {
         let stored = await reader.gaplessBatch(subject, afterSeq + 1, BOUNDS.inboxCatchUpMax);
-        // Nothing is most often the truth, and a 404 is no proof of it.
+        // An empty batch is usually correct, but a replica's 404 does not prove it: confirm it with the leader.
         if (stored.length === 0) stored = listOf(await reader.leaderNext(subject, afterSeq + 1));
         return stored.map((message) => commandOf(ref, message));
       }
@@ -151,12 +154,12 @@ export async function createNatsInbox(
       let last = afterSeq;
       do {
         let found = await reader.gaplessBatch(subject, last + 1, readBatch);
-        // The replica lags behind the notification, is damaged and steps over the command, or the command is gone: the leader
-        // knows. Even that one may not have it yet where another server rang: what is committed is there for each of them in
-        // its own time.
+        // The replica may lag behind the notification, or be damaged and skip the command, or the command may be
+        // deleted. So ask the leader. If another server sent the notification, even the leader may not have applied the
+        // command yet: each server applies committed messages at its own pace.
         for (const pauseMs of [0, ...lookAgainMs]) {
           if (found.some(({ seq }) => seq <= untilSeq)) break;
-          // The leader has what came later, so it has had this command too, which is gone.
+          // The leader has a later command, so it had the notified one too: that one was deleted.
           if (pauseMs > 0 && found.length > 0) break;
           if (pauseMs > 0) await setTimeout(pauseMs);
           found = listOf(await reader.leaderNext(subject, last + 1));
@@ -183,24 +186,24 @@ export async function createNatsInbox(
   };
 }
 
-/** What a partition tells. Contract: these return at once and do not throw. */
+/** Callbacks of a partition pull. Contract: they return at once and do not throw. */
 interface PartitionHandlers {
   delivered(message: Msg, seq: number, ack: () => void): void;
-  /** The consumer has not been there for some ticks. */
+  /** The consumer did not respond to {@link ticksUntilMissing} pulls. */
   missing(): void;
-  /** The server does not let us listen: nothing will come. */
+  /** The subscription failed, for example for lack of permission: no delivery will arrive. */
   refused(error: Error): void;
 }
 
 /** One partition that is being pulled. */
 interface PartitionPull {
-  /** Renews what has to be renewed. */
+  /** Renews the pin if it is held; otherwise pulls again when the last pull is about to expire. */
   tick(): void;
-  /** Pulls at once: what the server held for us is lost. */
+  /** Pulls at once. For a restored connection: the server has dropped the earlier pulls. */
   restart(): void;
   /**
-   * Asks for no more, and hands back what was not acknowledged, to be delivered again at once.
-   * @returns whether it holds the pin, which is then to be given back.
+   * Stops pulling, and rejects (NAK) unacknowledged deliveries, so that the server redelivers them at once.
+   * @returns whether it holds the pin. The caller must then release the pin.
    */
   stop(): boolean;
 }
@@ -208,9 +211,10 @@ interface PartitionPull {
 /**
  * Pulls one partition's deliveries through a pinned consumer.
  *
- * The pin lasts one second from the last pull that names it. Deliveries do not renew it. Once it has expired, the server answers
- * a pull that names it with 423, but only when the next message comes. The library's own `consume` then waits for missed
- * heartbeats, half a minute. So pulls are made here: each tick renews a pin that is held, and a lost one is dropped at once.
+ * The pin lasts one second from the last pull that names it. Deliveries do not renew it. After it has expired, the
+ * server answers a pull that names it with 423, but only when the next message arrives. The library's own `consume`
+ * then waits for missed heartbeats, half a minute. So this code sends the pulls itself: each tick renews a held pin,
+ * and a lost pin is dropped at once.
  */
 function startPartitionPull(
   nc: NatsConnection,
@@ -222,7 +226,7 @@ function startPartitionPull(
   const inbox = `${createInbox(inboxPrefixOf(nc))}.`;
   const unacknowledged = new Map<number, string>();
   let pin: string | null = null;
-  // Part of the reply subject of pulls: it shows that a late answer belongs to a pull of an earlier pin.
+  // Part of the pulls' reply subject: it identifies late answers to pulls of an earlier pin.
   let generation = 0;
   let pullAgainAtMs = 0;
   let deliveredSincePull = 0;
@@ -252,7 +256,7 @@ function startPartitionPull(
     unacknowledged.set(seq, reply);
     handlers.delivered(message, seq, () => {
       if (unacknowledged.get(seq) === reply) unacknowledged.delete(seq);
-      // Without a connection no acknowledgement is possible: the server delivers again, and then it is acknowledged.
+      // On a closed connection no acknowledgement is possible: the server redelivers the message to another host.
       if (!nc.isClosed()) nc.publish(reply);
     });
   }
@@ -265,12 +269,12 @@ function startPartitionPull(
       generation += 1;
       pull();
     } else if (status === STATUS.requestEnded) {
-      // The next tick pulls again: without a pause, a stream without a leader would get a storm of requests.
+      // The next tick pulls again. Without this pause, a stream without a leader would receive a storm of requests.
       pullAgainAtMs = 0;
     } else if (status === STATUS.noResponders) {
       pullAgainAtMs = 0;
       unanswered += 1;
-      // A server that starts lets clients in before it has read its consumers.
+      // A starting server accepts clients before it has loaded its consumers.
       if (unanswered % ticksUntilMissing === 0) handlers.missing();
     } else {
       unanswered = 0;
@@ -280,7 +284,7 @@ function startPartitionPull(
   function pull(): void {
     if (nc.isClosed()) return;
     deliveredSincePull = 0;
-    // A tick early, so that there is always a pull at the server.
+    // One tick early, so that the server always has a pull.
     pullAgainAtMs = performance.now() + waitingPullMs - tickMs;
     nc.publish(pullSubject, pin === null ? waitingPull : pinnedPull, { reply: inbox + generation });
   }
@@ -292,7 +296,7 @@ function startPartitionPull(
     },
     restart: pull,
     stop() {
-      // The subscription ends before the deliveries go back: in the other order they would arrive here again.
+      // Unsubscribe before the NAKs: in the other order the redeliveries would arrive here.
       subscription.unsubscribe();
       if (!nc.isClosed()) for (const reply of unacknowledged.values()) nc.publish(reply, '-NAK');
       unacknowledged.clear();
@@ -306,7 +310,7 @@ function pullRequest(expiresMs: number, pin: string | null): string {
   return JSON.stringify(pin === null ? request : { ...request, id: pin });
 }
 
-/** The stream sequence in a delivery's reply subject, of 9 tokens, or of 11 and more with domain and account in front. */
+/** The stream sequence in a delivery's reply subject. It has 9 tokens, or 11 and more with a domain and an account. */
 function streamSequenceOf(reply: string): number {
   const tokens = reply.split('.');
   return Number(tokens[tokens.length === 9 ? 5 : 7]);
@@ -321,7 +325,7 @@ function listOf(message: StoredMessage | null): StoredMessage[] {
 }
 
 function commandOf(ref: SessionRef, { subject, seq, timeMs, data, headers }: StoredMessage): StoredCommand {
-  // A stored subject that does not read is a stray, which no session's filter finds.
+  // A stored subject that cannot be parsed is unroutable, and no session's filter matches it.
   const address = parseStoredCommand(subject);
   return {
     ref,

@@ -17,14 +17,14 @@ import { createStreamReader, type StoredMessage, type StreamReader } from './str
 import { createWire, wireOf } from './wire.ts';
 
 /**
- * An append without an answer is sent again by its writer, at no risk, so it is given up soon: a stream that has lost
- * its leader takes it again as soon as there is a new one.
+ * Timeout of an append, milliseconds. It is short because a retry is safe: the fencing token rejects a second copy.
+ * After the stream has lost its leader, a retry succeeds as soon as there is a new one.
  */
 const appendTimeoutMs = 2_000;
-/** Records per request while a journal is read. */
+/** Maximum records per request while a journal is read. */
 const readBatch = 256;
 
-/** A journal on this connection. Appends of different sessions are under way side by side. */
+/** Creates the journal port on this connection. Appends of different sessions run concurrently. */
 export function createNatsJournal(nc: NatsConnection): Journal {
   const appends = createWire(nc, appendTimeoutMs);
   const readerOf = journalReaders(nc);
@@ -32,7 +32,7 @@ export function createNatsJournal(nc: NatsConnection): Journal {
     async append(ref, bytes, fence) {
       if (bytes.length > BOUNDS.recordMaxBytes) throw new RecordTooLargeError(bytes.length);
       if (nc.isClosed()) throw new NatsUnavailableError('the connection is closed');
-      // No Nats-Msg-Id: with one, a cluster may answer "duplicate" for other content, which looks like success.
+      // No Nats-Msg-Id: with one, a cluster may answer "duplicate" for different content, which looks like success.
       const fenced = MsgHdrsImpl.fromRecord({ 'Nats-Expected-Last-Subject-Sequence': [String(fence)] });
       let answer: PublishAck;
       try {
@@ -44,7 +44,7 @@ export function createNatsJournal(nc: NatsConnection): Journal {
       const { error, seq } = answer;
       if (!error && seq !== undefined) return { status: 'stored', fence: seq };
       if (error && isWrongSequence(error)) return { status: 'refused' };
-      // Also "an append to this subject is in flight" of a cluster: it may be this very record, sent before.
+      // Includes a cluster's error "an append to this subject is in flight": that may be this record, sent earlier.
       return { status: 'ambiguous', cause: error ? `${error.description} (${error.err_code})` : 'an empty answer' };
     },
     async firstAfter(ref, fence) {
@@ -61,7 +61,7 @@ export function createNatsJournal(nc: NatsConnection): Journal {
   };
 }
 
-/** The readers of the journals' streams, each made once: the one that a session's journal is in. */
+/** Creates a reader per journal stream. @returns a function that selects the reader of a session's journal. */
 export function journalReaders(nc: NatsConnection): (ref: SessionRef) => StreamReader {
   const wire = wireOf(nc);
   const readers = new Map(
@@ -71,8 +71,9 @@ export function journalReaders(nc: NatsConnection): (ref: SessionRef) => StreamR
 }
 
 /**
- * The records after `fence`, in order, up to the newest at the time of the call, or to the one that stands at `upTo`.
- * @throws RecordNotServedError where the newest is known to be there, and no replica serves what leads to it.
+ * Reads the records after `fence`, in order, up to the newest one at the time of the call.
+ * @param upTo the sequence of a known record. Reading ends with it, or with the next record if it was deleted.
+ * @throws RecordNotServedError if the last record is known to exist, but no replica serves a record up to it.
  */
 export async function* readRecords(
   reader: StreamReader,
@@ -81,15 +82,15 @@ export async function* readRecords(
   upTo?: number,
 ): AsyncGenerator<StoredRecord, void, undefined> {
   const subject = subjects.journal(ref);
-  // Side by side: most sessions fit the first batch, and the leader says whether that was all.
+  // Concurrently: most journals fit into the first batch, and the leader reports whether it is complete.
   const newest = async () => upTo ?? (await reader.confirmedLast(subject))?.seq ?? 0;
   const [end, first] = await Promise.all([newest(), reader.batch(subject, fence + 1, readBatch)]);
   let last = fence;
   let batch = first;
   while (last < end) {
-    // What is behind the end was appended since, or a damaged replica has stepped over the end.
+    // Records after `end` were appended since the call, or a damaged replica skipped the record at `end`.
     if (upTo === undefined) batch = batch.filter(({ seq }) => seq <= end);
-    // A replica that lags behind, or is damaged: the leader has the rest.
+    // An empty batch: the replica lags behind or is damaged. Ask the leader, then the other replicas.
     if (batch.length === 0) batch = [await restOf(reader, subject, last + 1, end)];
     for (const message of batch) {
       if (message.seq > end && upTo === undefined) return;
@@ -102,7 +103,8 @@ export async function* readRecords(
 }
 
 /**
- * The next record on the way to the one at `end`, or the tombstone of a journal that was purged meanwhile, which is behind it.
+ * Reads the next record at or before `end`. If the journal was purged meanwhile, it returns the tombstone, whose
+ * sequence is higher than `end`.
  * @throws RecordNotServedError.
  */
 async function restOf(reader: StreamReader, subject: string, seq: number, end: number): Promise<StoredMessage> {
@@ -116,7 +118,7 @@ async function restOf(reader: StreamReader, subject: string, seq: number, end: n
   }
 }
 
-/** A message of the journal as a record. */
+/** Converts a message of the journal to a record. */
 export function recordOf(message: StoredMessage): StoredRecord {
   return { bytes: message.data, fence: message.seq };
 }

@@ -1,12 +1,13 @@
 /**
- * Personas that are served on the bus: their steps, and their tools.
+ * Personas that services on NATS serve: their steps, and their tools.
  *
- * P1: A step is asked as a call of a tool is, of the instances of one version. Unlike a call it may be begun again, so whoever
- *     has it is given up as soon as nobody listens there any more.
- * P2: Each try has a key of its own: what is said of one that was given up is nobody's answer. So has each sending of a try that
- *     nobody has taken in time: under the key of the one before it may not begin any more (it may lie with somebody still).
- * P3: What an instance says is a stranger's: parts and results are read strictly, and a part that was missed is the last
- *     that is handed on, as the result has all of them.
+ * P1: A step is sent like a tool call, to the instances of one persona version. Unlike a tool call it may be started
+ *     again. So its instance is declared dead as soon as the server reports no subscriber for it.
+ * P2: Each try of a step has its own key, so that late answers to an abandoned try are ignored. If no instance takes a
+ *     try in time, it is sent again under another key. An instance that still holds the earlier message must not start
+ *     it.
+ * P3: Parts and results of an instance are untrusted and validated strictly. After a missing or invalid part, no
+ *     further part is delivered; the result contains the whole message.
  */
 import { randomUUID } from 'node:crypto';
 import type { Log, ModelPart, ModelResult, PersonaStep, ServedPersonas, StepEnd, ToolSource } from '@coxswain/ports';
@@ -32,12 +33,12 @@ import { nameAndVersion, servedAs, watchPersonaPresence } from './persona-presen
 import { unavailable } from './tool-answers.ts';
 import { inboxPrefixOf } from './wire.ts';
 
-/** Personas that are served on the bus. */
+/** Personas that services on NATS serve. */
 export interface NatsPersonas {
   readonly personas: ServedPersonas;
-  /** The tools that run in their processes, for sessions whose persona is served. */
+  /** The tools that run in the personas' processes, for sessions whose persona is served. */
   readonly tools: ToolSource;
-  /** Ends it. What runs elsewhere goes on there, and nobody here hears of it. */
+  /** Unsubscribes. Open steps and calls end here, and continue in their instances. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +55,7 @@ const ROUTES: CallRoutes = {
 };
 
 /**
- * Personas on this connection. Resolves when every announcement is known.
+ * Creates the persona ports on this connection. Resolves when every announcement is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
@@ -63,9 +64,9 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   const approvals = createApprovalQuestions(nc);
   const hooks = createPersonaHookQuestions(nc, log, presence);
   const inbox = createInbox(inboxPrefixOf(nc));
-  /** Requests that are too long for a question, by the last token of where they are fetched. */
+  /** Requests that are too large to send inline, by the last token of the subject that instances fetch them from. */
   const fetched = new Map<string, Buffer>();
-  /** How many sendings of a step were given up, untaken, by the key of its try. */
+  /** Number of abandoned messages of a try that no instance took, by the key of the try. */
   const untaken = new Map<string, number>();
   const subscription = nc.subscribe(`${inbox}.c.*`, {
     callback(error, message) {
@@ -85,7 +86,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
     if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
     const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
-    // The inbox serves all tenants, and each of them may publish there: the token is what keeps another one's request secret.
+    // Every tenant may publish to this inbox. Only the random token protects a request from the other tenants.
     const token = randomUUID();
     if (isLong) fetched.set(token, bytes);
     const args = isLong
@@ -93,7 +94,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
       : { request: JSON.parse(bytes.toString('utf8')) as JsonObject };
     const key = (inEpoch: number, n: number) => `${request.idempotencyKey}-${inEpoch}-${n}`;
     const tool = servedAs(persona, version);
-    // What an owner before this one has asked for is wanted by nobody any more.
+    // Stop the step that an earlier owner of the session started: its result is no longer used.
     if (of.askedIn < epoch)
       for (const n of [tries, resent(tries, 1)])
         void calls.stop({ idempotencyKey: key(epoch - 1, n), ref, tool, epoch }, 'its session has another owner');
@@ -102,7 +103,8 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     untaken.delete(ofTry);
     let taken: string | null = null;
     const parts = new PartReader(onPart);
-    // Nobody takes a step up again where its session goes on: it is told to stop there, too.
+    // The session's next owner does not resume a running step, so a step is also stopped when its session leaves this
+    // host.
     const stopping = new AbortController();
     const aborted = () => stopping.abort(signal.reason === SESSION_LEFT ? 'its host has left it' : signal.reason);
     signal.addEventListener('abort', aborted, { once: true });
@@ -134,7 +136,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
       if (outcome.status === 'ok') {
         const read = StepResult.safeParse(outcome.result.detail?.step);
         if (!read.success) return ended(broken('the response is not from a model'));
-        // Whoever runs it ends, and could not wait for the rest.
+        // The instance is shutting down and could not complete the step.
         if (read.data.status === 'cancelled' && !signal.aborted && instance !== null)
           return { status: 'lost', instance, cause: 'handed_back' };
         return ended(resultOf(read.data));
@@ -204,12 +206,15 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   };
 }
 
-/** The number of a sending of a try, of which so many were given up before. There are far fewer tries. */
+/**
+ * The number of a message of a try: the try plus 1,000 for each abandoned message. There are far fewer than 1,000
+ * tries.
+ */
 const resent = (tries: number, before: number) => tries + 1_000 * before;
-/** Steps of one host of which a sending was given up and that were not sent again; the oldest are forgotten. */
+/** Maximum tries that are remembered with abandoned messages; beyond it, the oldest is dropped. */
 const UNTAKEN_MAX = 4_096;
 
-/** Hands parts on in their order, and none behind a gap. */
+/** Delivers parts in order, and none after a gap. */
 class PartReader {
   readonly #onPart: (part: ModelPart) => void;
   #next = 0;
@@ -280,7 +285,7 @@ function jsonIn(data: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof data === 'string' ? data : new TextDecoder().decode(data));
   } catch {
-    // No JSON: no schema takes it.
+    // Invalid JSON: no schema accepts undefined.
     return undefined;
   }
 }

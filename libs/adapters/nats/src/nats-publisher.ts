@@ -1,9 +1,12 @@
-/** The publisher port: deltas and receipts to whoever listens. */
+/** The publisher port: sends deltas and receipts to subscribers. */
 import type { Log, Publisher } from '@coxswain/ports';
 import { type ApprovalNotice, cutText, isInboxSubject, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 
-/** A publisher on this connection. What cannot be sent is logged and dropped: it would tell nobody anything later. */
+/**
+ * Creates the publisher port on this connection. A message that cannot be sent is logged and dropped: it has no value
+ * later.
+ */
 export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
   const publish = (subject: string, message: object): void => {
     try {
@@ -22,7 +25,10 @@ export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
   };
 }
 
-/** Tells whoever listens that a call waits for a person. Throws where the connection is closed. */
+/**
+ * Notifies subscribers that a call waits for a human-in-the-loop approval.
+ * @throws an error of the NATS client if the connection is closed.
+ */
 export function tellApproval(nc: NatsConnection, notice: ApprovalNotice): void {
   const { tenant, session_id } = notice.data;
   nc.publish(subjects.approvals(tenant, session_id), JSON.stringify(notice));

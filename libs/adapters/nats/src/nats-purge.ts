@@ -1,4 +1,6 @@
-/** The purge port on JetStream: takes a connection that may purge streams, which no host's may. */
+/**
+ * The purge port on JetStream. Its connection needs permission to purge streams, which the role `host` does not have.
+ */
 
 import type { Purge, StoredBlob } from '@coxswain/ports';
 import {
@@ -27,14 +29,17 @@ import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { tellHost } from './tell-host.ts';
 import { wireOf } from './wire.ts';
 
-/** Messages per request while a stream is read from end to end. */
+/** Maximum messages per request while a whole stream is read. */
 const READ_BATCH = 256;
 
 interface StreamState {
   readonly state?: { readonly messages?: number; readonly last_seq?: number };
 }
 
-/** A purge on this connection. All throw NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+/**
+ * Creates the purge port on this connection. All methods throw NatsUnavailableError, NatsRefusedError,
+ * NotPermittedError. `records` also throws RecordNotServedError.
+ */
 export function createNatsPurge(nc: NatsConnection): Purge {
   const wire = wireOf(nc);
   const journalOf = journalReaders(nc);
@@ -54,9 +59,9 @@ export function createNatsPurge(nc: NatsConnection): Purge {
   }
 
   /**
-   * Every message of a journal stream, in order, up to the newest at the time of the call.
-   * @throws RecordNotServedError after the last one where fewer were read than the stream has: a caller that looks for what no
-   *   record refers to must not decide by a part of them.
+   * Reads every message of a journal stream, in order, up to the newest one at the time of the call.
+   * @throws RecordNotServedError after the last message if fewer were read than the stream has. A caller that searches
+   *   for unreferenced blobs must not decide from an incomplete read.
    */
   async function* allRecords(stream: string): AsyncGenerator<StoredMessage, void, undefined> {
     const before = (await infoOf(stream)).state;
@@ -65,18 +70,18 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       read++;
       yield message;
     }
-    // A purge meanwhile takes records away that were counted before.
+    // A concurrent purge deletes records that were counted before: compare with the lower count.
     const counted = Math.min(before?.messages ?? 0, (await infoOf(stream)).state?.messages ?? 0);
     if (read < counted) throw new RecordNotServedError(stream, subjects.journals, null);
   }
 
-  /** Every message of a stream on a subject, in order, up to the one at `end`. */
+  /** Reads the messages of a stream on a subject, in order, up to the sequence `end`. */
   async function* all(stream: string, subject: string, end: number): AsyncGenerator<StoredMessage, void, undefined> {
     const reader = createStreamReader(wire, stream);
     for (let from = 1; from <= end; ) {
       let page = await reader.batch(subject, from, READ_BATCH);
       if (page.length === 0) {
-        // A replica that lags behind, or the end: the leader knows.
+        // The replica lags behind, or this is the end: ask the leader.
         const next = await reader.leaderNext(subject, from);
         if (!next) return;
         page = [next];
@@ -90,10 +95,10 @@ export function createNatsPurge(nc: NatsConnection): Purge {
   }
 
   return {
-    // No session has this subject: its partition is none.
+    // It deletes nothing: `-` is not a partition, so no session has this subject. It only checks the permission.
     check: () => purge(STREAMS.snapshots, subjects.snapshots.replaceAll('*', '-')),
     async journalBefore(ref, fence) {
-      // Nothing stands before the first place, and the server would take a purge up to there for one of everything.
+      // No record precedes sequence 1, and the server treats a purge with `seq: 1` as a purge of the whole subject.
       if (fence > 1) await purge(journalStreamOf(ref.sessionId), subjects.journal(ref), fence);
     },
     async hasBefore(ref: SessionRef, fence: number) {
@@ -140,7 +145,8 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       const subject = BLOB_SUBJECTS.about(sha256);
       const about = await blobs.leaderLast(subject);
       if (about?.seq !== revision) return false;
-      // First that it is gone, under the fence: whoever stores it now stores it anew, under another name for its bytes.
+      // First mark the blob as deleted, only if it is still at this revision. A client that stores the blob from now on
+      // stores its bytes again, under a new object id.
       const marked = answerOf<PublishAck>(
         await wire.request(subject, deletedAbout(about.data), fencedRollup(revision)),
       );
@@ -155,8 +161,8 @@ export function createNatsPurge(nc: NatsConnection): Purge {
 }
 
 /**
- * What deleting sessions needs of a bus: their stores, the right to purge them, and a way to reach the host of a session.
- * @throws NotPermittedError for a key that may not purge; what the stores throw.
+ * Opens the ports that the deletion of sessions needs: the stores, the purge, and a notification of a session's host.
+ * @throws NotPermittedError if this user may not purge; NatsUnavailableError, NatsRefusedError.
  */
 export async function openNatsDeletion(nc: NatsConnection) {
   const purge = createNatsPurge(nc);

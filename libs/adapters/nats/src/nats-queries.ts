@@ -1,6 +1,6 @@
 /**
- * Answers queries about sessions. Any host may answer `get_state`, so hosts share one queue group. Every host hears `get_answer`:
- * only the host that runs the session has the text of its running answer, and replies.
+ * Answers queries about sessions. Any host may answer `get_state`, so hosts share one queue group. Every host receives
+ * `get_answer`, but only the host that runs the session has the text of its running answer, and replies.
  */
 import type { Log } from '@coxswain/ports';
 import {
@@ -17,23 +17,25 @@ import {
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 
-/** Queries that are being answered at once; whoever asks beyond it is told so and may ask again. */
+/** Maximum number of concurrent `get_state` queries. Further ones are rejected with `too_many_queries`. */
 const ANSWERING_MAX = 256;
 
-/** Bytes of an answer that is one message, and of a part of a longer one. Servers take 1 MiB by default. */
+/** Maximum bytes of one reply message. A longer answer is split. Servers accept 1 MiB by default. */
 const PART_BYTES = 768 * 1024;
 
-/** What queries ask for. */
+/** The sources of the answers. */
 export interface QueryAnswers {
   /** The state of a session; null for an unknown session. */
   state(ref: SessionRef): Promise<object | null>;
-  /** What follows a place in the running answer of a session; null for a session that this host does not run. */
+  /**
+   * The running answer of a session from a place on (null: from its start); null if this host does not run the session.
+   */
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
 }
 
 /**
- * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`. An answer of
- * more than 768 KiB comes in several messages, in order: each but the last has the header `Cox-More`.
+ * Answers queries until the returned function is called. An answer is JSON; an error is `{code, message}`. An answer of
+ * more than 768 KiB is sent as several messages, in order: each but the last has the header `Cox-More`.
  */
 export function serveQueries(nc: NatsConnection, log: Log, answers: QueryAnswers): () => void {
   const reply = async (message: Msg): Promise<object | null> => {
@@ -80,7 +82,10 @@ export function serveQueries(nc: NatsConnection, log: Log, answers: QueryAnswers
   };
 }
 
-/** The reply to `get_answer`; null where another host has the session. Without a body, the whole answer is asked for. */
+/**
+ * The reply to `get_answer`; null if this host does not run the session. A query without a body asks for the whole
+ * answer.
+ */
 function pieces(message: Msg, ref: SessionRef, { answer }: QueryAnswers): object | null {
   const whole = answer(ref, null);
   if (whole === null || message.data.length === 0) return whole;
@@ -105,7 +110,7 @@ function respond(message: Msg, answer: object, log: Log): void {
     }
     message.respond(bytes.subarray(at));
   } catch (error) {
-    // The connection has gone: whoever asked sees that for itself.
+    // The reply cannot be sent, for example because the connection is closed: the client's query times out.
     log.warn({ subject: message.subject, error }, 'an answer was not sent');
   }
 }

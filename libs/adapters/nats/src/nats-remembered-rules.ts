@@ -1,6 +1,6 @@
 /**
- * What personas were made to remember: a key of the registry for each rule. One that is there is never written over but by
- * its revocation, and that by nothing: whoever puts a rule there once more, after a recovery, changes nothing.
+ * Remembered permission rules of personas: one registry key per rule. Only a revocation replaces a stored rule, and
+ * nothing replaces a revocation. So storing a rule again after a recovery changes nothing.
  */
 import type { RememberedRules } from '@coxswain/ports';
 import {
@@ -19,7 +19,9 @@ import { readRegistry, replaceKey } from './registry-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 import { isTenantsKey } from './wire.ts';
 
-/** The port on this connection. */
+/**
+ * Creates the port on this connection. Its methods throw as {@link listRememberedRules} and {@link keepRememberedRule}.
+ */
 export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
   return {
     async of(tenant, holder) {
@@ -33,8 +35,9 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 }
 
 /**
- * The rules of a persona, or of all (`*`), revoked ones included: in the order in which they were made.
- * @throws NoHostAnswersError for a tenant's key, NatsUnavailableError, NatsRefusedError.
+ * Lists the rules of a persona, or of all personas (`*`), including revoked rules, in the order of creation.
+ * @throws NoHostAnswersError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
+ *   NotPermittedError, RecordNotServedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {
   const found = isTenantsKey(nc)
@@ -57,8 +60,8 @@ function isUnder(rule: RememberedRule, key: NonNullable<ReturnType<typeof parseR
 const compare = (one: string, other: string) => (one < other ? -1 : Number(one > other));
 
 /**
- * Keeps a rule that is not known, or that one is revoked.
- * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ * Stores a new rule, or the revocation of a rule. Otherwise it changes nothing.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
  */
 export async function keepRememberedRule(nc: NatsConnection, tenant: TenantId, stored: StoredRule): Promise<void> {
   const { rule, revoked } = stored;

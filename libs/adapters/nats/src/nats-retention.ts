@@ -1,4 +1,6 @@
-/** The retention job on NATS: hosts ask it within what time it purges. Without a job the server reports that there is no responder. */
+/**
+ * Asks the retention job on NATS for its purge deadlines, and answers for it. Without a job there are no responders.
+ */
 import type { PurgesWithin, Retention } from '@coxswain/ports';
 import { RetentionAnswer, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -6,10 +8,13 @@ import { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
 import { valueIn } from './read-keys.ts';
 import { createWire, type Wire } from './wire.ts';
 
-/** A job that runs answers from memory. The deletion that asks is stored already, and its receipt waits. */
+/**
+ * Timeout of the question, milliseconds. The job answers from memory, and the receipt of a deletion waits for the
+ * answer.
+ */
 const ANSWERED_WITHIN_MS = 2_000;
 
-/** Asks the retention job on this connection. */
+/** Creates the retention port on this connection. */
 export function createNatsRetention(nc: NatsConnection): Retention {
   let wire: Wire | null = null;
   return {
@@ -19,7 +24,7 @@ export function createNatsRetention(nc: NatsConnection): Retention {
         const answer = valueIn((await wire.request(subjects.retention, new Uint8Array())).data, RetentionAnswer);
         return answer && { recordsMs: answer.records_ms, filesMs: answer.files_ms };
       } catch (error) {
-        // No job, a job that hangs, or a key that may not ask: nothing is promised then.
+        // No job, a job that hangs, or a key without permission to ask: then no deadline is promised.
         if (error instanceof NatsUnavailableError || error instanceof NatsRefusedError) return null;
         throw error;
       }
@@ -27,7 +32,7 @@ export function createNatsRetention(nc: NatsConnection): Retention {
   };
 }
 
-/** Answers for a retention job until the returned function is called. */
+/** Answers the questions to a retention job until the returned function is called. Times are milliseconds. */
 export function answerRetention(nc: NatsConnection, { recordsMs, filesMs }: PurgesWithin): () => void {
   const answer = JSON.stringify({ v: 1, records_ms: recordsMs, files_ms: filesMs } satisfies RetentionAnswer);
   const subscription = nc.subscribe(subjects.retention, {

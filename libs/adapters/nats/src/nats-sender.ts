@@ -1,4 +1,4 @@
-/** The sender port: commands onto the command stream, durable when the promise resolves. */
+/** The sender port: stores commands in the command stream. A command is durable when the promise resolves. */
 import type { CommandSender } from '@coxswain/ports';
 import { HEADERS, positionalCommandId, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -7,9 +7,9 @@ import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } fro
 import { wireOf } from './wire.ts';
 
 /**
- * A sender on this connection. `send` throws NatsUnavailableError, after which the command may be stored or not (with a
- * command id it is safe to send it again), and NatsRefusedError, after which it is not.
- * @throws NatsUnavailableError, NatsRefusedError where there is no command stream.
+ * Creates the sender port on this connection. After a NatsUnavailableError of `send` the command may be stored or not;
+ * with a command id it is safe to send it again. After a NatsRefusedError it is not stored.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotThereError if the command stream does not exist.
  */
 export async function createNatsSender(nc: NatsConnection): Promise<CommandSender> {
   const wire = wireOf(nc);

@@ -1,4 +1,4 @@
-/** The index of sessions on a stream: the newest message of a session's subject is its entry, or a mark. */
+/** The index of sessions on a stream: the newest message on a session's subject is its entry, or a mark. */
 import type { SessionIndex } from '@coxswain/ports';
 import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -16,19 +16,20 @@ import { createStreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
 /**
- * A mark. Not an empty message: an empty one ends a streamed response between accounts, so a tenant that reads the index would get no
- * entry behind it. Source: `handleServiceImport` in https://github.com/nats-io/nats-server/blob/main/server/client.go.
+ * The payload of a mark. It is not empty, because an empty message ends a streamed response between accounts. A tenant
+ * that reads the index would receive no entry after it.
+ * Source: `handleServiceImport` in https://github.com/nats-io/nats-server/blob/main/server/client.go.
  */
 const MARK = '{}';
-/** An empty message that removes its subject: it need only outlive a replica that lags. */
+/** TTL of the empty message that removes an entry. It only has to outlive a lagging replica. */
 const PRUNED_TTL = '60s';
 
-/** The index on this connection. All methods throw NatsUnavailableError, NatsRefusedError. */
+/** Creates the session index on this connection. All methods throw NatsUnavailableError, NatsRefusedError. */
 export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
   const wire = wireOf(nc);
   const entries = createStreamReader(wire, STREAMS.sessions);
   const journalOf = journalReaders(nc);
-  /** @returns the entry's sequence; null where the fence was wrong. */
+  /** Writes an entry. @returns its sequence; null if the expected last sequence was wrong. */
   const write = async (subject: string, payload: string, head = headers()): Promise<number | null> => {
     const { error, seq } = answerOf<PublishAck>(await wire.request(subject, new TextEncoder().encode(payload), head));
     if (error && isWrongSequence(error)) return null;
@@ -51,7 +52,7 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
     },
     async prune(ref) {
       const subject = subjects.sessionEntry(ref);
-      // The entry first: a session that starts meanwhile has another, and the fence refuses.
+      // Read the entry before the journal: a session that starts meanwhile writes another entry, and this write fails.
       const entry = await entries.leaderLast(subject);
       if (!entry || (await journalOf(ref).leaderLast(subjects.journal(ref)))) return;
       const head = headers();
@@ -60,7 +61,7 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
       await write(subject, '', head);
     },
     async missing() {
-      // The journals first: a session that starts meanwhile has its entry before its first record.
+      // Count journals before entries: a session that starts meanwhile has its entry before its first record.
       const counts = await Promise.all(JOURNAL_STREAMS.map(subjectsOf));
       if (counts.reduce((sum, count) => sum + count, 0) <= (await subjectsOf(STREAMS.sessions))) return [];
       const found = new Map<string, SessionRef>();

@@ -1,20 +1,26 @@
-/** What the server's answers mean. Status and error codes of the wire are read here and nowhere else. */
+/** Errors of NATS requests, and the meaning of the server's status and error codes. */
 import type { Msg } from '@nats-io/nats-core';
 
-/** No answer came: the server cannot be reached, has no leader for the stream, or is too slow. It may have acted. */
+/**
+ * A request has no usable answer: the server is unreachable or too slow, or the stream has no leader. The server may
+ * have processed the request.
+ */
 export class NatsUnavailableError extends Error {
   override readonly name = 'NatsUnavailableError';
   readonly code = 'nats_unreachable';
 }
 
-/** The bus says at once that nobody takes such requests: JetStream is off, or there is no such stream. Waiting seldom helps. */
+/**
+ * The server reports at once that no subscriber takes such requests, or that JetStream is off. On a JetStream subject,
+ * the stream usually does not exist. Waiting seldom helps.
+ */
 export class NobodyListensError extends NatsUnavailableError {}
 
-/** The server answered a request of ours with an error that nobody here expects. */
+/** The server answered a request with an unexpected error. */
 export class NatsRefusedError extends Error {
   override readonly name = 'NatsRefusedError';
   readonly code: 'nats_request_refused' | 'not_permitted' = 'nats_request_refused';
-  /** The server's own number of this error; 0 where the answer had none. */
+  /** The server's number of this error; 0 if the answer had none. */
   readonly errCode: number;
   constructor(what: string, error: ApiError) {
     super(`${what}: ${error.description}${error.err_code === 0 ? '' : ` (${error.err_code})`}`);
@@ -22,7 +28,7 @@ export class NatsRefusedError extends Error {
   }
 }
 
-/** This user may not do that: the server has let the request fall. */
+/** This user has no permission for the request: the server has dropped it. */
 export class NotPermittedError extends NatsRefusedError {
   override readonly code = 'not_permitted';
   constructor(subject: string) {
@@ -38,17 +44,20 @@ export interface ApiError {
   readonly description: string;
 }
 
-/** What an error of JetStream means for whoever asked: nobody can say now (no leader, no resources), or it will not have it. */
+/**
+ * Converts an error of JetStream: code 503 (no leader, no resources, JetStream is off) means unavailable, any other
+ * code a rejected request.
+ */
 export function failureOf(what: string, error: ApiError): NatsUnavailableError | NatsRefusedError {
   if (error.code !== STATUS.noResponders) return new NatsRefusedError(what, error);
   const Unavailable = JETSTREAM_OFF.has(error.err_code) ? NobodyListensError : NatsUnavailableError;
   return new Unavailable(`${what}: ${error.description} (${error.err_code})`);
 }
 
-/** For the server, and for the account. */
+/** Error numbers of JetStream being off: for the server, and for the account. */
 const JETSTREAM_OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
 
-/** The acknowledgement of a publish: `seq` where it is stored, or `error`. */
+/** The acknowledgement of a publish: `seq` if the message is stored, otherwise `error`. */
 export interface PublishAck {
   readonly stream?: string;
   readonly seq?: number;
@@ -66,32 +75,32 @@ export function answerOf<T extends object>(message: Msg): T & { readonly error?:
   }
 }
 
-/** The fence was wrong: another message stands at the expected place. */
+/** The fencing token was wrong: the last sequence is not the expected one. */
 export function isWrongSequence(error: ApiError): boolean {
   return error.err_code === 10_071;
 }
 
-/** A stream of this name is there with another configuration. */
+/** A stream of this name exists with another configuration. */
 export function isStreamNameInUse(error: ApiError): boolean {
   return error.err_code === 10_058;
 }
 
-/** There is no such stream. */
+/** The stream does not exist. */
 export function isStreamNotFound(error: ApiError): boolean {
   return error.err_code === 10_059;
 }
 
-/** There is no such consumer. */
+/** The consumer does not exist. */
 export function isConsumerNotFound(error: ApiError): boolean {
   return error.err_code === 10_014;
 }
 
-/** There is no such message. */
+/** The message does not exist. */
 export function isMessageNotFound(error: ApiError): boolean {
   return error.err_code === 10_037;
 }
 
-/** A status message instead of data: its code, or 0 for data. Data of direct gets has headers, but no code. */
+/** The code of a status message; 0 for data. The data of direct gets has headers, but no code. */
 export function statusOf(message: Msg): number {
   return message.data.length === 0 ? (message.headers?.code ?? 0) : 0;
 }
@@ -108,11 +117,11 @@ export const STATUS = {
   requestEnded: 409,
   /** A pull request named a pin that is no longer held. */
   wrongPin: 423,
-  /** Nobody listens: no such stream or consumer, or no leader for it. */
+  /** No responders: the stream or consumer does not exist, or has no leader. */
   noResponders: 503,
 } as const;
 
-/** The words that came with a status code. */
+/** The description of a status code; empty without one. */
 export function statusText(message: Msg): string {
   return message.headers?.description ?? '';
 }

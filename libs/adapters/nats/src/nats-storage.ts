@@ -9,14 +9,17 @@ import { readSummaries, summaryHeaders } from './session-summaries.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-/** Bytes of a snapshot that stays in its message: well within the smallest `max_payload` that servers have by default, 1 MiB. */
+/**
+ * Maximum bytes of a snapshot that is stored in its message: well below the servers' default `max_payload` of 1 MiB.
+ */
 const SNAPSHOT_INLINE_MAX_BYTES = 512 * 1024;
-/** On a message that holds only the hash of its snapshot, hex: the bytes lie in the object store. */
+/** Header with the SHA-256 hash (hex) of a large snapshot. The message is empty; the bytes are in the object store. */
 const APART = 'Cox-Snapshot-Blob';
 
 /**
- * Snapshots on this connection. They are read from any replica: an older one is only a longer tail. A large snapshot is
- * stored in the object store, where it goes a day later as any bytes that no record refers to: then there is no snapshot.
+ * Creates the snapshot port on this connection. Snapshots are read from any replica: after an older one, a session only
+ * replays more records. A large snapshot is stored in the object store. No record refers to it, so the retention job
+ * deletes it there after a day; then the session has no snapshot. Methods throw NatsUnavailableError, NatsRefusedError.
  */
 export function createNatsSnapshots(nc: NatsConnection, blobs: Blobs = createNatsBlobs(nc)): Snapshots {
   const wire = wireOf(nc);
@@ -45,16 +48,21 @@ export function createNatsSnapshots(nc: NatsConnection, blobs: Blobs = createNat
   };
 }
 
-/** Whoever is not first that often has others who are. */
+/** Maximum attempts to renew a blob against concurrent changes. After them, the blob is stored again. */
 const RENEWALS_MAX = 4;
 
-/** The headers of a message that takes the place of the one at `seq`, and of no other. */
+/**
+ * The headers of a message that replaces the message at `seq`. The server rejects it if the subject has a newer one.
+ */
 export function fencedRollup(seq: number): MsgHdrsImpl {
   const head = { 'Nats-Rollup': ['sub'], 'Nats-Expected-Last-Subject-Sequence': [String(seq)] };
   return MsgHdrsImpl.fromRecord(head) as MsgHdrsImpl;
 }
 
-/** Blobs on this connection, each an object named by its hash. */
+/**
+ * Creates the blob port on this connection. Each blob is an object named by its hash. Methods throw
+ * NatsUnavailableError.
+ */
 export function createNatsBlobs(nc: NatsConnection): Blobs {
   let opening: Promise<ObjectStore> | null = null;
   const store = (): Promise<ObjectStore> => {
@@ -67,7 +75,10 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
   };
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, BLOBS_STREAM);
-  /** Counts as new again from here on, unless somebody was first: also somebody who deletes it. */
+  /**
+   * Renews the age of a blob by rewriting its metadata.
+   * @returns false if another client changed or deleted the blob first.
+   */
   const renewed = async ({ subject, seq, data }: StoredMessage): Promise<boolean> => {
     const { error } = answerOf<PublishAck>(await wire.request(subject, data, fencedRollup(seq)));
     if (error && !isWrongSequence(error)) throw new NatsUnavailableError(`the object store: ${error.description}`);
@@ -84,7 +95,7 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
       await answered(objects.putBlob({ name: sha256 }, bytes));
     },
     async get(sha256) {
-      // A replica that lags behind may not have it yet; the leader has.
+      // A lagging replica may not have the message yet; the leader has it.
       const next = async (subject: string, seq: number) =>
         (await reader.next(subject, seq)) ?? reader.leaderNext(subject, seq);
       const bytes = await answered(readStoredBlob(sha256, next));

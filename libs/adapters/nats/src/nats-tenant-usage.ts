@@ -1,6 +1,6 @@
 /**
- * Measures what tenants have in the store. The server counts messages by subject and bytes by stream, so the bytes of a
- * tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
+ * Measures the stored data of tenants. The server counts messages by subject, but bytes only by stream. So the bytes of
+ * a tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
  */
 import type { Log, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { JOURNAL_STREAMS, subjects, type TenantId } from '@coxswain/protocol';
@@ -8,11 +8,11 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { answerOf, failureOf } from './nats-status.ts';
 import { wireOf } from './wire.ts';
 
-/** How often tenants are measured, milliseconds. */
+/** Interval of the measurements, milliseconds. */
 const EVERY_MS = 30_000;
-/** A tenant that nothing was asked about for so long is measured no longer, milliseconds. */
+/** A tenant whose usage was not read for this time is no longer measured, milliseconds. */
 const UNASKED_MS = 10 * 60_000;
-/** Tenants that are measured; about one beyond nothing is known. */
+/** Maximum number of measured tenants. The usage of further tenants is unknown. */
 const TENANTS_MAX = 1_024;
 
 interface StreamUsage {
@@ -24,7 +24,10 @@ interface StreamUsage {
   };
 }
 
-/** Measures tenants until it is closed. */
+/**
+ * Creates the usage port. It measures each tenant whose usage is read, until it is closed.
+ * @param everyMs interval of the measurements, milliseconds.
+ */
 export function createNatsTenantUsage(
   nc: NatsConnection,
   log: Log,
@@ -42,7 +45,7 @@ export function createNatsTenantUsage(
         else entry.usage = await measureTenant(nc, tenant);
       }
     } catch (error) {
-      // What was measured last holds until the store answers again.
+      // Keep the last measurements until the store answers again.
       log.warn({ error: (error as Error).message }, 'what tenants have stored cannot be measured now');
     } finally {
       isMeasuring = false;
@@ -68,7 +71,7 @@ export function createNatsTenantUsage(
   };
 }
 
-/** @throws NatsUnavailableError, NatsRefusedError. */
+/** Measures one tenant. @throws NatsUnavailableError, NatsRefusedError. */
 async function measureTenant(nc: NatsConnection, tenant: TenantId): Promise<MeasuredUsage> {
   let sessions = 0;
   let storedBytes = 0;
@@ -83,7 +86,7 @@ async function measureTenant(nc: NatsConnection, tenant: TenantId): Promise<Meas
       state = answer.state;
       const counts = Object.values(state?.subjects ?? {});
       if (counts.length === 0) break;
-      // A deleted session leaves one record, its tombstone; any other has a second one a moment after its first.
+      // A deleted session has one record, its tombstone. Any other session gets a second record right after its first.
       sessions += counts.filter((count) => count > 1).length;
       own += counts.reduce((sum, count) => sum + count, 0);
       offset += counts.length;

@@ -1,6 +1,7 @@
 /**
- * The timer port: message schedules on a stream of their own, from which the command stream sources what is due. The
- * command stream itself takes no schedules, or whoever may steer could have the server publish an approval.
+ * The timer port: message schedules on their own stream. The command stream sources the due messages from it. The
+ * command stream itself accepts no schedules: otherwise a client that may only steer could make the server publish an
+ * approval.
  */
 import type { Timers } from '@coxswain/ports';
 import { STREAMS, subjects } from '@coxswain/protocol';
@@ -8,10 +9,10 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, failureOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { wireOf } from './wire.ts';
 
-/** How long a message that has fired is kept for the command stream to source. It need only outlast an outage. */
+/** How long a fired message is kept until the command stream has sourced it. It only has to outlast an outage. */
 const firedTtl = '24h';
 
-/** Timers on this connection. `schedule` throws NatsUnavailableError, NatsRefusedError. */
+/** Creates the timer port on this connection. `schedule` throws NatsUnavailableError, NatsRefusedError. */
 export function createNatsTimers(nc: NatsConnection): Timers {
   const wire = wireOf(nc);
   return {
@@ -27,13 +28,13 @@ export function createNatsTimers(nc: NatsConnection): Timers {
   };
 }
 
-/** The time by which timers on this connection fire, milliseconds since 1970. @throws as {@link streamTimeMs} does. */
+/** Reads the clock by which timers fire, milliseconds since 1970. @throws as {@link streamTimeMs}. */
 export function timersTimeMs(nc: NatsConnection): Promise<number> {
   return streamTimeMs(nc, STREAMS.timers);
 }
 
 /**
- * Asks the leader of a stream for its time.
+ * Reads the time of a stream's leader.
  * @returns milliseconds since 1970, rounded down.
  * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */

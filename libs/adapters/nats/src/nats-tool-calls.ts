@@ -20,22 +20,24 @@ import { createToolProbes } from './nats-tool-probes.ts';
 import { type CallName, LOST, lost, named, outcomeOf, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
 import { inboxPrefixOf, tracedBy } from './wire.ts';
 
-/** A call, and the address of those who serve it: `tool`, in {@link CallRoutes}. */
+/** A call. Its `tool` is the address of the instances that serve it, as in {@link CallRoutes}. */
 export interface RoutedCall extends ToolCall {
-  /** Which of the things that are served under the address it asks for. */
+  /** The tool's name, if several tools are served under the address. */
   readonly member?: string | undefined;
   /**
-   * The caller sends it again elsewhere, under another key: it is lost as soon as no process listens for it, or its instance
-   * is silent.
+   * The caller can send it again under another key. So it is lost as soon as the server reports no subscriber for it,
+   * or its instance is silent for as long as heartbeats count.
    */
   readonly isRepeatable?: true | undefined;
-  /** An earlier sending was lost: this one goes to an instance that is known to live. */
+  /** An earlier message of it was lost: this one goes to an instance that is known to be alive. */
   readonly isSentAgain?: boolean | undefined;
 }
 
-/** Subjects of what is served. */
+/** The subjects of the instances that serve a tool or a persona version. */
 export interface CallRoutes {
+  /** Calls to the queue group. */
   asked(tenant: string, tool: string): string;
+  /** Orders to all instances. */
   all(tenant: string, tool: string): string;
   /** Orders to one instance. */
   one(tenant: string, tool: string, instance: string): string;
@@ -43,7 +45,7 @@ export interface CallRoutes {
   to(tenant: string, tool: string, instance: string): string;
 }
 
-/** What calls need to know about instances. */
+/** The part of a presence that calls use. */
 export type CallPresence = Pick<
   ToolPresence,
   'isServed' | 'serving' | 'living' | 'silent' | 'forget' | 'silentMs' | 'listenedMs'
@@ -59,50 +61,53 @@ const TOOL_ROUTES: CallRoutes = {
 /**
  * Calls of bus tools: sends them, follows them, moves them to another instance, and probes them.
  *
- * C1: A call goes to the queue group first. While no instance has taken it, it is sent again with back-off for at most 15
- *     seconds, to the instance with the newest heartbeat. The instance that gets it only *holds* it. It begins at the
- *     order of this host, which orders one instance alone. So no other instance runs it, even if a frozen one finds an
- *     older copy when it continues. Steps of personas begin at once: each sending of one has a key of its own.
- * C2: The instance that has taken a call is probed when it is silent. It is gone if the server reports no subscriber for
- *     it and its heartbeats have ceased. An idempotent call then moves to another instance. It also moves from an instance
- *     that is silent for as long as heartbeats count. It moves at most three times, for whatever reason. Any other call is
- *     `lost` when its instance is gone, or has been silent for 15 seconds.
- * C3: An answer is untrusted: it is read strictly, within a bound, once, and counts only for the call that it names. Its
- *     subject cannot be derived from the subject of another call.
- * C4: Without a connection nothing is concluded, and no bound runs.
+ * C1: A call goes to the queue group first. Until an instance takes it, it is sent again with back-off for at most 15
+ *     seconds, to the instance with the newest heartbeat. The instance that receives it only *holds* it, and starts it
+ *     at this host's order. This host orders one instance at a time. So no other instance runs it, even if a suspended
+ *     one finds an older copy when it resumes. Steps of personas start at once: each of their messages has its own key.
+ * C2: The instance that has taken a call is asked for its state, more often while it is silent. The instance has failed
+ *     if it no longer knows a started call or gives it up, or if the server reports no subscriber for it. For a call
+ *     that is not idempotent, missing subscribers count only after its heartbeats have ceased. An idempotent call then
+ *     moves to another instance, by default at most three times. It also moves if its instance is silent for as long as
+ *     heartbeats count, and another instance serves the tool. Any other call is `lost` then. After 15 seconds of
+ *     silence, every call is `lost`.
+ * C3: An answer is untrusted: its size is limited, it is validated strictly, and it counts only for the call that it
+ *     names. Its subject cannot be derived from the subject of another call.
+ * C4: While the connection is lost, nothing is concluded, and no time limit runs except the one after an abort.
  */
 export interface NatsToolCalls {
   /** Sends a call and waits for its outcome, under the contract of the tool port. */
   call(call: RoutedCall, signal: AbortSignal): Promise<ToolOutcome>;
-  /** Asks every living instance what became of a call. */
+  /** Asks all instances for the state of a call. */
   probe(about: CallName): Promise<ToolProbe>;
-  /** Orders the instance that has taken a call up to stop it. @returns whether an instance has heard it. */
+  /** Orders all instances to stop a call. @returns whether an instance that runs it has answered. */
   stop(about: CallName, reason: string): Promise<boolean>;
+  /** Unsubscribes. Open calls resolve as `lost`. */
   close(): void;
 }
 
 interface Pending {
   readonly call: RoutedCall;
-  /** The instance that was ordered to begin it, or that says that it runs; null while no instance has taken it. */
+  /** The instance that was ordered to start it, or that reports that it runs; null while no instance has taken it. */
   instance: string | null;
   /** Whether the instance may have started it. */
   hasBegun: boolean;
-  /** How often the instance was ordered to begin. */
+  /** Number of start orders to the instance. */
   begins: number;
-  /** How often it moved away from an instance, where it has run or may have. */
+  /** Number of moves away from an instance that has run it or may have run it. */
   moves: number;
-  /** Instances that it was sent to since it was untaken. */
+  /** Instances that it was sent to, and those that refused it. Cleared when no other one is left. */
   readonly tried: Set<string>;
   sendings: number;
   resendAtMs: number;
-  /** How often in a row it was refused, or found no process. */
+  /** Number of delayed resends (after refusals or "no responders") since the first message or the last move. */
   refusals: number;
-  /** Connected time for which no instance has taken it. */
+  /** Connected time during which no instance has taken it, milliseconds. */
   untakenMs: number;
   /** Why the last instance refused it. */
   refusal: string | null;
   heardMs: number;
-  /** When the instance last said that it runs it. */
+  /** Time of the last report of the instance that it holds or runs it, on the monotonic clock, milliseconds. */
   runningMs: number;
   askedMs: number;
   abortedMs: number | null;
@@ -111,22 +116,25 @@ interface Pending {
 }
 
 const LOOKED_EVERY_MS = 250;
-/** An instance that is silent for so long is asked whether it still has the call. */
+/** After this silence, an instance is asked each second whether it still has the call, milliseconds. */
 const SILENT_MS = 1_000;
-/** Also a living instance is asked: its answer may have been lost with a connection. */
+/**
+ * Interval of the same question to an instance with heartbeats, milliseconds: its answer may have been lost with a
+ * connection.
+ */
 const ASKED_EVERY_MS = 5_000;
-/** An instance that lives takes a call within this time; then the call is sent to another one. */
+/** A live instance takes a call within this time. After it, the call is sent to another instance. Milliseconds. */
 const RESENT_AFTER_MS = 1_000;
-/** The delay after a refusal, or where the server says that no process listens. */
+/** The delay after a refusal, or after "no responders". */
 const RESENDS: BackOff = { firstMs: 100, maxMs: RESENT_AFTER_MS };
-/** A repeatable call that no instance takes within this time is the caller's to send again. */
+/** A repeatable call that no instance takes within this time is lost, and its caller sends it again. Milliseconds. */
 const REPEATED_AFTER_MS = 3_000;
-/** A call that ends each process that runs it must not end them all. */
+/** Default limit of moves: a call that crashes its process must not crash all instances. */
 const MOVES_MAX = 3;
 const PROBE_MAX_MS = 10_000;
 const STOP_HEARD_WITHIN_MS = 2_000;
 
-/** Calls on this connection. */
+/** Creates the calls of this connection. */
 export function createNatsToolCalls(
   nc: NatsConnection,
   presence: CallPresence,
@@ -140,7 +148,7 @@ export function createNatsToolCalls(
     isClosed: () => nc.isClosed(),
     publish: (subject, order, token) => publish(subject, order, `${inbox}.${token}.p`),
   });
-  /** Sendings of held calls. */
+  /** The number of the last message of a held call. An instance starts a call only by an order with the same number. */
   let held = 0;
   let connected = true;
   let lookedMs = performance.now();
@@ -188,7 +196,7 @@ export function createNatsToolCalls(
         ...tracedBy(traceparent),
       });
     } catch (error) {
-      // The connection is closed, and so is everything that waits on it.
+      // The connection is closed, and open calls end with it.
       log.debug({ subject, error }, 'a message about a call was not sent');
     }
   }
@@ -206,7 +214,7 @@ export function createNatsToolCalls(
   }
 
   function abort(one: Pending): void {
-    // Everybody to whom this owner of the session has sent it, or may have one before.
+    // Order all instances if this host sent it several times, or follows a call that an earlier owner sent.
     const mayBeElsewhere = one.sendings !== 1;
     publish(orderSubject(one, mayBeElsewhere), { ...named(one.call), want: 'abort', reason: one.abortReason });
   }
@@ -215,7 +223,10 @@ export function createNatsToolCalls(
     return instance === null || mayBeElsewhere ? at.all(ref.tenant, tool) : at.one(ref.tenant, tool, instance);
   }
 
-  /** The server says that no process listens. @param kind of the message: a call (q), an order to begin (b), a question (a). */
+  /**
+   * The server reports "no responders".
+   * @param kind the message without responders: a call (q), an order to start (b), or a question (a).
+   */
   function unheard(token: string, one: Pending, kind: string | undefined): void {
     const { isRepeatable, isIdempotent } = one.call;
     if (one.instance === null) {
@@ -224,7 +235,7 @@ export function createNatsToolCalls(
       } else if (kind === 'q' && one.sendings <= 1) one.settle(unavailable('no process serves it'));
       else if (performance.now() - one.heardMs > TOOL_LIVENESS.ttlMs) one.settle(lost());
     } else if (kind === 'q') {
-      // A copy for an instance that has gone; another one has taken the call.
+      // A copy of the call for an instance that is gone; another instance has taken the call.
     } else if (isRepeatable) one.settle(lost());
     else if (kind === 'b' && !one.hasBegun && one.begins === 1) untake(one);
     else if (isIdempotent) move(token, one, LOST.gone);
@@ -237,7 +248,7 @@ export function createNatsToolCalls(
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
     const isTaker = said.instance === one.instance;
-    // That other instances do not know it says nothing about the one that has it.
+    // The "unknown" of another instance proves nothing about the instance that has it.
     if (said.type !== 'unknown' || isTaker) one.heardMs = performance.now();
     switch (said.type) {
       case 'ready':
@@ -271,7 +282,7 @@ export function createNatsToolCalls(
         if (isTaker || one.instance === null) move(token, one, said.message);
         return;
       case 'unknown':
-        // Another instance may know of it, as long as none has taken it.
+        // While no instance has taken it, another one may know it.
         if (isTaker && one.hasBegun) move(token, one, LOST.gone);
         else if (isTaker) untake(one);
         return;
@@ -283,7 +294,7 @@ export function createNatsToolCalls(
 
   function refused(one: Pending, said: Extract<ToolSaid, { type: 'refused' }>, isTaker: boolean): void {
     const isStale = said.code === 'stale_epoch';
-    // A copy of the call reached another instance late: that says nothing about the instance that has it.
+    // A late copy of the call reached another instance: that proves nothing about the instance that has it.
     if (one.instance !== null && !isTaker && !isStale) return;
     if (isStale || one.hasBegun) {
       one.settle(unavailable(said.message, said.code));
@@ -294,7 +305,7 @@ export function createNatsToolCalls(
     untake(one);
   }
 
-  /** No instance has it, and none has started it. */
+  /** Sends it again: no instance has it, and none has started it. */
   function untake(one: Pending): void {
     one.instance = null;
     one.begins = 0;
@@ -306,7 +317,10 @@ export function createNatsToolCalls(
     one.resendAtMs = performance.now() + delayAfter(one.refusals, RESENDS);
   }
 
-  /** The instance that has it ends it no more: it goes to another one, where it may run twice. */
+  /**
+   * Moves it to another instance, because its instance will not complete it. It may run twice. If it may not move, it
+   * is lost.
+   */
   function move(token: string, one: Pending, why: string): void {
     const isSpent = one.moves >= (one.call.movesMax ?? MOVES_MAX);
     if (!one.call.isIdempotent || one.abortedMs !== null || isSpent) {
@@ -321,7 +335,7 @@ export function createNatsToolCalls(
     send(token, one);
   }
 
-  /** The living instance that is to have it next: one that it was not sent to before, if there is one. */
+  /** The live instance to send it to next: preferably one that it was not sent to before. */
   function nextInstance({ call: { ref, tool }, tried }: Pending): string | undefined {
     const serving = presence.serving(ref.tenant, tool);
     const fresh = serving.find((instance) => !tried.has(instance));
@@ -354,7 +368,7 @@ export function createNatsToolCalls(
   function look(): void {
     timer = undefined;
     const nowMs = performance.now();
-    // A host that stood still itself has waited for no instance meanwhile.
+    // If this host was suspended, that time does not count as waiting time.
     const passedMs = Math.min(nowMs - lookedMs, 2 * LOOKED_EVERY_MS);
     lookedMs = nowMs;
     for (const [token, one] of connected ? [...pending] : []) {
@@ -371,7 +385,7 @@ export function createNatsToolCalls(
     const { isRepeatable, isIdempotent, ref, tool } = one.call;
     const silence = silenceMs(one, instance);
     if (isRepeatable && silence > TOOL_LIVENESS.ttlMs) {
-      // When it wakes up it learns that its answer is not wanted.
+      // When the instance resumes, it learns that its answer is no longer needed.
       one.abortReason = 'it has not responded for too long';
       abort(one);
       one.settle(lost());
@@ -387,7 +401,7 @@ export function createNatsToolCalls(
 
   function lookForTaker(token: string, one: Pending, nowMs: number): void {
     if (nowMs - one.heardMs > REPEATED_AFTER_MS) {
-      // An instance that finds it later must not begin: it is sent again under another key.
+      // An instance that receives it later must not start it: the caller sends it again under another key.
       one.abortReason = 'no instance took it in time';
       abort(one);
       one.settle(lost());
@@ -398,7 +412,7 @@ export function createNatsToolCalls(
     one.untakenMs += passedMs;
     if (one.abortedMs !== null) return;
     const { tool, ref } = one.call;
-    // Every instance has said that it leaves: none is expected back.
+    // No instance is known any longer: all have announced that they leave, or were forgotten.
     const isDeserted = one.moves === 0 && one.sendings > 0 && isWithoutInstances(ref.tenant, tool);
     if (one.untakenMs <= TOOL_LIVENESS.untakenMaxMs && !isDeserted) {
       if (nowMs >= one.resendAtMs) send(token, one);
@@ -451,7 +465,7 @@ export function createNatsToolCalls(
         },
       };
       const aborted = () => {
-        // The session's next owner asks about it.
+        // The session's next owner probes it.
         if (signal.reason === SESSION_LEFT) return one.settle(lost(LOST.left));
         one.abortedMs = performance.now();
         one.abortReason = reasonOf(signal.reason);
@@ -474,7 +488,7 @@ export function createNatsToolCalls(
       const isDeserted = () =>
         call.isRepeatable ? !presence.isServed(tenant, call.tool) : isWithoutInstances(tenant, call.tool);
       if (isDeserted()) {
-        // A host that was itself held up has heartbeats waiting for it: they are in when the server answers.
+        // Heartbeats may be queued for a host that was suspended. After a flush they have been received.
         await nc.flush().catch(() => undefined);
         if (connected && isDeserted()) return unavailable(untakenText(call.tool, true));
       }
@@ -521,7 +535,7 @@ function untakenText(tool: string, isDeserted: boolean): string {
   return `no process that serves ${tool} has taken the call within ${TOOL_LIVENESS.untakenMaxMs / 1_000} seconds`;
 }
 
-/** Whether an answer to a probe says that the instance has the call. */
+/** Whether an answer to a probe reports that the instance knows the call. */
 function isKnown({ type }: ToolSaid): boolean {
   return type !== 'unknown' && type !== 'given_up';
 }

@@ -23,30 +23,35 @@ import { isTakenBack, readRegistry } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { watchRegistry } from './watch-registry.ts';
 
-/** The tools on the bus, and the live instances of each. */
+/** The bus tools, and the live instances of each. */
 export interface ToolPresence {
-  /** Every tool of a tenant that is announced for all of its sessions, also those that nobody serves at the moment, by name. */
+  /**
+   * All tools that are announced for every session of a tenant, sorted by name. Includes tools without a live instance.
+   */
   tools(tenant: TenantId): readonly ToolDefinition[];
-  /** A tool that is announced for one session alone. */
+  /** A tool that is announced for this session only. */
   toolFor(ref: SessionRef, name: string): ToolDefinition | undefined;
   /**
-   * Reads those announcements that are not known yet: what was announced a moment ago counts for a session that begins now. While
-   * the registry cannot be read it is tried again, until the signal ends it. Never rejects.
+   * Reads the announcements of these tools that are not known yet, so that a session that starts now sees the newest
+   * ones. While NATS is unavailable it retries until the signal aborts; after another error it stops. Never rejects.
    */
   learn(tenant: TenantId, names: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Whether an instance takes calls, as far as is known. */
+  /** Whether an instance is known to take calls, or the tool was just announced. */
   isServed(tenant: TenantId, name: string): boolean;
-  /** Instances that take calls, the one that was heard most recently first. */
+  /** Live instances that take calls, newest heartbeat first. */
   serving(tenant: TenantId, name: string): readonly string[];
-  /** Instances that may know of calls: those that serve and those that drain. */
+  /** All live instances, including draining ones: they may have calls. */
   living(tenant: TenantId, name: string): readonly string[];
-  /** Instances that have fallen silent without a word, as long as they are remembered: they may have gone, or stand still. */
+  /**
+   * Silent instances that have not announced that they leave, as long as they are remembered. They may be dead or
+   * suspended.
+   */
   silent(tenant: TenantId, name: string): readonly string[];
-  /** The server says that nobody listens for an instance. */
+  /** Forgets an instance, because the server reports no subscriber for it. */
   forget(tenant: TenantId, name: string, instance: string): void;
-  /** How long an instance has not been heard of. */
+  /** Milliseconds since the last heartbeat of an instance; Infinity for an unknown one. */
   silentMs(tenant: TenantId, name: string, instance: string): number;
-  /** How long this connection has heard beats without a break. */
+  /** How long this connection has received heartbeats without interruption, milliseconds. */
   listenedMs(): number;
   stop(): void;
 }
@@ -54,19 +59,24 @@ export interface ToolPresence {
 interface BusTool {
   revision: number;
   announcement: ToolAnnouncement | null;
-  /** When it was announced while this host listened: somebody serves it, and will be heard of soon. */
+  /**
+   * When it was announced while this host listened, on the monotonic clock, milliseconds. An instance serves it then,
+   * and its heartbeats follow.
+   */
   announcedMs: number;
   readonly instances: Map<string, { heardMs: number; state: ToolBeat['state'] }>;
 }
 
 const INSTANCES_MAX = 1_024;
-/** The delay before the registry is read again. */
+/** The delay before a failed read of the registry is repeated. */
 const LEARN_AGAIN: BackOff = { firstMs: 250, maxMs: 5_000 };
-/** The server itself notices within minutes that a connection is dead. */
+/**
+ * After this silence an instance may be forgotten, milliseconds. The server detects a dead connection within minutes.
+ */
 const REMEMBERED_MS = 600_000;
 
 /**
- * What is served on this connection's bus. Resolves when every announcement is known.
+ * Watches the tools that are announced and served on NATS. Resolves when every announcement is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<ToolPresence> {
@@ -101,7 +111,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     const key = parseBusTool(subject);
     const state = beatIn(data);
     if (key?.instance === undefined || state === null) return;
-    // Who beats for what nobody has announced costs nothing.
+    // Heartbeats for a tool that was never announced are ignored, so that they use no memory.
     const instances = find(key.tenant, key.name)?.instances;
     if (!instances) return;
     if (state === 'gone') {
@@ -199,7 +209,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
 
 const isSilent = ({ heardMs }: { readonly heardMs: number }) => performance.now() - heardMs >= TOOL_LIVENESS.ttlMs;
 
-/** Those of living instances that take calls, the one that was heard most recently first. */
+/** The instances among live ones that take calls, newest heartbeat first. */
 export function servingIn(
   living: readonly (readonly [instance: string, { readonly heardMs: number; readonly state: ToolBeat['state'] }])[],
 ): readonly string[] {

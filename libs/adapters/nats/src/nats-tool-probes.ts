@@ -3,11 +3,11 @@ import { TOOL_LIVENESS, type ToolOrder, type ToolSaid } from '@coxswain/protocol
 import type { CallPresence, CallRoutes } from './nats-tool-calls.ts';
 import type { CallName } from './tool-answers.ts';
 
-/** What probes need of the connection that they share with calls. */
+/** The part of the calls' connection that probes use. */
 export interface ProbeWire {
   isConnected(): boolean;
   isClosed(): boolean;
-  /** Publishes an order; its answers come to {@link ToolProbes.hear} and {@link ToolProbes.unheard} under the token. */
+  /** Publishes an order. Answers go to {@link ToolProbes.hear} and {@link ToolProbes.unheard}, with the token. */
   publish(subject: string, order: ToolOrder, token: string): void;
 }
 
@@ -15,25 +15,29 @@ export interface ProbeWire {
  * Questions about one call to every instance that may have it.
  *
  * C4: Without a connection nothing is concluded.
- * C5: A question to all is settled when all live instances have answered. An instance that is silent and connected may
- *     have the call. The wait for it is bounded.
+ * C5: A question to all instances is complete when all live instances have answered. A silent instance that is still
+ *     connected may have the call; the wait for it is bounded.
  */
 export interface ToolProbes {
-  /** The key of the call that is asked about under a token. */
+  /** The idempotency key of the call that a token belongs to. */
   keyOf(token: string): string | undefined;
+  /** Takes an answer. */
   hear(token: string, said: ToolSaid): void;
-  /** The server says that no instance listens. */
+  /** The server reports "no responders". */
   unheard(token: string): void;
-  /** Publishes an order to all instances and collects answers until `done` says so, or `withinMs` of connected time is over. */
+  /**
+   * Publishes an order to all instances and collects answers until `done`, or until `withinMs` of connected time is
+   * over.
+   */
   gather(
     about: CallName,
     order: ToolOrder,
     withinMs: number,
     done: (answers: ReadonlyMap<string, ToolSaid>) => boolean,
   ): Promise<ReadonlyMap<string, ToolSaid>>;
-  /** Whether every instance that lives has answered. */
+  /** Whether every live instance has answered. False while the connection is lost or new. */
   isAnswered(about: CallName, answers: ReadonlyMap<string, ToolSaid>): boolean;
-  /** Whether an instance that has fallen silent is still connected, and is still to be waited for. */
+  /** Whether a silent instance may still be connected and have the call. Forgets those without a subscriber. */
   isAnySilent(about: CallName, order: ToolOrder): Promise<boolean>;
 }
 
@@ -44,12 +48,15 @@ interface Gathering {
 }
 
 const PROBED_EVERY_MS = 250;
-/** A silent instance is given this time to answer before the question is asked again. */
+/**
+ * How long a silent instance may take to answer, milliseconds. Without an answer or "no responders" it counts as
+ * connected.
+ */
 const SILENT_ANSWER_MS = 1_000;
-/** A connection that has just been made may not have heard every instance yet. */
+/** A connection newer than this may not have received a heartbeat from every instance, milliseconds. */
 const LISTENED_MIN_MS = 1_000;
 
-/** Probes over a connection. */
+/** Creates the probes of a connection. */
 export function createToolProbes(presence: CallPresence, at: CallRoutes, wire: ProbeWire): ToolProbes {
   const gathering = new Map<string, Gathering>();
   return {

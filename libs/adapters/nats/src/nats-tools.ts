@@ -1,4 +1,4 @@
-/** The tool port on the bus: the tools that processes of a tenant serve. */
+/** The tool port on NATS: the tools that workers of a tenant serve. */
 import type { Log, ToolSource } from '@coxswain/ports';
 import { isKeyOf, subjects, type TenantId, type ToolDefinition } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -7,16 +7,16 @@ import { createNatsToolCalls } from './nats-tool-calls.ts';
 import { watchToolPresence } from './nats-tool-presence.ts';
 import { unavailable } from './tool-answers.ts';
 
-/** Tools that are served on the bus. */
+/** Tools that workers on NATS serve. */
 export interface NatsTools extends ToolSource {
-  /** The names of those that are announced to a tenant. */
+  /** The names of the tools that are announced for every session of a tenant. */
   names(tenant: TenantId): readonly string[];
-  /** Ends it. Calls go on where they run. */
+  /** Unsubscribes. Open calls resolve as lost here, and continue in their instances. */
   stop(): Promise<void>;
 }
 
 /**
- * Bus tools on this connection. Resolves when every announcement is known.
+ * Creates the tool port on this connection. Resolves when every announcement is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsTools(nc: NatsConnection, log: Log): Promise<NatsTools> {
@@ -28,7 +28,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
     names: (tenant) => presence.tools(tenant).map(({ name }) => name),
     async open({ ref, standIns = {} }, signal) {
       await presence.learn(ref.tenant, Object.values(standIns), signal);
-      /** Those that carry out a built-in tool for the session now, by its name. */
+      /** The bus tools that replace built-in tools of the session now, by the built-in tool's name. */
       const standing = () =>
         new Map(
           Object.entries(standIns).flatMap(([name, announced]): [string, ToolDefinition][] => {
@@ -36,7 +36,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
             return tool && presence.isServed(ref.tenant, announced) ? [[name, tool]] : [];
           }),
         );
-      // Also of one that has just gone: its calls may still be asked after.
+      // Also for a tool that is no longer served: its calls may still be probed.
       const announced = (tool: string) => (standIns as Readonly<Record<string, string>>)[tool] ?? tool;
       const named = (idempotencyKey: string, tool: string, epoch: number) => ({
         idempotencyKey,
@@ -60,7 +60,8 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
           approvals.ask(subjects.tool(ref.tenant, announced(question.tool)), question, undefined, signal),
         probe: (key, tool, epoch) => calls.probe(named(key, tool, epoch)),
         stop: (key, tool, reason, epoch) => calls.stop(named(key, tool, epoch), reason),
-        // A call is its session's, not this connection's: it is told to stop where it is, or taken up by the next host.
+        // Calls belong to the session, not to this connection. An abort stops them, or the session's next host resumes
+        // them.
         close: async () => [],
       };
     },

@@ -20,8 +20,8 @@ import { isTakenBack, readRegistry } from './registry-keys.ts';
 import { watchRegistry } from './watch-registry.ts';
 
 /**
- * The personas announced on the bus, the paused ones, and the live instances of each version. For calls, the served unit is
- * a version: {@link servedAs} names it.
+ * The announced personas, the paused ones, and the live instances of each version. Calls address a version of a
+ * persona: {@link servedAs} builds the address.
  */
 export interface PersonaPresence extends CallPresence {
   announcement(tenant: TenantId, name: string): PersonaAnnouncement | null;
@@ -40,7 +40,10 @@ interface Instance {
 interface Known {
   announcement: PersonaAnnouncement | null;
   announcedRevision: number;
-  /** When it was announced while this host listened: somebody serves it, and will be heard of soon. */
+  /**
+   * When it was announced while this host listened, on the monotonic clock, milliseconds. An instance serves it then,
+   * and its heartbeats follow.
+   */
   announcedMs: number;
   pause: PersonaPause | null;
   pausedRevision: number;
@@ -48,22 +51,22 @@ interface Known {
 }
 
 const INSTANCES_MAX = 1_024;
-/** A name has no slash in it, so it ends there. */
+/** Separates name and version. A persona's name contains no slash. */
 const BETWEEN = '/';
 
-/** How a version of a persona is named to calls. */
+/** The address of a persona version in calls: `name/version`. */
 export function servedAs(name: string, version: string): string {
   return name + BETWEEN + version;
 }
 
-/** The two of {@link servedAs}. */
+/** Splits an address of {@link servedAs}. */
 export function nameAndVersion(served: string): readonly [name: string, version: string] {
   const at = served.indexOf(BETWEEN);
   return [served.slice(0, at), served.slice(at + 1)];
 }
 
 /**
- * What is served on this connection's bus. Resolves when every announcement and pause is known.
+ * Watches the personas that are announced and served on NATS. Resolves when every announcement and pause is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promise<PersonaPresence> {
@@ -118,7 +121,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
   function hear(subject: string, data: Uint8Array): void {
     const key = parseServedPersona(subject);
     const beat = valueIn(data, PersonaBeat);
-    // Who beats for what nobody has announced costs nothing.
+    // Heartbeats for a persona that was never announced are ignored, so that they use no memory.
     const persona = key && find(key.tenant, key.name);
     if (key?.instance === undefined || !persona || !beat) return;
     const { instances } = persona;

@@ -1,4 +1,4 @@
-/** Which personas are served on a bus and by whom, pausing them, and taking an announcement back. */
+/** Lists announced personas with their instances, pauses and resumes them, and removes announcements. */
 import {
   PersonaAnnouncement,
   PersonaBeat,
@@ -15,28 +15,31 @@ import { isTakenBack, replaceKey } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
-/** An instance that serves a persona, as it says itself. */
+/** An instance that serves a persona, as its heartbeat reports it. */
 export interface ListedPersonaInstance {
   readonly instance: string;
   readonly state: 'serving' | 'draining';
   readonly since: string | null;
   readonly version: string;
-  /** Steps and calls that it works on. */
+  /** Number of steps and calls in progress. */
   readonly running: number | null;
 }
 
 /** A persona of the registry: announced, or paused, or both. */
 export interface ListedPersona {
   readonly name: string;
-  /** Null of one that is paused and was never announced. */
+  /** Null for a paused persona that is not announced. */
   readonly announcement: PersonaAnnouncement | null;
   readonly pause: PersonaPause | null;
   readonly instances: readonly ListedPersonaInstance[];
 }
 
-/** The personas of a tenant that are served or paused, by name. @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+/**
+ * Lists the announced or paused personas of a tenant, sorted by name.
+ * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ */
 export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): Promise<ListedPersona[]> {
-  // Beats are kept in memory: a server that was started again has lost their bucket.
+  // The bucket of heartbeats is in memory: a restarted server has lost it.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [announced, paused, beats] = await Promise.all([
     readTenantKeys(nc, tenant, STREAMS.registry, 'personas'),
@@ -55,9 +58,9 @@ export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): 
 }
 
 /**
- * Pauses a persona, whether or not anybody serves it: no new step of it starts, until it is resumed.
- * @returns false where it was paused already; then it stays as it is.
- * @throws as {@link listServedPersonas}.
+ * Pauses a persona: no new step of it starts until it is resumed. The persona need not be served or announced.
+ * @returns false if it was paused already; the existing pause stays unchanged.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
  */
 export async function pausePersona(
   nc: NatsConnection,
@@ -72,12 +75,12 @@ export async function pausePersona(
   );
 }
 
-/** Ends a pause. @returns false where there was none. @throws as {@link listServedPersonas}. */
+/** Resumes a paused persona. @returns false if it was not paused. @throws as {@link pausePersona}. */
 export async function resumePersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
   return takeBack(nc, subjects.personaPause(tenant, name), `the pause of ${name}`);
 }
 
-/** Takes the announcement of a persona back. @returns false where there is none. @throws as {@link listServedPersonas}. */
+/** Removes the announcement of a persona. @returns false if there is none. @throws as {@link pausePersona}. */
 export async function removeServedPersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
   return takeBack(nc, subjects.personaAnnouncement(tenant, name), `the announcement of ${name}`);
 }

@@ -1,24 +1,25 @@
-/** Reads the keys of a bucket, and what a service has written there. */
+/** Reads keys of a bucket, and parses the values that services write there. */
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-/** What reads a value: a schema of Zod's. */
+/** The part of a Zod schema that parses a value. */
 export interface ValueSchema<T> {
   safeParse(value: unknown): { readonly data?: T | undefined };
 }
 
 const PAGE = 256;
-/** Beats go on while they are read: somewhere reading has to end. */
+/** Default page limit of a read. Without it, heartbeats that arrive during the read could prolong it indefinitely. */
 const PAGES_MAX = 256;
-/** Keys that are read one by one, so many at a time. */
+/** Maximum concurrent reads of single keys. */
 const ASKED_AT_ONCE = 32;
 
 /**
- * The newest values of the keys that a subject stands for, as any replica has them: it may lag, or lack keys. For heartbeats,
- * and where the caller asks the leader for what is missing. One that is written while they are read is met again further on,
- * and counts as it is then.
- * @param pagesMax so many pages of 256 at most; a key that nobody writes again and again needs no bound.
+ * Reads the newest values of the keys that match a filter, by subject, from any replica. The replica may lag or lack
+ * keys. So it is for heartbeats, and for callers that ask the leader for missing keys. If a key is written during the
+ * read, the newer value appears again later in the stream and replaces the earlier one.
+ * @param subject the filter.
+ * @param pagesMax maximum pages of 256 keys. Keys that are not rewritten periodically need no limit.
  * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function readKeys(
@@ -40,7 +41,7 @@ export async function readKeys(
   return found;
 }
 
-/** Reads keys one by one, some at a time. @returns those that are there. */
+/** Reads single keys, {@link ASKED_AT_ONCE} at a time. @returns the existing ones. */
 export async function readEach(
   subjects: readonly string[],
   read: (subject: string) => Promise<StoredMessage | null>,
@@ -53,19 +54,19 @@ export async function readEach(
   return found;
 }
 
-/** All subjects that the leader reports for a filter. */
+/** Lists all subjects that the leader reports for a filter. */
 export async function reportedSubjects(reader: StreamReader, filter: string): Promise<string[]> {
   const found: string[] = [];
   for await (const subject of reader.subjects(filter)) found.push(subject);
   return found;
 }
 
-/** What stands in a message or under a key; null where it is not JSON, or is somebody else's. */
+/** Parses the JSON value of a message or key. @returns null if it is not JSON, or does not match the schema. */
 export function valueIn<T>(data: Uint8Array, schema: ValueSchema<T>): T | null {
   try {
     return schema.safeParse(JSON.parse(new TextDecoder().decode(data))).data ?? null;
   } catch {
-    // No JSON.
+    // Not JSON.
     return null;
   }
 }

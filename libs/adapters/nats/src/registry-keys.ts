@@ -1,4 +1,4 @@
-/** Keys of the registry, each written by many: read through the leader, and replaced under a fence. */
+/** Keys of the registry. Several processes write each key: it is read through the leader and replaced conditionally. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { STREAMS } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -15,23 +15,23 @@ import { readEach, reportedSubjects } from './read-keys.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { isTenantsKey, wireOf } from './wire.ts';
 
-/** A write that is overtaken is tried again so often. */
+/** Maximum attempts of a write against concurrent writes. */
 const WRITES_MAX = 16;
-/** A replica lags behind the leader for milliseconds. The pause before each further read grows by this. */
+/** Replicas lag behind the leader by milliseconds. The pause before each further read grows by this, milliseconds. */
 const LAG_MS = 10;
 const OPERATION = 'KV-Operation';
 
-/** Whether the key was taken back: what stands there is the marker of that. */
+/** Whether a stored message is the marker of a removed key. */
 export function isTakenBack({ headers: head }: Pick<StoredMessage, 'headers'>): boolean {
   return head.get(OPERATION) !== '';
 }
 
 /**
- * The newest values of the registry's keys that a filter stands for, markers of removed keys included, in the order in which they
- * were written. They are read through the leader: a replica may lag or lack keys, and then a pause, a revoked rule or a
- * hook would be missed.
- * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError; RecordNotServedError where no replica serves a key that
- *   the leader reports.
+ * Reads the newest values of the registry keys that match a filter, including markers of removed keys, in the order of
+ * writing. They are read through the leader. A replica may lag or lack keys, and a pause, a revoked rule or a hook
+ * would be missed.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError; RecordNotServedError if no replica serves a key
+ *   that the leader reports.
  */
 export async function readRegistry(nc: NatsConnection, filter: string): Promise<readonly StoredMessage[]> {
   const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
@@ -40,13 +40,13 @@ export async function readRegistry(nc: NatsConnection, filter: string): Promise<
 }
 
 /**
- * Replaces what stands under a key of the registry.
- * @param what the value in words, for messages: `the registration of policy`.
- * @param next what is to stand there, by what does: null takes the key back, undefined leaves it. Asked again where
- *   another was quicker.
- * @returns false where it was left.
- * @throws NatsUnavailableError, also where others were quicker again and again; NatsRefusedError, NotPermittedError;
- *   StreamsMissingError for a tenant's key where there is no registry.
+ * Replaces the value of a registry key.
+ * @param what a description of the value for error messages, such as `the registration of policy`.
+ * @param next computes the new value from the stored one (null: the key does not exist). Null removes the key;
+ *   undefined leaves it unchanged. Called again after each concurrent write.
+ * @returns false if the key was left unchanged.
+ * @throws NatsUnavailableError, also after {@link WRITES_MAX} concurrent writes; NatsRefusedError, NotPermittedError;
+ *   StreamsMissingError for a tenant's key if the registry does not exist.
  */
 export async function replaceKey(
   nc: NatsConnection,
@@ -55,8 +55,8 @@ export async function replaceKey(
   next: (stored: StoredMessage | null) => object | null | undefined,
 ): Promise<boolean> {
   const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
-  // A tenant's key reads by the only form that a permission can bind to a key. A replica answers it, and the fence below refuses
-  // a write that follows from an older value.
+  // A tenant's key uses the only form of a read that a permission can restrict to a key. Any replica may answer it. The
+  // expected sequence below rejects a write that is based on an older value.
   const isTenants = isTenantsKey(nc);
   for (let write = 0; write < WRITES_MAX; write++) {
     if (isTenants && write > 0) await sleep(LAG_MS * write);
@@ -65,7 +65,7 @@ export async function replaceKey(
     if (value === undefined) return false;
     const head = headers();
     head.set('Nats-Expected-Last-Subject-Sequence', String(stored?.seq ?? 0));
-    // A bucket keeps one value for each key: the marker takes the place of what was there.
+    // A bucket keeps one value per key: the marker replaces the previous value.
     if (value === null) head.set(OPERATION, 'DEL');
     const payload = new TextEncoder().encode(value === null ? '' : JSON.stringify(value));
     const { error } = answerOf<PublishAck>(await wireOf(nc).request(subject, payload, head));
@@ -75,7 +75,7 @@ export async function replaceKey(
   throw new NatsUnavailableError(`${what} failed ${WRITES_MAX} times because of concurrent changes`);
 }
 
-/** A direct get that reaches no subscriber: there is no such stream. */
+/** Converts "no responders" of a direct get: the stream does not exist. */
 function missing(error: unknown): never {
   if (error instanceof NobodyListensError) throw new StreamsMissingError(`KV_${STREAMS.registry}`, { cause: error });
   throw error;

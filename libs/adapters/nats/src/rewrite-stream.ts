@@ -1,11 +1,13 @@
 /**
  * Rewrites all stored blocks of a replicated stream while it is in use. A new replica receives every message from the
- * leader, with its sequence, and stores it in blocks of its own. So each replica is removed and added again in turn.
+ * leader, with its sequence, and stores it in new blocks. So each replica is removed and added again in turn.
  *
  * REWRITE-1  Every message is read from every replica before a replica is removed, and after one was added.
- * REWRITE-2  A replica is removed only while all others are whole. The stream keeps one replica fewer than configured.
- * REWRITE-3  Sequences stay: the fence of a session and its cursors refer to them.
- * REWRITE-4  The configured number is in the metadata of the stream while it has fewer, so the next run resumes from it.
+ * REWRITE-2  A replica is removed only while all others are complete. Meanwhile the stream has one replica less than
+ *            configured.
+ * REWRITE-3  Sequences do not change: the fencing tokens and cursors of sessions refer to them.
+ * REWRITE-4  During the rewrite, the stream's metadata contains the configured number of replicas. A later run restores
+ *            it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS } from '@coxswain/protocol';
@@ -15,7 +17,10 @@ import { answerOf, failureOf, NatsUnavailableError } from './nats-status.ts';
 import { openTracedReads, type TracedReads } from './traced-reads.ts';
 import { wireOf } from './wire.ts';
 
-/** The rewrite has stopped where it was: what it needs for its next step is not so. Every message that was readable still is. */
+/**
+ * The rewrite has stopped, because a precondition of its next step is not met. Every message that was readable still
+ * is.
+ */
 export class RewriteStoppedError extends Error {
   override readonly name = 'RewriteStoppedError';
   readonly code = 'rewrite_stopped';
@@ -24,20 +29,21 @@ export class RewriteStoppedError extends Error {
   }
 }
 
-/** What a rewrite did. */
+/** The result of a rewrite. */
 export interface RewrittenStream {
   readonly stream: string;
+  /** Number of messages of the stream. */
   readonly messages: number;
-  /** Servers whose replicas were written anew, in that order. Empty for a stream with one replica. */
+  /** Servers whose replicas were rewritten, in this order. Empty for a stream with one replica. */
   readonly servers: readonly string[];
 }
 
-/** A large stream is copied within that time; the bound of each step. */
+/** Timeout of each step, milliseconds: a large stream is copied within it. */
 const STEP_WITHIN_MS = 600_000;
 const SERVING_WITHIN_MS = 60_000;
 const ASKED_EVERY_MS = 250;
 const UNANSWERED_MAX = 40;
-/** Reading is repeated when messages are stored or deleted at the same time. */
+/** Maximum reads of a verification. A read may fail because messages are stored or deleted at the same time. */
 const READS_MAX = 3;
 
 interface StreamInfo {
@@ -53,13 +59,13 @@ interface StreamInfo {
 }
 
 /**
- * Rewrites a stream, replica by replica; see the top of the file. A stream with one replica stays as it is: a server
- * that holds the only replica does not damage it.
- * @param nc a connection with the rights of an admin.
- * @param tell called with each step, in words.
+ * Rewrites a stream, replica by replica (see the top of the file). A stream with one replica stays unchanged: a server
+ * does not damage the blocks of an only replica.
+ * @param nc a connection with the role `admin`.
+ * @param tell called with a sentence after each rewritten replica.
  * @param signal ends the rewrite at its next step.
- * @throws RewriteStoppedError, NatsUnavailableError, NatsRefusedError. The number of replicas is restored first; where that
- *   fails, the message says so.
+ * @throws RewriteStoppedError, NatsUnavailableError, NatsRefusedError. The number of replicas is restored first. If
+ *   that fails, the message says so.
  */
 export async function rewriteStream(
   nc: NatsConnection,
@@ -108,7 +114,7 @@ class Rewrite {
     let messages = await this.#verify(copies);
     try {
       await this.#update({ metadata: { ...config.metadata, [REWRITE_REPLICAS]: String(copies) } });
-      // Each round writes one replica anew. Which one is removed the server decides, but never the leader.
+      // Each round rewrites one replica. The server decides which replica it removes, but never the leader's.
       for (let round = 1; ; round++) {
         const members = await this.#members(copies);
         const old = members.filter((server) => !servers.includes(server));
@@ -125,7 +131,7 @@ class Rewrite {
         const added = (await this.#members(copies)).filter((server) => !left.includes(server));
         messages = await this.#verify(copies);
         for (const server of added) {
-          // Its place in the list is the time of its last rewrite.
+          // The list is ordered by the time of the last rewrite.
           if (servers.includes(server)) servers.splice(servers.indexOf(server), 1);
           servers.push(server);
         }
@@ -143,7 +149,7 @@ class Rewrite {
     return { stream: this.#stream, messages, servers };
   }
 
-  /** Reads everything from every replica. @returns the number of messages. */
+  /** Reads all messages from every replica. @returns the number of messages. @throws RewriteStoppedError. */
   async #verify(copies: number): Promise<number> {
     const members = await this.#members(copies);
     for (const server of members) await this.#awaitServing(server, true);
@@ -154,13 +160,14 @@ class Rewrite {
     }
   }
 
-  /** @returns the number of messages; where a replica lacks some, which one, in words. */
+  /** Compares the replicas. @returns the number of messages, or a description of the unreadable ones. */
   async #compare(servers: readonly string[]): Promise<number | string> {
     const before = (await this.#info()).state;
     try {
       const { messages, wrong } = await compareReplicas(this.#reads, this.#stream, servers, before.last_seq);
       const after = (await this.#info()).state;
-      // Of those stored since none was read; one that was deleted since lowers the number.
+      // The minimum: subtract the messages that were stored since, which were not read. Deleted ones are not in
+      // `after`.
       const least = after.messages - (after.last_seq - before.last_seq);
       const unread = [...wrong].map(([server, count]) => `${count} messages cannot be read from ${server}`);
       if (messages < least) unread.push(`${least - messages} messages cannot be read from any replica`);
@@ -171,7 +178,7 @@ class Rewrite {
     }
   }
 
-  /** The servers that hold the stream, the leader first, once all are up to date. */
+  /** Waits until all replicas are up to date. @returns the servers that hold the stream, the leader first. */
   async #members(copies: number): Promise<string[]> {
     const { leader, followers } = await this.#until(`${copies} replicas that are up to date`, ({ config, cluster }) => {
       const others = cluster?.replicas ?? [];
@@ -183,8 +190,8 @@ class Rewrite {
   }
 
   /**
-   * Waits until a server answers reads from a replica of its own, or does so no longer. A replica that has just caught up
-   * begins to answer a moment later; one that was removed has no files once it does not answer.
+   * Waits until a server answers reads from its replica, or no longer answers them. A replica that has just caught up
+   * starts to answer a moment later. A removed replica that no longer answers has no files.
    */
   async #awaitServing(server: string, expected: boolean): Promise<void> {
     const giveUpAtMs = performance.now() + SERVING_WITHIN_MS;
@@ -222,7 +229,7 @@ class Rewrite {
   }
 
   async #info(): Promise<StreamInfo> {
-    // A stream that elects a leader does not answer for some seconds.
+    // During a leader election, the stream does not answer for some seconds.
     for (let asked = 1; ; asked++) {
       try {
         return await this.#ask('INFO', null);

@@ -1,9 +1,9 @@
 /**
- * Serves handlers on the bus: announces them, says that it lives, and answers in a queue group.
+ * Serves hook handlers on NATS: announces them, sends heartbeats, and answers in a queue group.
  *
- * V1: It listens before it announces, and goes on serving what a new announcement no longer names for a while.
- * V2: Announcing replaces the whole set of the service, in one write under a fence.
- * V3: Leaving is no deregistration: what was asked is answered, and the registrations stay.
+ * V1: It subscribes before it announces. After a new announcement it keeps serving removed hooks for a while.
+ * V2: An announcement replaces all registrations of the service, in one conditional write.
+ * V3: Stopping does not remove the registrations. Open questions are answered first.
  */
 import {
   answerHook,
@@ -38,31 +38,34 @@ import { replaceKey } from './registry-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 import { wireOf } from './wire.ts';
 
-/** What is served, and as what. */
+/** The handlers to serve, and the tenant and service that they belong to. */
 export interface ServeHooksOptions {
   readonly tenant: string;
   readonly service: string;
   readonly handlers: HookHandlers;
-  /** Told of each question that is answered. */
+  /** Observes each answered question, for traces and metrics. */
   readonly observer?: WorkObserver | undefined;
 }
 
-/** Handlers that are served. */
+/** A running instance of a hook service. */
 export interface ServedHooks {
-  /** This instance. */
+  /** The id of this instance. */
   readonly instance: string;
-  /** Serves other handlers from now on. @throws as {@link serveHooks}; then the ones before are served. */
+  /** Replaces the handlers. @throws as {@link serveHooks}; then the previous handlers stay in service. */
   update(handlers: HookHandlers): Promise<void>;
-  /** Takes no more questions, and resolves when those that it has are answered. */
+  /** Takes no more questions. Resolves when the open ones are answered. */
   stop(): Promise<void>;
 }
 
-/** So long hosts may still ask for what was just taken back: their sessions have to hear of it first. */
+/**
+ * How long removed hooks are still served, milliseconds: sessions may ask them until they know the new registrations.
+ */
 const FORMER_SERVED_MS = 10_000;
 
 /**
- * Announces handlers and serves them.
- * @throws HookIdTakenError, InvalidIdError for a name, NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
+ * Announces handlers and serves them until {@link ServedHooks.stop}.
+ * @throws HookIdTakenError, InvalidIdError for a name, NatsUnavailableError, NatsRefusedError,
+ *   StreamConfigMismatchError.
  */
 export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHooksOptions): Promise<ServedHooks> {
   const tenant = readId(TenantId, 'tenant', options.tenant);
@@ -89,7 +92,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     if (!question) return log.warn({ subject: message.subject }, 'invalid request');
     const found = served(question);
     const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;
-    // So the question goes to another instance.
+    // The host then knows which instance rejects the question, and asks another one.
     if (!found || busy) confirmHook(callbacks, question, instance);
     const reply =
       found && !busy
@@ -103,7 +106,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     try {
       message.respond(reply);
     } catch (error) {
-      // The connection has gone: whoever asked sees that for itself.
+      // The connection is closed. The host asks again, or its time limit ends the question.
       log.warn({ hook: id, error }, 'an answer was not sent');
     }
   }
@@ -116,7 +119,8 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
         const one = answer(id, message).finally(() => running.delete(one));
         running.add(one);
       };
-      // Also its own subject: who may listen without the group could read every question.
+      // The instance's own subject is also subscribed in the group: permission to subscribe without it would expose all
+      // questions.
       const own = [subjects.hook(tenant, id), subjects.hookTo(tenant, id, instance)];
       subscriptions.set(
         id,
@@ -145,7 +149,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     try {
       nc.publish(subjects.hookInstance(tenant, service, instance), JSON.stringify({ v: 1, state }));
     } catch (error) {
-      // The connection is gone: hosts hear nothing, which is what it means.
+      // The connection is closed. Hosts receive no heartbeats and declare this instance dead, as intended.
       log.debug({ error }, 'a beat was not sent');
     }
   }
@@ -193,7 +197,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   };
 }
 
-/** What answering asks of hosts over a connection. */
+/** The requests from handlers back to hosts, over a connection. */
 function callbacksOver(nc: NatsConnection): HookCallbacks {
   return {
     async fetch(subject, wanted) {
@@ -204,18 +208,21 @@ function callbacksOver(nc: NatsConnection): HookCallbacks {
   };
 }
 
-/** A hook service as it is registered. */
+/** A registered hook service. */
 export interface ListedHookService {
   readonly service: string;
   readonly since: string;
-  /** Instances that serve at the moment. */
+  /** Number of live instances. */
   readonly instances: number;
   readonly registrations: HookAnnouncement['registrations'];
 }
 
-/** The hook services of a tenant, the oldest first. @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError. */
+/**
+ * Lists the hook services of a tenant, oldest first.
+ * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError.
+ */
 export async function listHookServices(nc: NatsConnection, tenant: TenantId): Promise<ListedHookService[]> {
-  // Beats are kept in memory: a server that was started again has lost their bucket.
+  // The bucket of heartbeats is in memory: a restarted server has lost it.
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [registered, beats] = await Promise.all([
     readHookServicesOf(nc, tenant),
@@ -235,8 +242,9 @@ export async function listHookServices(nc: NatsConnection, tenant: TenantId): Pr
 }
 
 /**
- * Takes the registrations of a service back.
- * @returns false where there is none of the name.
+ * Removes the registrations of a service.
+ * @returns false if no service of this name is registered.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
  */
 export async function removeHookService(nc: NatsConnection, tenant: string, service: string): Promise<boolean> {
   const subject = subjects.hookService(tenant, service);

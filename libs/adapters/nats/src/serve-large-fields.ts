@@ -1,21 +1,22 @@
 /**
- * Hands out large fields by their hash. The store has those of all tenants side by side, and whoever may read there may list
- * them, so that clients of one of several tenants ask a host. Whoever knows a hash of 256 bits has been shown what refers to
- * it, or the bytes themselves.
+ * Serves large fields by their SHA-256 hash. The object store contains the fields of all tenants, and permission to
+ * read it includes permission to list it. So with several tenants, clients ask a host instead. A client that knows a
+ * 256-bit hash has seen the record that refers to the field, or the bytes themselves.
  */
 import type { Blobs, Log } from '@coxswain/ports';
 import { HEADERS, parseLargeField, subjects } from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 
-/** Large fields that are being handed out at once, each of them in memory. */
+/** Maximum number of large fields that one host serves at the same time. Each is in memory. */
 const ANSWERING_MAX = 16;
-/** Bytes of one answer. */
+/** Maximum bytes of one reply message. */
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * Answers until the returned function is called: the bytes in order, in messages of their own, then an empty one that says in
- * `Cox-Total` how many they were, or in `Cox-Error` why there are none (`blob_missing`, `too_many_queries`, `query_failed`).
+ * Answers requests until the returned function is called. The reply is a sequence of messages with the bytes in order.
+ * An empty message ends it, with the number of bytes in the header `Cox-Total`, or an error code in `Cox-Error`:
+ * `blob_missing`, `too_many_queries` or `query_failed`.
  */
 export function serveLargeFields(nc: NatsConnection, log: Log, blobs: Pick<Blobs, 'get'>): () => void {
   const answer = async (message: Msg): Promise<void> => {

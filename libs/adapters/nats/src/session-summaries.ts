@@ -1,6 +1,6 @@
 /**
- * Summaries of sessions: headers of their newest snapshots, read without the snapshots themselves. The server goes through the blocks of
- * one partition's newest snapshots; some 200 bytes of each session come over the network.
+ * Summaries of sessions: headers of their newest snapshots, read without the snapshots themselves. The server reads the
+ * blocks with the newest snapshots of one partition, and sends about 200 bytes per session.
  */
 import type { SessionSummary, SummarizedSession } from '@coxswain/ports';
 import { STREAMS, sessionRef, subjects } from '@coxswain/protocol';
@@ -9,22 +9,25 @@ import { answerOf, NatsRefusedError, NatsUnavailableError, statusOf } from './na
 import { inboxPrefixOf, wireOf } from './wire.ts';
 
 const STATE = 'Cox-State';
-/** How many calls wait for a person, and since when the first of them has: `2 1700000000000`. */
+/**
+ * Header: the number of calls that wait for approval, and the start of the oldest wait, ms since 1970:
+ * `2 1700000000000`.
+ */
 const APPROVALS = 'Cox-Approvals';
 
 const PULLED_AT_ONCE = 500;
-/** A server without an answer for so long is taken to be away. */
+/** Timeout of each message of an answer, milliseconds. */
 const ANSWERS_WITHIN_MS = 5_000;
-/** After so long without a pull the server removes the consumer of a reader that has died. */
+/** The server removes a consumer that was not pulled for this time, milliseconds: its reader has died. */
 const UNUSED_MS = 30_000;
 
-/** A summary as the headers of its snapshot. */
+/** Converts a summary to the headers of its snapshot. */
 export function summaryHeaders({ state, approvals, oldestApprovalMs }: SessionSummary): MsgHdrs {
   const waiting = approvals > 0 ? { [APPROVALS]: [`${approvals} ${oldestApprovalMs ?? 0}`] } : {};
   return MsgHdrsImpl.fromRecord({ [STATE]: [state], ...waiting });
 }
 
-/** Reads the summaries of a partition. @throws NatsUnavailableError, NatsRefusedError. */
+/** Reads the summaries of a partition's sessions. @throws NatsUnavailableError, NatsRefusedError. */
 export async function readSummaries(nc: NatsConnection, partition: number): Promise<readonly SummarizedSession[]> {
   const wire = wireOf(nc);
   const name = `summaries-${nuid.next()}`;
@@ -49,7 +52,7 @@ export async function readSummaries(nc: NatsConnection, partition: number): Prom
     const found: SummarizedSession[] = [];
     for (let left = made.num_pending ?? 0; left > 0; ) {
       const messages = await pull(nc, name, Math.min(left, PULLED_AT_ONCE));
-      // What was replaced meanwhile does not come.
+      // Snapshots that were replaced meanwhile are not delivered.
       if (messages.length === 0) break;
       left -= messages.length;
       for (const { subject: of, headers } of messages) {
@@ -60,12 +63,12 @@ export async function readSummaries(nc: NatsConnection, partition: number): Prom
     }
     return found;
   } finally {
-    // Otherwise the server removes it when it was not used for a while.
+    // If this fails, the server removes the unused consumer later.
     await wire.request(`$JS.API.CONSUMER.DELETE.${STREAMS.snapshots}.${name}`, new Uint8Array()).catch(() => undefined);
   }
 }
 
-/** At most so many messages that the consumer has now. */
+/** Pulls at most `batch` messages that the consumer has now. @throws NatsUnavailableError. */
 function pull(nc: NatsConnection, consumer: string, batch: number): Promise<readonly Msg[]> {
   const inbox = createInbox(inboxPrefixOf(nc));
   const messages: Msg[] = [];
@@ -84,7 +87,7 @@ function pull(nc: NatsConnection, consumer: string, batch: number): Promise<read
       callback(error, message) {
         if (error) return end(new NatsUnavailableError(error.message, { cause: error }));
         late.refresh();
-        // A status stands for the end of what there is.
+        // A status message means that there are no more messages.
         if (statusOf(message) !== 0) return end();
         messages.push(message);
         if (messages.length >= batch) end();

@@ -1,28 +1,31 @@
 /**
- * Consumers that have stopped: what they delivered is not acknowledged, and they do not deliver it again. In a cluster whose
- * network was parted the acknowledgements of some deliveries have been seen to get lost with their redelivery
- * (nats-server 2.15.1). What stands there is done with, in journals; but it fills the stream, and where as much of it
- * gathers as may be under way nothing is delivered any more. Such a consumer is ended and made anew.
+ * Stalled consumers: their deliveries are not acknowledged, and they do not redeliver them. After a network partition
+ * of a cluster, the acknowledgements of some deliveries were lost together with their redelivery (nats-server 2.15.1).
+ * Sessions have already recorded these commands in their journals, but the commands fill the stream. At
+ * `max_ack_pending` of them the consumer delivers nothing. Such a consumer is deleted and recreated.
  */
 import type { Log } from '@coxswain/ports';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type ConsumerState, listConsumers, renewConsumers } from './command-consumers.ts';
 import { wireOf } from './wire.ts';
 
-/** So long apart consumers are looked at, milliseconds: several times what a delivery that is not acknowledged waits. */
+/** Interval of the checks, milliseconds: several times the time after which an unacknowledged delivery is repeated. */
 const lookEveryMs = 15_000;
 
-/** Looks after the consumers of one host. */
+/** Recreates the stalled consumers of one host. */
 export interface StalledConsumers {
-  /** Looks at once. @returns those that were made anew. Does not reject: what fails is tried again with the next look. */
+  /**
+   * Checks the consumers now. Does not reject: a failed check is logged.
+   * @returns the names of the recreated consumers.
+   */
   look(): Promise<readonly string[]>;
   stop(): void;
 }
 
 /**
- * Starts looking.
- * @param mine the consumers that this host pulls from now: others look after the others.
- * @param everyMs so long a consumer has to stand still; milliseconds.
+ * Starts periodic checks.
+ * @param mine the consumers that this host pulls from now. Other hosts check the others.
+ * @param everyMs interval of the checks, milliseconds. A consumer without a change between two checks is stalled.
  */
 export function watchForStalledConsumers(
   nc: NatsConnection,

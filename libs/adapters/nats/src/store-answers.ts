@@ -1,27 +1,32 @@
-/** Whether the store that holds the sessions can store anything now. */
+/** Checks whether the store of the sessions can store messages now. */
 import { STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { answerOf, failureOf, NatsUnavailableError } from './nats-status.ts';
 import { wireOf } from './wire.ts';
 
-/** A leader hears from each follower about once a second. */
+/**
+ * A follower that is silent for this time does not count, milliseconds. A leader hears from each one about once a
+ * second.
+ */
 const SILENT_AFTER_MS = 10_000;
 
 /** The raft group of a stream, as the server reports it. */
 interface StreamGroup {
-  /** Empty or absent while the group has no leader. A member may answer then, and lists all members, itself included. */
+  /**
+   * Empty or absent while the group has no leader. A member may answer then, and lists all members, including itself.
+   */
   readonly leader?: string;
   readonly replicas?: readonly {
     readonly offline?: boolean;
-    /** How long it has been silent, nanoseconds; 0 where the server that answers has never heard it. */
+    /** How long it has been silent, nanoseconds; 0 if the answering server has never heard it. */
     readonly active?: number;
   }[];
 }
 
 /**
- * Resolves when the leader of the command stream has answered, and hears a majority of the replicas. A server that answers by itself may
- * be cut off from the others, or have switched its store off, as it does when the disk is full.
- * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ * Resolves if the leader of the command stream answers and hears a majority of the replicas. Without this check, a
+ * server might answer although it is cut off from the others, or has disabled its store because the disk is full.
+ * @throws NatsUnavailableError, also without a quorum; NatsRefusedError, NotPermittedError.
  */
 export async function storeAnswers(nc: NatsConnection): Promise<void> {
   const answer = await wireOf(nc).request(`$JS.API.STREAM.INFO.${STREAMS.commands}`, new Uint8Array());
@@ -31,7 +36,7 @@ export async function storeAnswers(nc: NatsConnection): Promise<void> {
     throw new NatsUnavailableError('the command stream has no quorum: no leader hears a majority of the replicas');
 }
 
-/** Whether a leader hears enough of its followers to store a message. A server outside a cluster reports no group. */
+/** Whether a leader hears a majority of its replicas, itself included. A server outside a cluster reports no group. */
 export function hasQuorum(group: StreamGroup | undefined): boolean {
   if (group === undefined) return true;
   const { leader, replicas: followers = [] } = group;

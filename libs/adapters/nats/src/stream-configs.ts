@@ -1,34 +1,36 @@
-/** Every stream as it has to be. Streams, buckets and the object store are made and checked from this one table. */
+/**
+ * The required configuration of every stream, bucket and object store. They are created and verified from this table.
+ */
 import { BLOBS_STREAM, JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, STREAMS, subjects } from '@coxswain/protocol';
 import { nanos } from '@nats-io/nats-core';
 
-/** Members of a stream's configuration that Coxswain sets, named as on the wire; durations are nanoseconds. */
+/** Members of a stream's configuration that Coxswain sets, with the server's names; durations are nanoseconds. */
 export interface StreamSpec {
   readonly name: string;
   readonly [member: string]: unknown;
 }
 
-/** What streams hold, as far as its size can be limited. */
+/** The kinds of stored data that can have a size limit. */
 export const LIMITED = ['commands', 'journals', 'snapshots', 'files'] as const;
 /** One kind of stored data with a size limit. */
 export type Limited = (typeof LIMITED)[number];
 
-/** The spare settings of an installation. */
+/** The stream settings that an operator may choose. */
 export interface StreamSettings {
   /**
-   * The most bytes that the streams of a kind may have together; 0: any number. Without the object existing streams keep
-   * their limits. Without a member, streams of that kind keep a limit that they have, and get the default otherwise.
+   * Maximum bytes of all streams of a kind together; 0: no limit. Without this object, existing streams keep their
+   * limits. Without a member, the streams of that kind keep their limit, or get the default if they have none.
    */
   readonly maxBytes?: Readonly<Partial<Record<Limited, number>>> | undefined;
-  /** Copies of every stream, 1 to 5. Without it those that are there stay as they are, and new ones get 1. */
+  /** Number of replicas of every stream, 1 to 5. Without it, existing streams keep theirs, and new ones get 1. */
   readonly replicas?: number | undefined;
-  /** Switches the compression of existing streams off. Without it they keep it, and new ones have none. */
+  /** Switches off the compression of existing streams. Without it they keep theirs. New streams have none. */
   readonly uncompress?: boolean | undefined;
 }
 
 const minute = nanos(60_000);
 
-/** Where commands wait, where records are kept, and what stands around them. */
+/** The configuration of all streams, buckets and the object store. The first one is the timer stream. */
 export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[] {
   return specsOf(settings.replicas ?? 1).map((spec) => ({
     ...spec,
@@ -37,12 +39,12 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
   }));
 }
 
-/** Commands that may wait by default, bytes: a flood while no host runs fills this, and no disk. */
+/** Default limit of the command stream, bytes. So a flood of commands while no host runs does not fill the disk. */
 const COMMANDS_MAX_BYTES = 256 * 1024 * 1024;
-/** Commands of one verb that may wait for one session: one sender must not use all of it up for one. */
+/** Maximum queued commands per session and verb, so that one session's commands do not use up the stream. */
 const COMMANDS_PER_SUBJECT_MAX = 4_096;
 
-/** What is limited by a stream, or null. */
+/** The kind of limited data in a stream; null if the stream has no limit. */
 export function limitedBy(stream: string): Limited | null {
   if (stream === STREAMS.commands) return 'commands';
   if (stream === STREAMS.snapshots) return 'snapshots';
@@ -50,14 +52,14 @@ export function limitedBy(stream: string): Limited | null {
   return JOURNAL_STREAMS.includes(stream) ? 'journals' : null;
 }
 
-/** The members of a stream's configuration that limit it, where it is limited. */
+/** The members of a stream's configuration that limit its size; none if the stream has no limit. */
 export function limitMembers(stream: string): readonly string[] {
   return Object.keys(limitsOf(stream, {}));
 }
 
 /**
- * A full stream refuses what is new: a command that was acknowledged, and a record, must not be deleted to make room. Snapshots
- * are a cache, of which the oldest go.
+ * A full stream of commands, records or files rejects new messages: acknowledged ones must not be deleted to make room.
+ * Snapshots are a cache, so a full stream deletes the oldest ones.
  */
 function limitsOf(stream: string, { maxBytes = {} }: StreamSettings): Readonly<Record<string, unknown>> {
   switch (limitedBy(stream)) {
@@ -90,16 +92,16 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
       subjects: [subjects.timers],
       storage: 'file',
       retention: 'limits',
-      // It would delete schedules that are still to come.
+      // A maximum age would delete schedules that are not yet due.
       max_age: 0,
-      // The same schedule again replaces the one before.
+      // Scheduling a timer again replaces the previous schedule.
       max_msgs_per_subject: 1,
-      // Schedules and `new` do not go together.
+      // Schedules do not work with `new`.
       discard: 'old',
       allow_msg_schedules: true,
-      // What has fired goes by its own time to live.
+      // A fired message expires by its own TTL.
       allow_msg_ttl: true,
-      // So that its replicas can be verified.
+      // The check of replicas reads by direct get.
       allow_direct: true,
       allow_rollup_hdrs: true,
       num_replicas,
@@ -118,7 +120,7 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
       retention: 'workqueue',
       duplicate_window: 10 * minute,
       allow_direct: true,
-      // Whoever may publish a steer must not be able to make the server approve, or delete, by a header.
+      // A client that may only steer must not make the server approve calls, or delete messages, by a header.
       allow_msg_schedules: false,
       allow_msg_ttl: false,
       allow_rollup_hdrs: false,
@@ -154,13 +156,13 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
       max_msgs_per_subject: 1,
       discard: 'old',
       allow_direct: true,
-      // A mark of a session that has never started expires.
+      // The empty message that removes the entry of a session without a journal expires.
       allow_msg_ttl: true,
       allow_rollup_hdrs: false,
       num_replicas,
     },
-    // Services of tenants write to these two: by a header one of them could have the server delete everybody's keys.
-    // A host's beat is worth nothing after a restart of the server, so it need not touch the disk.
+    // Tenants' services write to these two buckets. With a rollup header, one of them could delete the keys of all
+    // tenants. Heartbeats have no value after a restart of the server, so they are kept in memory.
     bucket(STREAMS.hosts, { storage: 'memory', max_age: nanos(1_000), allow_rollup_hdrs: false, num_replicas }),
     bucket(STREAMS.registry, { storage: 'file', allow_rollup_hdrs: false, num_replicas }),
     bucket(STREAMS.active, { storage: 'file', num_replicas }),
@@ -176,13 +178,13 @@ function specsOf(num_replicas: number): readonly StreamSpec[] {
   ];
 }
 
-/** The journals of a stream's range of partitions. */
+/** The journal subjects of a stream's range of partitions. */
 function journalSubjects(index: number): string[] {
   const first = index * PARTITIONS_PER_JOURNAL_STREAM;
   return Array.from({ length: PARTITIONS_PER_JOURNAL_STREAM }, (_, i) => subjects.partitionJournals(first + i));
 }
 
-/** A key-value bucket, as its clients expect the stream behind it to be (NATS ADR-8). */
+/** The stream of a key-value bucket, as clients expect it (NATS ADR-8). */
 function bucket(name: string, rest: Readonly<Record<string, unknown>>): StreamSpec {
   return {
     name: `KV_${name}`,
@@ -192,7 +194,7 @@ function bucket(name: string, rest: Readonly<Record<string, unknown>>): StreamSp
     deny_delete: true,
     allow_rollup_hdrs: true,
     allow_direct: true,
-    // A key may go by a time to live of its own.
+    // A key may have its own TTL.
     allow_msg_ttl: true,
     ...rest,
   };

@@ -1,4 +1,4 @@
-/** How full the streams are that have a limit. */
+/** Reads how full the limited streams are. */
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { answerOf, failureOf } from './nats-status.ts';

@@ -1,8 +1,8 @@
 /**
- * Reads one stream by subject and sequence. The server sends each direct get to a replica of its choice. That replica may lag
- * behind, and a damaged one steps over messages without an error. So a 404 of a direct get says nothing by itself.
- * Reads through the leader see everything that has been acknowledged, unless the leader's own store is damaged: then its index
- * still reports what it cannot read.
+ * Reads one stream by subject and sequence. The server sends each direct get to a replica of its choice. That replica
+ * may lag behind, and a damaged one skips messages without an error. So a 404 of a direct get proves nothing. Reads
+ * through the leader see all acknowledged messages, unless the leader's own store is damaged. Then its index still
+ * reports the messages that it cannot read.
  */
 import { RecordNotServedError } from '@coxswain/protocol';
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from '@nats-io/nats-core';
@@ -18,19 +18,19 @@ import {
 } from './nats-status.ts';
 import type { Wire } from './wire.ts';
 
-/** One message as it stands in a stream. */
+/** A message of a stream. */
 export interface StoredMessage {
   readonly subject: string;
   readonly seq: number;
-  /** When the stream took it, milliseconds since 1970. */
+  /** When the stream stored it, milliseconds since 1970. */
   readonly timeMs: number;
   readonly data: Uint8Array;
   readonly headers: MsgHdrs;
 }
 
-/** Reads of one stream. All throw NatsUnavailableError without an answer and NatsRefusedError for an error. */
+/** Reads of one stream. All throw NatsUnavailableError without an answer, and NatsRefusedError for an error. */
 export interface StreamReader {
-  /** The first message on `subject` (wildcards allowed) at or after `seq`, from any replica; null where there is none. */
+  /** The first message on `subject` (wildcards allowed) at or after `seq`, from any replica; null if it has none. */
   next(subject: string, seq: number): Promise<StoredMessage | null>;
   /** Like {@link StreamReader.next}, through the leader. */
   leaderNext(subject: string, seq: number): Promise<StoredMessage | null>;
@@ -39,52 +39,53 @@ export interface StreamReader {
   /** Like {@link StreamReader.last}, through the leader. */
   leaderLast(subject: string): Promise<StoredMessage | null>;
   /**
-   * The newest message on `subject`, which has no wildcard, through the leader. Null only where the leader's index does not
-   * report the subject either; what the leader reports and cannot read comes from another replica.
-   * @throws RecordNotServedError where no replica serves it.
+   * The newest message on `subject` (no wildcards), through the leader. Null only if the leader's index does not report
+   * the subject either. If the leader reports a message but cannot read it, another replica serves it.
+   * @throws RecordNotServedError if no replica serves it.
    */
   confirmedLast(subject: string): Promise<StoredMessage | null>;
   /**
-   * The first message on `subject` from `seq` to `end`, where a message is known to be: through the leader, and otherwise from
-   * another replica.
-   * @throws RecordNotServedError where no replica serves it.
+   * The first message on `subject` from `seq` to `end`. Precondition: a message is known to be there. It is read
+   * through the leader, otherwise from another replica.
+   * @throws RecordNotServedError if no replica serves it.
    */
   expectedNext(subject: string, seq: number, end: number): Promise<StoredMessage>;
   /**
-   * The subjects that the leader's index reports for a filter, page by page.
+   * Lists the subjects that the leader's index reports for a filter, page by page.
    */
   subjects(filter: string): AsyncGenerator<string, void, undefined>;
   /**
-   * Up to `limit` messages on `subject` at or after `seq`, in order, from any replica. A replica whose index reports more than
-   * it sends is passed over for another one, a few times. So fewer are no proof that there are no more, and a message may be
-   * missing in between.
+   * Up to `limit` messages on `subject` at or after `seq`, in order, from any replica. If a replica sends fewer
+   * messages than its index reports, the read is repeated, up to {@link BATCH_TRIES} reads in total. A short batch does
+   * not prove that there are no more messages, and a message may be missing in between.
    */
   batch(subject: string, seq: number, limit: number): Promise<StoredMessage[]>;
   /**
-   * As {@link StreamReader.batch}, for a caller that never returns to an earlier position: no message that the leader serves is
-   * missing in between. Where the replica may have stepped over one, the leader is asked for each gap, at most `limit` times.
+   * As {@link StreamReader.batch}, for a caller that never returns to an earlier position: no message that the leader
+   * serves is missing in between. If the replica may have skipped one, the leader is asked for each gap, at most
+   * `limit` times.
    */
   gaplessBatch(subject: string, seq: number, limit: number): Promise<StoredMessage[]>;
 }
 
-/** Bytes that one batch may bring; it ends early there. At most one record more than this is in memory per read. */
+/** Maximum bytes of one batch. A read holds at most one record more than this in memory. */
 const batchMaxBytes = 4 * 1024 * 1024;
 
 /**
- * Direct gets that are sent in search of a replica that serves a message. Each goes to a random one: of three replicas, all
- * but one damaged, the sound one is missed once in 130 searches, and the caller tries again.
+ * Maximum direct gets in search of a replica that serves a message. Each goes to a random replica. If two of three
+ * replicas are damaged, about one search in 130 misses the intact one, and the caller tries again.
  */
 const REPLICA_TRIES = 12;
 
-/** Batches that are read in search of a replica that sends all that its index reports. */
+/** Maximum batches in search of a replica that sends all messages that its index reports. */
 const BATCH_TRIES = 4;
 
-/** What one batched direct get has brought. */
+/** The result of one batched direct get. */
 interface Batch {
   readonly messages: StoredMessage[];
-  /** Messages that the replica's index reports, and that it did not send. */
+  /** Number of messages that the replica's index reports, but that it did not send. */
   readonly skipped: number;
-  /** It ends at a limit, so that what the replica skipped cannot be counted. */
+  /** The batch may have ended at a limit, so skipped messages cannot be counted. */
   readonly isFull: boolean;
 }
 
@@ -105,7 +106,7 @@ interface LeaderAnswer {
   };
 }
 
-/** Makes a reader of a stream. */
+/** Creates the reader of a stream. */
 export function createStreamReader(wire: Wire, stream: string): StreamReader {
   const directSubject = `$JS.API.DIRECT.GET.${stream}`;
   const leaderSubject = `$JS.API.STREAM.MSG.GET.${stream}`;
@@ -113,7 +114,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
   async function leaderGet(query: object): Promise<StoredMessage | null> {
     const answer = answerOf<LeaderAnswer>(await wire.request(leaderSubject, text.encode(JSON.stringify(query))));
     if (answer.error && isMessageNotFound(answer.error)) return null;
-    // A stream without a leader answers with an error of its own: that is no answer, rather than a refusal.
+    // A stream without a leader answers with error 503: that counts as no answer, not as a rejection.
     if (answer.error?.code === 503) throw new NatsUnavailableError(`reading ${stream}: ${answer.error.description}`);
     if (answer.error) throw new NatsRefusedError(`reading ${stream}`, answer.error);
     if (!answer.message) return null;
@@ -139,7 +140,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
     const messages: StoredMessage[] = [];
     const query = { seq, next_by_subj: subject, batch: limit, max_bytes: batchMaxBytes };
     let bytes = 0;
-    // What the replica's index reports behind each message, counted when the request began.
+    // The number of messages that the replica's index reports after each message, counted at the start of the request.
     let pending = 0;
     await wire.requestMany(directSubject, text.encode(JSON.stringify(query)), (answer) => {
       const status = statusOf(answer);
@@ -150,7 +151,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
       pending = Number(answer.headers?.last('Nats-Num-Pending'));
       return false;
     });
-    // The server counts subjects and headers towards the bytes, too: near the bound nothing can be said.
+    // The server also counts subjects and headers as bytes, so near the limit it is unknown whether it was reached.
     const isFull = messages.length >= limit || bytes >= batchMaxBytes / 2;
     return { messages, skipped: isFull ? 0 : pending, isFull };
   }
@@ -201,18 +202,18 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
 
   const next = (subject: string, seq: number) =>
     directGet(directSubject, text.encode(`{"seq":${seq},"next_by_subj":"${subject}"}`));
-  // The request's subject ends with the message's subject, so that a permission can be bound to it.
+  // The request's subject ends with the message's subject, so that a permission can restrict it.
   const last = (subject: string) => directGet(`${directSubject}.${subject}`, new Uint8Array());
   const leaderNext = (subject: string, seq: number) => leaderGet({ seq, next_by_subj: subject });
   const leaderLast = (subject: string) => leaderGet({ last_by_subj: subject });
 
   return {
     async confirmedLast(subject) {
-      // Twice: a message that is purged between the reads is still reported by the index, and served by no replica.
+      // Twice: the message may be purged between the reads. Then the index has reported it, but no replica serves it.
       for (let look = 0; look < 2; look++) {
         const newest = await leaderLast(subject);
         if (newest) return newest;
-        // The index of subjects outlives the block that a message is in.
+        // The index still reports a subject whose block is unreadable.
         const { done: isAbsent } = await subjectsOf(subject).next();
         if (isAbsent) return null;
         const served = await fromAnyReplica(
@@ -245,7 +246,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
       const found = new Map(messages.map((message) => [message.seq, message]));
       const end = messages.at(-1)?.seq ?? 0;
       let asked = 0;
-      // Other subjects have sequences in between, so only the leader can tell whether a gap is one.
+      // Other subjects have sequences in between, so only the leader knows whether a message is missing.
       for (let from = seq; from <= end && asked < limit; from++) {
         if (found.has(from)) continue;
         asked++;
@@ -260,8 +261,9 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
 }
 
 /**
- * The server says where a message lies in headers that it adds behind those which the message was published with. Of each the
- * last is the server's: the first may be a publisher's, who could pass a steer off as an approval by it.
+ * Converts the answer of a direct get. The server adds headers with subject, sequence and time after the message's own
+ * headers. Only the last value of each is the server's. A publisher could set an earlier value, for example to disguise
+ * a steer as an approval.
  */
 export function directMessage(answer: Msg): StoredMessage {
   const headers = answer.headers ?? new MsgHdrsImpl();

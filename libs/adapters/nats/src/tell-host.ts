@@ -1,15 +1,18 @@
-/** Has whoever has a session in memory look at its journal: by a command, whose answer says that somebody did. */
+/** Makes the host of a session read the session's journal, by a command. The receipt of the command confirms it. */
 import type { SessionRef } from '@coxswain/protocol';
 import { createInbox, type NatsConnection } from '@nats-io/nats-core';
 import { createNatsSender } from './nats-sender.ts';
 import { inboxPrefixOf } from './wire.ts';
 
-/** A host that lives looks at once; where none lives, nobody has the session in memory. */
+/**
+ * Timeout of the receipt, milliseconds. A live host reads at once. Without a live host, no host has the session in
+ * memory.
+ */
 const ANSWERED_WITHIN_MS = 3_000;
 
 /**
- * Tells the host of a deleted session. The command `delete` is refused by it, as the session is deleted already.
- * Contract: does not reject. Resolves when a host has answered, or none does within three seconds.
+ * Notifies the host of a deleted session, by a command `delete`. The host rejects it, because the session is deleted
+ * already. Contract: does not reject. Resolves when a host has answered, or after three seconds.
  */
 export async function tellHost(nc: NatsConnection, ref: SessionRef): Promise<void> {
   const receiptTo = createInbox(inboxPrefixOf(nc));
@@ -24,7 +27,7 @@ export async function tellHost(nc: NatsConnection, ref: SessionRef): Promise<voi
     await sender.send(ref, 'delete', new TextEncoder().encode('{}'), { receiptTo });
     await answer;
   } catch {
-    // It could not be stored: a host that has the session learns of it when it next appends.
+    // The command could not be stored. A host that has the session notices the deletion at its next append.
   } finally {
     clearTimeout(timer);
     subscription.unsubscribe();

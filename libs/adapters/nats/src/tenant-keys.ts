@@ -1,9 +1,9 @@
 /**
  * Keys of one tenant in the buckets that all tenants share.
  *
- * T1  A JetStream request that lists keys names them in its body, where no permission can restrict it: `STREAM.INFO` with a
- *     `subjects_filter`, `STREAM.MSG.GET`, a batched `DIRECT.GET`. A tenant's key has none of these rights.
- * T2  A session host reads for it. The subject of the request names the tenant, and a permission binds it.
+ * T1  A JetStream request that lists keys names them in its body, where no permission can restrict it. This applies to
+ *     `STREAM.INFO` with a `subjects_filter`, `STREAM.MSG.GET` and a batched `DIRECT.GET`. A tenant's key may use none.
+ * T2  So a session host reads for it. The subject of the request contains the tenant, and a permission restricts it.
  */
 import type { Log } from '@coxswain/ports';
 import { HEADERS, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
@@ -15,7 +15,7 @@ import { readRegistry } from './registry-keys.ts';
 import { directMessage, type StoredMessage } from './stream-reader.ts';
 import { isTenantsKey, wireOf } from './wire.ts';
 
-/** Lists that one host answers at once. */
+/** Maximum number of lists that one host answers at the same time. */
 const ANSWERING_MAX = 16;
 const OPERATION = 'KV-Operation';
 
@@ -29,10 +29,11 @@ export class NoHostAnswersError extends Error {
 }
 
 /**
- * The tenant's keys of one kind, markers of removed keys included, in the order in which they were written.
- * @param kind one of TENANT_KEYS of the bucket.
- * @throws NoHostAnswersError for a tenant's key when no session host runs; NatsUnavailableError, NatsRefusedError,
- *   NotPermittedError; RecordNotServedError where no replica serves a key of the registry.
+ * Reads a tenant's keys of one kind, including markers of removed keys. Keys of the registry are in the order of
+ * writing.
+ * @param kind one of the bucket's kinds in `TENANT_KEYS`.
+ * @throws NoHostAnswersError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
+ *   NotPermittedError; RecordNotServedError if no replica serves a key of the registry.
  */
 export async function readTenantKeys(
   nc: NatsConnection,
@@ -45,7 +46,7 @@ export async function readTenantKeys(
   return readAsHost(nc, subject);
 }
 
-/** Keys of the registry come from its leader; heartbeats come from any replica. */
+/** Reads keys of the registry from its leader, and heartbeats from any replica. */
 async function readAsHost(nc: NatsConnection, subject: string): Promise<readonly StoredMessage[]> {
   const asked = parseTenantKeys(subject);
   if (!asked) throw new TypeError(`${subject} lists no keys`);
@@ -74,8 +75,9 @@ async function askHost(nc: NatsConnection, bucket: string, subject: string): Pro
 }
 
 /**
- * Lists keys for tenants' keys, until the returned function is called. Each key is one message with the headers of a direct get.
- * An empty message ends the list: `Cox-Total` holds the number of keys, or `Cox-Error` the reason why there is no list.
+ * Answers tenants' requests for lists of keys, until the returned function is called. Each key is one message with the
+ * headers of a direct get. An empty message ends the list: the header `Cox-Total` contains the number of keys, or
+ * `Cox-Error` an error code.
  */
 export function serveTenantKeys(nc: NatsConnection, log: Log): () => void {
   const answer = async (message: Msg): Promise<void> => {
@@ -98,7 +100,9 @@ export function serveTenantKeys(nc: NatsConnection, log: Log): () => void {
   });
 }
 
-/** Only what a reader needs: a publisher's own headers could pass for the end of the list. */
+/**
+ * The headers that a reader needs. The publisher's other headers are dropped: they could imitate the end of the list.
+ */
 function headersOf({ subject, seq, timeMs, headers: stored }: StoredMessage) {
   const head = headers();
   const operation = stored.get(OPERATION);

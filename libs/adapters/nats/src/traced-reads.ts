@@ -4,34 +4,36 @@ import { NatsUnavailableError, NotPermittedError, STATUS, statusOf } from './nat
 import { directMessage, type StoredMessage } from './stream-reader.ts';
 import { inboxPrefixOf } from './wire.ts';
 
-/** What is read from a replica: messages at or after a sequence. */
+/** A read of a replica: messages at or after a sequence. */
 export interface WindowQuery {
   readonly seq: number;
   readonly batch: number;
   readonly max_bytes: number;
 }
 
-/** What one replica has answered. */
+/** The answer of one replica. */
 export interface TracedWindow {
   readonly messages: readonly StoredMessage[];
-  /** Messages that the replica's index counts from the query's sequence on; 0 where it answers that there are none. */
+  /** Number of messages in the replica's index at or after the query's sequence; 0 if it reports none. */
   readonly counted: number;
-  /** Of these, how many are behind the last message that it sent. */
+  /** The number of these after the last message that it sent. */
   readonly pending: number;
-  /** It had no more to send, and no bound was reached. */
+  /** It sent all messages that it could, and no limit of the query was reached. */
   readonly reachedEnd: boolean;
 }
 
 /**
- * Direct gets that report which server answered. A direct get goes to one replica of the server's choice, and its answer
- * does not name it. Message tracing does: with `Nats-Trace-Dest`, every server on the path reports itself. The last one is
- * the one that answered.
+ * Direct gets that report which server answered. A direct get goes to one replica of the server's choice, and its
+ * answer does not name the replica. Message tracing does: with `Nats-Trace-Dest`, every server on the path reports
+ * itself. The last one has answered.
  */
 export interface TracedReads {
   /**
-   * Reads from each of the named servers; from whichever answers, where none is named. Takes some seven seconds at most.
-   * @returns what each has answered; without those that did not in a bounded number of tries.
-   * @throws NatsUnavailableError where no replica answers; NotPermittedError where this user may not read the stream.
+   * Reads from each of the named servers, or from any servers that answer if none is named. Takes about seven seconds
+   * at most.
+   * @returns the answers by server name. Servers that did not answer in a bounded number of tries are omitted.
+   * @throws NatsUnavailableError if no replica answers; NotPermittedError if this user may not read or trace the
+   *   stream.
    */
   ofEach(stream: string, servers: readonly string[], query: WindowQuery): Promise<Map<string, TracedWindow>>;
   close(): void;
@@ -39,12 +41,12 @@ export interface TracedReads {
 
 interface TraceEvent {
   readonly server?: { readonly name?: string };
-  /** How many servers the message was passed on to. */
+  /** Number of servers that the message was forwarded to. */
   readonly hops?: number;
 }
 
 interface Pending {
-  /** Where it publishes: its request, and through the server its trace. */
+  /** The subjects that it publishes to: the request, and the trace destination. */
   readonly subjects: readonly string[];
   readonly query: WindowQuery;
   readonly messages: StoredMessage[];
@@ -56,13 +58,16 @@ interface Pending {
   readonly fail: (error: NotPermittedError) => void;
 }
 
-/** So long one read may take. */
+/** Timeout of one read, milliseconds. */
 const ANSWERED_WITHIN_MS = 3_000;
-/** Rounds of reads in search of every replica: of five, one is missed by ten rounds of ten reads once in 10^9. */
+/**
+ * Maximum rounds of reads in search of every replica. A given replica of three is missed about once in 17,000 times at
+ * most, one of five about once in 500 times.
+ */
 const ROUNDS = 10;
 /**
- * Rounds in which a read had no answer: then the servers that have not answered are given up. The second has twice the reads, so that
- * a server that does answer is missed once in 300 times.
+ * Maximum rounds with an unanswered read. After them, the servers without an answer are declared silent. The second
+ * round has twice the reads. So with one dead server of three, a live one is missed about once in 300 times.
  */
 const UNANSWERED_ROUNDS = 2;
 const READS_PER_SERVER = 2;
@@ -90,7 +95,8 @@ export function openTracedReads(nc: NatsConnection): TracedReads {
       check(token, read);
     },
   });
-  // The server drops a request that this user may not send or trace: waiting for its answer would end as if no replica had one.
+  // The server drops a request that this user may not send or trace. Without this check, the read would end as if no
+  // replica had answered.
   const ignoreRefusals = onConnectionChange(nc, {
     refused(subject) {
       for (const read of pending.values())
@@ -161,7 +167,7 @@ function answer(read: Pending, message: Msg): void {
     read.isDone = true;
     return;
   }
-  // Without a replica there is no answer that says anything.
+  // Other statuses ("no responders") come from no replica.
   if (status !== 0) return;
   read.left = Number(message.headers?.last('Nats-Num-Pending') ?? 0);
   if (read.messages.length === 0) read.counted = read.left + 1;
@@ -170,7 +176,7 @@ function answer(read: Pending, message: Msg): void {
 
 function windowOf({ query, messages, counted, left }: Pending): TracedWindow {
   const bytes = messages.reduce((sum, { data }) => sum + data.length, 0);
-  // The server counts subjects and headers, too.
+  // The server also counts subjects and headers.
   const isFull = messages.length >= query.batch || bytes >= query.max_bytes / 2;
   return { messages, counted, pending: left, reachedEnd: !isFull };
 }
@@ -179,7 +185,7 @@ function eventIn(message: Msg): TraceEvent {
   try {
     return JSON.parse(message.string()) as TraceEvent;
   } catch {
-    // Not JSON: the read ends by its time.
+    // Not JSON: the read ends at its timeout.
     return {};
   }
 }

@@ -1,4 +1,4 @@
-/** What is announced on the bus, as it changes. */
+/** Watches the registry for changes. */
 import type { Log } from '@coxswain/ports';
 import { STREAMS } from '@coxswain/protocol';
 import { Kvm, type KvWatchEntry } from '@nats-io/kv';
@@ -7,10 +7,11 @@ import { NatsUnavailableError } from './nats-status.ts';
 import { whenAnswered } from './when-answered.ts';
 
 /**
- * Watches the keys of the registry that a pattern names, such as `tools.>`: first as they stand, then as they change. A bus that does not
- * answer just now is asked again: whoever starts meanwhile need not end.
- * @returns the entries, until somebody stops them or the connection ends.
- * @throws NatsUnavailableError where nobody has answered for 45 seconds; at once what the library throws where there is no registry.
+ * Watches the registry keys that match a pattern, such as `tools.>`: first their current values, then changes. While
+ * NATS does not answer, it retries, so that a service can start during an outage.
+ * @returns the entries, until the iterator is stopped or the connection ends.
+ * @throws NatsUnavailableError after 45 seconds without an answer; at once an error of the library if there is no
+ *   registry.
  */
 export function watchRegistry(nc: NatsConnection, key: string, log: Log): Promise<QueuedIterator<KvWatchEntry>> {
   return whenAnswered(async () => {

@@ -1,17 +1,19 @@
-/** Begins on a bus that is not answering just now: its servers are choosing a leader, or one of them is coming back. */
+/** Retries requests while NATS does not answer, for example during a leader election or the restart of a server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '@coxswain/ports';
 import { NatsUnavailableError, NobodyListensError } from './nats-status.ts';
 
-/** Longer than a cluster takes to choose a leader, shorter than the patience of whoever has started this. */
+/**
+ * Time limit of the retries, milliseconds: longer than a leader election, shorter than the timeouts of service
+ * managers.
+ */
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 500;
 
 /**
- * Asks again while nobody answers, for 45 seconds. What the bus refuses is not asked again, nor what it says that nobody
- * there takes.
- * @param ask may be called many times.
- * @throws what the last call threw.
+ * Retries while NATS does not answer, for 45 seconds. A rejected request and "no responders" are not retried.
+ * @param ask the request. It may be called many times.
+ * @throws the error of the last call.
  */
 export async function whenAnswered<T>(ask: () => Promise<T>, log: Log): Promise<T> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;

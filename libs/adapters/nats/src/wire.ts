@@ -1,6 +1,7 @@
 /**
- * Requests on one connection, with less work per request than the library's own: one subscription, one timer for all
- * that is under way, no stack captured per call. Appends are the hot path, and a third of their time was spent there.
+ * Requests on one connection, with less work per request than in the library. All requests share one subscription and
+ * one timer, and no stack trace is captured per call. Appends are the hot path, and a third of their time was spent
+ * there.
  */
 import { HEADERS, isTenantsInbox } from '@coxswain/protocol';
 import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
@@ -10,14 +11,16 @@ import { NatsUnavailableError, NobodyListensError, NotPermittedError, STATUS, st
 /** Sends requests and waits for answers. */
 export interface Wire {
   /**
-   * Sends one request and resolves with its one answer. While the connection is lost it waits for it, within the bound.
-   * @throws NatsUnavailableError when nobody answers within the bound, nobody listens, or the connection is lost
-   *   meanwhile or closed; NotPermittedError where the server does not let this user ask it.
+   * Sends one request and resolves with its answer. While the connection is lost, it waits for the connection, within
+   * the timeout.
+   * @throws NatsUnavailableError without an answer within the timeout, or if the connection is lost meanwhile or
+   *   closed; NobodyListensError for "no responders"; NotPermittedError if this user may not publish on the subject.
    */
   request(subject: string, payload: Uint8Array, headers?: MsgHdrs): Promise<Msg>;
   /**
-   * Sends one request and hands on its answers until `onAnswer` returns true. The bound begins again with each answer.
-   * @throws as `request` does.
+   * Sends one request and calls `onAnswer` with its answers until it returns true. The timeout restarts with each
+   * answer.
+   * @throws as `request`; the errors of `onAnswer`.
    */
   requestMany(subject: string, payload: Uint8Array, onAnswer: (answer: Msg) => boolean): Promise<void>;
 }
@@ -32,12 +35,12 @@ interface Pending {
   fail(error: NatsUnavailableError | NotPermittedError): void;
 }
 
-/** Longer than a flush to a slow disk, shorter than a caller's patience. */
+/** Default timeout, milliseconds: longer than a flush to a slow disk. */
 const defaultTimeoutMs = 5_000;
 
 const wires = new WeakMap<NatsConnection, Wire>();
 
-/** The connection's common wire, whose requests are answered within 5 seconds or not at all. It ends with the connection. */
+/** The shared wire of a connection, with a timeout of 5 seconds. It ends with the connection. */
 export function wireOf(nc: NatsConnection): Wire {
   const known = wires.get(nc);
   if (known) return known;
@@ -46,10 +49,10 @@ export function wireOf(nc: NatsConnection): Wire {
   return wire;
 }
 
-/** A wire of its own on a connection, for requests that are given up after another time. It ends with the connection. */
+/** Creates a wire with another timeout, in milliseconds. It ends with the connection. */
 export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   const prefix = `${createInbox(inboxPrefixOf(nc))}.`;
-  // All wait equally long, so insertion order is the order in which they run out.
+  // All requests have the same timeout, so insertion order is the order of expiry.
   const pending = new Map<string, Pending>();
   let serial = 0;
   let timer: NodeJS.Timeout | null = null;
@@ -60,7 +63,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       if (error) return failAll(`answers cannot be received: ${error.message}`);
       const token = message.subject.slice(prefix.length);
       const request = pending.get(token);
-      // An answer that comes after its request was given up.
+      // A late answer: its request has ended.
       if (!request) return;
       if (statusOf(message) === STATUS.noResponders) {
         pending.delete(token);
@@ -74,7 +77,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       }
     },
   });
-  // Owned by the connection: `closed` never rejects, and it ends what still waits.
+  // Owned by the connection: `closed` never rejects, and then open requests fail.
   void nc.closed().then(() => failAll('the connection is closed'));
   onConnectionChange(nc, {
     lost() {
@@ -115,7 +118,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
 
   function armTimer(delayMs: number): void {
     timer = setTimeout(expire, Math.ceil(delayMs));
-    // The connection keeps the process alive while it matters.
+    // The timer does not keep the process alive; an open connection does.
     timer.unref();
   }
 
@@ -172,18 +175,18 @@ function unheard(subject: string): string {
   return `${why}nobody listens on ${subject}`;
 }
 
-/** The prefix that a connection's permissions may bind its inboxes to. */
+/** The inbox prefix of a connection; undefined for the library's default. Permissions may restrict inboxes to it. */
 export function inboxPrefixOf(nc: NatsConnection): string | undefined {
-  // The interface does not show the options that the connection was made with; every implementation has them.
+  // The interface does not declare the connection's options; every implementation has them.
   return (nc as NatsConnection & { readonly options?: { readonly inboxPrefix?: string } }).options?.inboxPrefix;
 }
 
-/** Whether a connection's key belongs to a tenant, and so reads no bucket as a whole. */
+/** Whether a connection uses a tenant's key. Such a key cannot list the keys of a bucket. */
 export function isTenantsKey(nc: NatsConnection): boolean {
   return isTenantsInbox(inboxPrefixOf(nc));
 }
 
-/** Options of a publish; none without a trace. */
+/** The publish options that carry a trace context; empty without one. */
 export function tracedBy(traceparent: string | undefined): { readonly headers?: MsgHdrs } {
   if (traceparent === undefined) return {};
   const head = headers();

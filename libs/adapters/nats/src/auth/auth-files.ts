@@ -1,4 +1,4 @@
-/** The files of an installation's keys: the server's accounts, a file for each key, and which is for whom. */
+/** The key files of an installation: the server's accounts, one file per key, and an overview of the keys. */
 import { systemSubjects, TenantId, tenantSubjects } from '@coxswain/protocol';
 import { type KeyPlace, type Keyring, keyFilePath, keyringText, type RingKey, userToken } from './keyring.ts';
 import { type AuthSettings, ROLES, SYSTEM_ROLES, type SystemRole, TENANT_ROLES, type TenantRole } from './roles.ts';
@@ -6,22 +6,23 @@ import { newKey, seedFile } from './seed-file.ts';
 import { serverAccounts } from './server-accounts.ts';
 import { type ToolWorkerKey, workerInboxPrefix } from './tool-workers.ts';
 
-/** One file, by its path in the folder. */
+/** One file. Files with a key also have its role, public key and seed. */
 export interface AuthFile {
+  /** Relative to the folder of the keys. */
   readonly path: string;
   readonly text: string;
   readonly role?: SystemRole | TenantRole;
   readonly tenant?: string | undefined;
-  /** Of a further key of a role. */
+  /** The name of an additional key of the role. */
   readonly name?: string | undefined;
-  /** Of the role `tools`: the worker whose own key it is. */
+  /** The worker that the key belongs to, if it is not for all tools. Only with the role `tools`. */
   readonly worker?: ToolWorkerKey | undefined;
   readonly publicKey?: string;
-  /** Secret. */
+  /** The secret seed of the key. */
   readonly seed?: string;
 }
 
-/** Makes new keys for every role and tenant, and all files. */
+/** Creates new keys for all system roles, tenants and workers, and all files of an installation. */
 export function authFiles(settings: AuthSettings): AuthFile[] {
   const keys = [
     ...SYSTEM_ROLES.map((role) => newKeyFile({ role })),
@@ -32,7 +33,7 @@ export function authFiles(settings: AuthSettings): AuthFile[] {
   return [...ringFiles(ring), { path: 'server.conf', text: SERVER }, ...keys];
 }
 
-/** The files that say which keys there are: what is written anew where one is added or taken away. */
+/** The files that list the keys. They are rewritten when a key is added or removed. */
 export function ringFiles(ring: Keyring): AuthFile[] {
   return [
     { path: 'README.md', text: readme(ring) },
@@ -41,7 +42,7 @@ export function ringFiles(ring: Keyring): AuthFile[] {
   ];
 }
 
-/** A new key in a file of its own. */
+/** Creates a new key and its file. */
 export function newKeyFile(place: KeyPlace, worker?: ToolWorkerKey): KeyFile {
   const { seed, publicKey } = newKey();
   const { role, tenant, name } = place;
@@ -55,7 +56,7 @@ export function newKeyFile(place: KeyPlace, worker?: ToolWorkerKey): KeyFile {
   return { path, text: seedFile(whose, { seed, inboxPrefix, tenant }), role, tenant, name, worker, publicKey, seed };
 }
 
-/** A file that holds a key. */
+/** A file with a key. */
 export type KeyFile = AuthFile & Required<Pick<AuthFile, 'role' | 'publicKey' | 'seed'>>;
 
 function ringKeyOf({ path, role, tenant, worker, publicKey }: KeyFile): RingKey {

@@ -1,32 +1,35 @@
 /**
- * Which keys there are: what the accounts of a server are written from, and what is changed when a key is added or taken away. It
- * holds public keys only, and lies beside them as `keys.json`.
+ * The keyring: settings and public keys of an installation. The server's accounts are generated from it, and adding or
+ * removing a key changes it. It is stored as `keys.json` in the folder of the keys.
  */
 import { type KeyEntry, KeyName, KeyringFile, problemSentences, readStrictly, TenantId } from '@coxswain/protocol';
 import { type AuthSettings, SYSTEM_ROLES, type SystemRole, TENANT_ROLES, type TenantRole } from './roles.ts';
 
-/** Keys of one role of a tenant, or of the bus. */
+/** Maximum number of keys of one role, per tenant for the roles of a tenant. */
 export const KEYS_PER_ROLE_MAX = 256;
 
-/** One key. */
+/** One key of the keyring. */
 export type RingKey = Omit<KeyEntry, 'role'> & { readonly role: SystemRole | TenantRole };
 
-/** What an installation has decided, and its keys. */
+/** The settings of an installation, and its keys. */
 export interface Keyring {
   readonly settings: AuthSettings;
   readonly keys: readonly RingKey[];
 }
 
-/** Names one key: `host`, `default/operator`, and with `=NAME` a further one; `default/worker=stock` is a worker's own. */
+/**
+ * Identifies one key: `host`, `default/operator`, an additional key of a role with `=NAME`, or the key of a worker as
+ * in `default/worker=stock`.
+ */
 export interface KeyPlace {
   readonly role: SystemRole | TenantRole;
   readonly tenant?: string | undefined;
   readonly name?: string | undefined;
-  /** Of the role `tools`: the worker whose own key it is. */
+  /** The worker that the key belongs to, if it is not for all tools. Only with the role `tools`. */
   readonly worker?: string | undefined;
 }
 
-/** What is asked of a ring cannot be done; the message says what would be right. */
+/** An operation on a keyring is impossible. The message says how to correct it. */
 export class KeyringError extends Error {
   override readonly name = 'KeyringError';
   readonly code:
@@ -43,13 +46,13 @@ export class KeyringError extends Error {
   }
 }
 
-/** The text of `keys.json`. */
+/** Serializes a keyring to the text of `keys.json`. */
 export function keyringText({ settings, keys }: Keyring): string {
   const { tenants, gatewayApproves = false, workers = [] } = settings;
   return `${JSON.stringify({ v: 1, tenants, gateway_approves: gatewayApproves, workers, keys }, null, 2)}\n`;
 }
 
-/** Reads `keys.json`. @throws KeyringError. */
+/** Parses the text of `keys.json`. @throws KeyringError. */
 export function keyringFrom(text: string): Keyring {
   let value: unknown;
   try {
@@ -69,7 +72,10 @@ export function keyringFrom(text: string): Keyring {
   return { settings: { tenants, gatewayApproves: gateway_approves, workers }, keys: known };
 }
 
-/** Reads `host`, `default/operator=alice`, `default/worker=stock`; where there is one tenant its name may be left out. @returns null where it names none. */
+/**
+ * Parses `host`, `default/operator=alice` or `default/worker=stock`. With a single tenant, its name may be omitted.
+ * @returns null if the text does not identify a key.
+ */
 export function keyPlaceFrom(text: string, tenants: readonly string[]): KeyPlace | null {
   const [, tenant, role = '', name] = /^(?:([^/=]+)\/)?([^/=]+)(?:=([^/=]+))?$/.exec(text) ?? [];
   if (name !== undefined && !KeyName.safeParse(name).success) return null;
@@ -81,15 +87,15 @@ export function keyPlaceFrom(text: string, tenants: readonly string[]): KeyPlace
   return known && whose !== undefined ? { role: known, tenant: whose, name } : null;
 }
 
-/** The key at a place. */
+/** Finds the key at a place. */
 export function keyAt({ keys }: Keyring, place: KeyPlace): RingKey | undefined {
   return keys.find((key) => isOf(key, place) && key.name === place.name && key.worker === place.worker);
 }
 
 /**
- * The ring with one key more.
- * @param tools what a worker's own key is for.
- * @throws KeyringError.
+ * Adds a key.
+ * @param tools the tools of a worker's key.
+ * @throws KeyringError if the tenant does not exist, or the key exists already.
  */
 export function withKey(
   ring: Keyring,
@@ -124,7 +130,7 @@ export function withKey(
   return { ring: { settings: { ...settings, workers }, keys: [...ring.keys, key] }, key };
 }
 
-/** The ring without a key. @throws KeyringError where it is not there, or is the last of a role of the bus. */
+/** Removes a key. @throws KeyringError if it does not exist, or is the last key of a system role. */
 export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Keyring; readonly key: RingKey } {
   const key = keyAt(ring, place);
   if (!key) {
@@ -135,7 +141,7 @@ export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Key
     );
   }
   const others = ring.keys.filter((one) => one !== key);
-  // Without them nobody could look after the bus, and nobody serve it.
+  // Each system role needs a key, to administer the installation and to run its hosts and retention job.
   if (place.tenant === undefined && !others.some((one) => isOf(one, place)))
     throw new KeyringError('key_is_last', `${placeText(place)} is the last key of its role; add another one first`);
   const { settings } = ring;
@@ -143,25 +149,25 @@ export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Key
   return { ring: { settings: { ...settings, workers }, keys: others }, key };
 }
 
-/** `default/operator=alice`. */
+/** The text of a place, such as `default/operator=alice`. */
 export function placeText({ role, tenant, name, worker }: KeyPlace): string {
   if (worker !== undefined) return `${tenant}/worker=${worker}`;
   return `${tenant === undefined ? '' : `${tenant}/`}${role}${name === undefined ? '' : `=${name}`}`;
 }
 
-/** Where a key's file lies, below the folder. */
+/** The path of a key's file, relative to the folder of the keys. */
 export function keyFilePath({ role, tenant, name, worker }: KeyPlace): string {
   if (worker !== undefined) return `tenants/${tenant}/workers/${worker}.nk`;
   const file = `${role}${name === undefined ? '' : `=${name}`}.nk`;
   return tenant === undefined ? file : `tenants/${tenant}/${file}`;
 }
 
-/** What an inbox prefix calls a user: a further key of a role has inboxes of its own. */
+/** The name of a user in its inbox prefix. Each additional key of a role has its own inboxes. */
 export function userToken({ role, name }: Pick<KeyPlace, 'role' | 'name'>): string {
   return name === undefined ? role : `${role}-${name}`;
 }
 
-/** Whether it has the rights of the place's role; a worker's own key has fewer than its role. */
+/** Whether a key has the permissions of a place's role. A worker's key has fewer than the role `tools`. */
 function isOf(key: RingKey, { role, tenant, worker }: KeyPlace): boolean {
   return key.role === role && key.tenant === tenant && (key.worker === undefined) === (worker === undefined);
 }

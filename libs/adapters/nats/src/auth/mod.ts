@@ -1,4 +1,4 @@
-/** Who may do what on the bus: roles, the server's configuration, keys. */
+/** Authorization on NATS: roles, the server's configuration, keys. */
 
 export { readSeedFile, type SeedCredentials, SeedFileError } from '@coxswain/ports/discovery';
 export { type AuthFile, authFiles, type KeyFile, newKeyFile, ringFiles } from './auth-files.ts';

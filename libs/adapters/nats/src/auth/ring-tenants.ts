@@ -1,15 +1,16 @@
-/** Tenants of a folder of keys that is there: one more, with a key for each role, or one fewer. */
+/** Adds and removes tenants of an existing keyring. A new tenant gets a key for each role. */
 import type { TenantId } from '@coxswain/protocol';
 import { type KeyFile, newKeyFile } from './auth-files.ts';
 import { type Keyring, KeyringError, type RingKey, withKey } from './keyring.ts';
 import { TENANT_ROLES } from './roles.ts';
 
-/** Tenants that one bus may have: each is an account of its servers. */
+/** Maximum number of tenants of an installation: each is an account of the NATS servers. */
 export const TENANTS_MAX = 256;
 
 /**
- * The ring with one tenant more, and the files of its keys.
- * @throws KeyringError where it is there already.
+ * Adds a tenant.
+ * @returns the new keyring, and the files of the tenant's keys.
+ * @throws KeyringError if the tenant exists already.
  */
 export function withTenant(ring: Keyring, tenant: TenantId): { readonly ring: Keyring; readonly files: KeyFile[] } {
   const { settings, keys } = ring;
@@ -21,8 +22,9 @@ export function withTenant(ring: Keyring, tenant: TenantId): { readonly ring: Ke
 }
 
 /**
- * The ring without a tenant, and the keys that go with it, workers' own among them.
- * @throws KeyringError where it is not there, or is the only one.
+ * Removes a tenant.
+ * @returns the new keyring, and the removed keys, including those of the tenant's workers.
+ * @throws KeyringError if the tenant does not exist, or is the only one.
  */
 export function withoutTenant(ring: Keyring, tenant: string): { readonly ring: Keyring; readonly keys: RingKey[] } {
   const { settings } = ring;

@@ -1,10 +1,10 @@
 /**
- * Who may do what on the bus. Hosts and the admin share an account with the streams; whoever else there is belongs to a tenant,
- * whose account reaches the streams' only by what is listed here.
+ * Permissions on NATS. The system roles share the account of the streams. Every other user belongs to a tenant. A
+ * tenant's account reaches the streams' account only by the subjects listed here.
  *
- * A1: Only the streams' account has streams. The server answers a request wherever its sender says: within one account, a
- *     steer that asks to be acknowledged on a journal's subject would have the server write there.
- * A2: What a user may is listed; nothing else is allowed. A subject that names a tenant names the user's own.
+ * A1: Only the streams' account has streams. The server sends an acknowledgement to any reply subject that the sender
+ *     names. Within one account, a steer with a journal's subject as reply subject would make the server write there.
+ * A2: Permissions are allow lists. If a tenant's permission contains the name of a tenant, it is the user's own tenant.
  */
 import {
   HOOK_QUEUE_GROUP,
@@ -21,21 +21,21 @@ import {
 import { personaPassages, personaRights } from './persona-services.ts';
 import { TOOL_ANSWERS_EXPIRE, type ToolWorkerKey, toolPassages, toolRights } from './tool-workers.ts';
 
-/** What a user's connection may send and hear. */
+/** The permissions of a user: subjects to publish and to subscribe to. */
 export interface RoleRights {
   readonly publish: readonly string[];
-  /** Subjects; `<subject> <queue group>` where it is heard in that group only. */
+  /** Subjects; `<subject> <queue group>` if it may be subscribed to in that group only. */
   readonly subscribe: readonly string[];
-  /** May answer what it is asked, this often and this long after. */
+  /** May reply to received messages: maximum replies per message (-1: no limit), and the time limit. */
   readonly answers?: { readonly max: number; readonly expires: string };
 }
 
-/** A role of the bus itself: of every tenant. */
+/** A system role: it is not bound to a tenant. */
 export type SystemRole = 'admin' | 'host' | 'retention';
 /** A role within a tenant. */
 export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operator' | 'hooks' | 'tools' | 'personas';
 
-/** What a role is for, as the reference and the README of the keys say it. */
+/** Descriptions of the roles, for the reference and for the README of the keys. */
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   admin:
     'Creates, changes and purges streams (`cox admin streams`), deletes sessions (`cox session delete`, `cox admin retention`); has all permissions in their account.',
@@ -66,10 +66,10 @@ export const TENANT_ROLES = [
   'tools',
   'personas',
 ] as const satisfies readonly TenantRole[];
-/** All roles of the bus itself. */
+/** All system roles. */
 export const SYSTEM_ROLES = ['admin', 'host', 'retention'] as const satisfies readonly SystemRole[];
 
-/** The verbs of a role, of those that clients have. */
+/** The verbs of the commands that a role may send. */
 export function verbsOf(role: TenantRole, settings: AuthSettings): readonly string[] {
   switch (role) {
     case 'steerer':
@@ -90,16 +90,16 @@ export function verbsOf(role: TenantRole, settings: AuthSettings): readonly stri
   }
 }
 
-/** Deleting is the admin's, whose rights are not bound to a tenant. */
+/** Only the system roles `admin` and `retention` may send `delete`. */
 const CLIENT_VERBS = VERBS.filter((verb) => verb !== 'delete');
 const STEERING = [...INJECTION_VERBS, 'revoke', 'replace'] as const;
 
-/** What an installation may decide. */
+/** The settings of an installation. */
 export interface AuthSettings {
   readonly tenants: readonly string[];
-  /** Whether gateways may approve calls; by default they may not. */
+  /** Whether gateways may approve tool calls. Default false. */
   readonly gatewayApproves?: boolean | undefined;
-  /** Tool workers with keys of their own, each for the tools that it serves. */
+  /** Tool workers with their own keys. Each key is restricted to the tools that the worker serves. */
   readonly workers?: readonly ToolWorkerKey[] | undefined;
 }
 
@@ -109,10 +109,10 @@ const REGISTRY = `KV_${STREAMS.registry}`;
 const HOSTS = `KV_${STREAMS.hosts}`;
 const BLOBS = `OBJ_${STREAMS.blobs}`;
 
-/** Reads of a consumer that the library makes for itself and takes away again. */
+/** Permissions for the temporary consumers that the library creates and deletes. */
 const ownConsumer = (stream: string) => [api(`CONSUMER.INFO.${stream}.*`), api(`CONSUMER.DELETE.${stream}.*`)];
 
-/** The rights of the roles in the streams' account. */
+/** The permissions of a system role, in the streams' account. */
 export function systemRights(role: SystemRole): RoleRights {
   const inbox = `${systemSubjects.inboxPrefix(role)}.>`;
   if (role === 'admin') return { publish: ['>'], subscribe: ['>'] };
@@ -131,7 +131,8 @@ export function systemRights(role: SystemRole): RoleRights {
       `$O.${STREAMS.blobs}.M.*`,
       api('INFO'),
       api('STREAM.INFO.*'),
-      // In memory, and so gone with a server that stands alone: hosts cannot begin without it.
+      // The bucket of heartbeats is in memory, so a restart of a single server deletes it. Hosts cannot start without
+      // it.
       api(`STREAM.CREATE.${HOSTS}`),
       api('STREAM.MSG.GET.*'),
       api('DIRECT.GET.>'),
@@ -139,7 +140,7 @@ export function systemRights(role: SystemRole): RoleRights {
         api(`CONSUMER.${what}${COMMANDS}${what === 'LIST.' ? '' : '.*'}`),
       ),
       `$JS.ACK.${COMMANDS}.>`,
-      // Counting sessions by the headers of their snapshots.
+      // For counting sessions by the headers of their snapshots.
       api(`CONSUMER.CREATE.${STREAMS.snapshots}.*.${subjects.snapshots}`),
       api(`CONSUMER.MSG.NEXT.${STREAMS.snapshots}.*`),
       api(`CONSUMER.DELETE.${STREAMS.snapshots}.*`),
@@ -162,8 +163,8 @@ export function systemRights(role: SystemRole): RoleRights {
 }
 
 /**
- * Reads journals, notes of active sessions and files, and purges. The command `delete` has a host look at a session that is deleted
- * already.
+ * The permissions of the retention job. It reads journals, notes of active sessions and files, and purges. The command
+ * `delete` makes a host look at a session that is deleted already.
  */
 function retentionRights(inbox: string): RoleRights {
   const purged = [...JOURNAL_STREAMS, STREAMS.snapshots, STREAMS.timers, BLOBS];
@@ -178,7 +179,7 @@ function retentionRights(inbox: string): RoleRights {
         api(`DIRECT.GET.${stream}.>`),
       ]),
       `$O.${STREAMS.blobs}.M.*`,
-      // What lists show of a deleted session.
+      // The entries of deleted sessions in the session index.
       subjects.sessionEntries,
       systemSubjects.command('delete'),
     ],
@@ -187,17 +188,20 @@ function retentionRights(inbox: string): RoleRights {
   };
 }
 
-/** One way from a tenant's account to the streams', by the subject that is the same in both. */
+/** A subject that a tenant's account imports from the streams' account under the same name. */
 export interface Passage {
   readonly subject: string;
-  /** `many`: one request has several answers. `none`: it is told, and not asked. */
+  /** Replies per request. `many`: several. `none`: the message is a notification. */
   readonly answers: 'one' | 'many' | 'none';
 }
 
 const one = (subject: string): Passage => ({ subject, answers: 'one' });
 const many = (subject: string): Passage => ({ subject, answers: 'many' });
 
-/** Reads of journals and of the index of sessions. The subject of a request contains the consumer's filter, so the server can enforce it. */
+/**
+ * Reads of journals and of the session index. The subject of a request contains the filter, so permissions can restrict
+ * it.
+ */
 function journalReads(tenant: string): Passage[] {
   const reads = (stream: string, filter: string) => [
     one(api(`STREAM.INFO.${stream}`)),
@@ -212,9 +216,10 @@ function journalReads(tenant: string): Passage[] {
   ];
 }
 
-/** Large fields and files. They lie together for all tenants, by the hash of their bytes. */
+/** Reads of large fields and files. The object store holds those of all tenants, by the hash of their bytes. */
 function blobReads(tenant: string, settings: AuthSettings): readonly Passage[] {
-  // Whoever may read one from the store may list all: where tenants share it, hosts hand out what is asked for by its hash.
+  // Permission to read the store includes permission to list it. So with several tenants, hosts serve single fields by
+  // hash.
   return settings.tenants.length > 1 ? [many(tenantSubjects.largeFields(tenant))] : blobPassages;
 }
 
@@ -227,12 +232,12 @@ const blobPassages: readonly Passage[] = [
 ];
 
 /**
- * Reads one key of the registry. The subject of the request names the key; every other form of a read names it in the body,
- * where no permission restricts it, so that tenants' keys list keys through a session host.
+ * Reads one key of the registry. The subject of this request contains the key. Every other read has it in the body,
+ * where no permission can restrict it. So tenants list keys through a session host.
  */
 const keyRead = (keys: string) => many(api(`DIRECT.GET.${REGISTRY}.${keys}`));
 
-/** What a tenant's role reaches of the streams' account. */
+/** The subjects of the streams' account that a tenant's role reaches. */
 export function passagesOf(role: TenantRole, tenant: string, settings: AuthSettings): readonly Passage[] {
   const commands = verbsOf(role, settings).map((verb) => one(tenantSubjects.command(tenant, verb)));
   const asks = many(tenantSubjects.queries(tenant));
@@ -251,7 +256,7 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         ...journalReads(tenant),
         ...blobReads(tenant, settings),
         many(tenantSubjects.keys(tenant)),
-        // Pausing a persona and letting it go on.
+        // Pausing and resuming personas.
         keyRead(tenantSubjects.personaPauses(tenant)),
         one(tenantSubjects.personaPauses(tenant)),
       ];
@@ -272,7 +277,7 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
   }
 }
 
-/** What a tenant hears of the streams' account. */
+/** The subjects that a tenant's account receives from the streams' account. */
 export function heardBy(tenant: string): readonly string[] {
   return [
     tenantSubjects.events(tenant),
@@ -282,7 +287,7 @@ export function heardBy(tenant: string): readonly string[] {
   ];
 }
 
-/** What a tenant's workers are asked by hosts. The time is how long an answer may take. */
+/** The requests of hosts to a tenant's services and workers. `threshold` is the time limit of an answer. */
 export function askedOf(tenant: string): readonly (Passage & { readonly threshold: string })[] {
   return [
     ...tenantSubjects.hooks(tenant).map((subject) => ({ subject, answers: 'one', threshold: '1h' }) as const),
@@ -292,8 +297,8 @@ export function askedOf(tenant: string): readonly (Passage & { readonly threshol
 }
 
 /**
- * The rights of a role in its tenant's account.
- * @param user what its inboxes are called by, for a further key of the role.
+ * The permissions of a role in its tenant's account.
+ * @param user the name of the user in its inbox prefix; for an additional key it differs from the role.
  */
 export function tenantRights(
   role: TenantRole,
@@ -309,7 +314,7 @@ export function tenantRights(
   if (role === 'hooks')
     return {
       publish,
-      // In the group alone: who listens beside it would be shown every question.
+      // In the queue group only: a subscription outside of it would expose every question.
       subscribe: [inbox, ...tenantSubjects.hooks(tenant).map((subject) => `${subject} ${HOOK_QUEUE_GROUP}`)],
       answers: { max: 1, expires: '1h' },
     };

@@ -1,4 +1,4 @@
-/** The accounts of a nats-server's configuration, written from the table of roles. */
+/** Generates the accounts of a nats-server's configuration from the roles. */
 import { type Keyring, type RingKey, userToken } from './keyring.ts';
 import {
   type AuthSettings,
@@ -14,17 +14,20 @@ import {
 } from './roles.ts';
 import { toolRights, workerInboxPrefix } from './tool-workers.ts';
 
-/** The account of the streams. */
+/** The name of the streams' account. */
 export const STREAMS_ACCOUNT = 'COX';
 
-/** The account of a tenant. */
+/** The name of a tenant's account. */
 export function tenantAccount(tenant: string): string {
   return `${STREAMS_ACCOUNT}-${tenant}`;
 }
 
 const STORE_API = '$JS.API.';
 
-/** The text of the `accounts` block: https://docs.nats.io/running-a-nats-service/configuration/securing_nats/accounts */
+/**
+ * Generates the `accounts` block of the configuration:
+ * https://docs.nats.io/running-a-nats-service/configuration/securing_nats/accounts
+ */
 export function serverAccounts({ settings, keys }: Keyring): string {
   const { tenants } = settings;
   const passages = new Map<string, { readonly passage: Passage; readonly accounts: string[] }>();
@@ -96,7 +99,7 @@ function tenantLines(tenant: string, settings: AuthSettings, keys: readonly Ring
 function tenantUserLines(tenant: string, settings: AuthSettings, key: RingKey): string[] {
   if (key.worker !== undefined) {
     const worker = settings.workers?.find((one) => one.tenant === tenant && one.name === key.worker);
-    // Of which tools it is nobody knows: then of none, and never of all as its role.
+    // The worker's tools are unknown. So the key gets no permissions, and never those of the role for all tools.
     if (!worker) return [];
     return userLines(
       `worker ${worker.name}`,
@@ -109,9 +112,9 @@ function tenantUserLines(tenant: string, settings: AuthSettings, key: RingKey): 
 }
 
 /**
- * What any role of the tenant reaches; which of them may is said by each user's own rights. The store's interface goes as a
- * whole: the server gives each account without streams one of its own, which only knows that there are none, and it makes
- * way for nothing less.
+ * The subjects that any role of the tenant reaches; each user's permissions restrict them further. The JetStream API is
+ * imported as a whole: the server gives each account without streams its own API, which reports that there are none.
+ * Only an import of the whole API replaces it.
  */
 function tenantPassages(tenant: string, settings: AuthSettings): Passage[] {
   const reached = TENANT_ROLES.flatMap((role) => passagesOf(role, tenant, settings));
@@ -148,7 +151,7 @@ function listOf(name: string, items: readonly string[]): string[] {
   return [`    ${name}: [`, ...items.map((item) => `      ${item}`), '    ]'];
 }
 
-/** Left bare, a name could be read as a number or a variable. */
+/** Quotes a string. Without quotes, the server could parse it as a number or a variable. */
 function quoted(text: string): string {
   return JSON.stringify(text);
 }

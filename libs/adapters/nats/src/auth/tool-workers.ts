@@ -1,9 +1,11 @@
 /**
- * Who serves tools. A key of its own names the tools that its worker serves, and reaches nothing of any other; the role `tools` is
- * one key for all tools of a tenant.
+ * Permissions of tool workers. The key of a worker is restricted to the tools that the worker serves. A key of the role
+ * `tools` is for all tools of a tenant.
  *
- * W1: Calls are taken in the queue group alone. Whoever could listen beside it would be shown every call, and might answer it.
- * W2: An answer goes where a question said, for a short while: a host asks again long before it is over.
+ * W1: Calls are received only in the queue group. A subscription outside of it would expose every call, and its owner
+ *     could answer it.
+ * W2: An answer goes to the reply subject of a question, for a limited time. A host repeats its question long before
+ *     that.
  */
 import {
   BusToolName,
@@ -16,20 +18,20 @@ import {
 } from '@coxswain/protocol';
 import type { Passage, RoleRights } from './roles.ts';
 
-/** A worker with a key of its own. */
+/** A worker with its own key. */
 export interface ToolWorkerKey {
   readonly tenant: string;
-  /** 1 to 32 characters of A-Z a-z 0-9 _ -. Its file is called by it. */
+  /** 1 to 32 characters of A-Z a-z 0-9 _ -. It is also the name of the key's file. */
   readonly name: string;
-  /** The tools that it serves: 1 to 64. */
+  /** The names of the tools that it serves, 1 to 64. */
   readonly tools: readonly string[];
 }
 
-/** Tools of one key. */
+/** Maximum number of tools of one key. */
 export const WORKER_TOOLS_MAX = 64;
 const NAME_MAX = 32;
 
-/** What is wrong with a worker's key as it was asked for, in words; null where nothing is. */
+/** Validates a requested worker key. @returns a description of the first problem; null if there is none. */
 export function toolWorkerProblem({ tenant, name, tools }: ToolWorkerKey): string | null {
   if (!TenantId.safeParse(tenant).success) return 'its tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -';
   if (!ID_PATTERN.test(name) || name.length > NAME_MAX)
@@ -43,14 +45,14 @@ export function toolWorkerProblem({ tenant, name, tools }: ToolWorkerKey): strin
   return null;
 }
 
-/** Where the answers to a worker go. */
+/** The inbox prefix of a worker. */
 export function workerInboxPrefix({ tenant, name }: Pick<ToolWorkerKey, 'tenant' | 'name'>): string {
   return tenantSubjects.inboxPrefix(tenant, `worker-${name}`);
 }
 
 const REGISTRY = `KV_${STREAMS.registry}`;
 
-/** What whoever serves these tools reaches of the streams' account; `*` is every tool. */
+/** The subjects of the streams' account that a worker for these tools reaches; `*` is every tool. */
 export function toolPassages(tenant: string, tools: readonly string[]): readonly Passage[] {
   return [
     { subject: tenantSubjects.command(tenant, 'call_outcome'), answers: 'one' },
@@ -65,7 +67,7 @@ export function toolPassages(tenant: string, tools: readonly string[]): readonly
   ];
 }
 
-/** The rights of whoever serves these tools, in its tenant's account; `*` is every tool. */
+/** The permissions of a worker for these tools in its tenant's account; `*` is every tool. */
 export function toolRights(tenant: string, inboxPrefix: string, tools: readonly string[]): RoleRights {
   return {
     publish: toolPassages(tenant, tools).map(({ subject }) => subject),
@@ -74,7 +76,7 @@ export function toolRights(tenant: string, inboxPrefix: string, tools: readonly 
       ...tools.flatMap((tool) => [
         ...tenantSubjects.toolCalls(tenant, tool).map((subject) => `${subject} ${TOOL_QUEUE_GROUP}`),
         ...tenantSubjects.toolOrders(tenant, tool),
-        // Which versions of its tool are served by others.
+        // Other instances' heartbeats contain the versions of the tool that they serve.
         tenantSubjects.toolBeats(tenant, tool),
       ]),
     ],
@@ -82,5 +84,5 @@ export function toolRights(tenant: string, inboxPrefix: string, tools: readonly 
   };
 }
 
-/** How long a question may be answered: a host that waits for a call asks again every few seconds. */
+/** Time limit of an answer. A host that waits for a call repeats its question every few seconds. */
 export const TOOL_ANSWERS_EXPIRE = '2m';

@@ -1,21 +1,21 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** One archive that the machine's apt is set up to use: `uris` × `suites`. */
+/** One archive in the machine's apt configuration: `uris` × `suites`. */
 export interface AptSource {
   readonly uris: readonly string[];
   readonly suites: readonly string[];
   readonly components: readonly string[];
-  /** Path of the keyring that signs it, or an armoured key written into the sources file itself. */
+  /** Path of the keyring that signs it, or an armoured key from the sources file itself. */
   readonly signedBy?: string | undefined;
 }
 
 /**
- * Reads the binary-package archives out of apt's sources below `etcApt` (normally `/etc/apt`), in apt's order:
- * `sources.list`, then `sources.list.d/*.list` (one line each) and `*.sources` (deb822 paragraphs). Disabled ones are
- * left out. Formats: https://manpages.debian.org/sources.list
+ * Reads the binary-package archives from apt's sources below `etcApt` (normally `/etc/apt`): `sources.list`, then the
+ * files of `sources.list.d` by name. Those are `*.list` (one line per archive) and `*.sources` (deb822 paragraphs).
+ * Disabled archives are omitted. Formats: https://manpages.debian.org/sources.list
  *
- * @throws the file system's error when a file is there but cannot be read.
+ * @throws the file system's error if a file exists but cannot be read.
  */
 export async function readAptSources(etcApt: string): Promise<AptSource[]> {
   const parts = join(etcApt, 'sources.list.d');

@@ -1,8 +1,8 @@
-/** Writes and removes `connection.json` of a state folder; `@coxswain/ports/discovery` reads it. */
+/** Writes and removes `connection.json` of a state directory; `@coxswain/ports/discovery` reads it. */
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { type Connection, type ConnectionFile, connectionFilePath, type ProcessMark } from '@coxswain/ports/discovery';
 
-/** Writes the file, readable by this user only, in one step. */
+/** Writes the file atomically, readable by this user only. */
 export async function writeConnection(
   stateDir: string,
   server: ProcessMark,
@@ -11,13 +11,13 @@ export async function writeConnection(
   const { url, token } = connection;
   const path = connectionFilePath(stateDir);
   const text = JSON.stringify({ url, token, pid: server.pid, birth: server.birth } satisfies ConnectionFile, null, 2);
-  // A draft that another has put there could be a link, or readable by others.
+  // An existing draft could be a link, or readable by other users.
   await rm(`${path}.draft`, { force: true });
   await writeFile(`${path}.draft`, `${text}\n`, { mode: 0o600, flag: 'wx' });
   await rename(`${path}.draft`, path);
 }
 
-/** Removes the file; nothing when there is none. */
+/** Removes the file, if it exists. */
 export async function removeConnection(stateDir: string): Promise<void> {
   await rm(connectionFilePath(stateDir), { force: true });
 }

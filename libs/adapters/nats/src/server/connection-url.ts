@@ -1,6 +1,6 @@
 import { NatsUrlInvalidError } from './server-errors.ts';
 
-/** Addresses and credentials, apart, as NATS client libraries want them. */
+/** Addresses and credentials separately, as NATS client libraries require them. */
 export interface ConnectionParts {
   /** Without credentials: `nats://127.0.0.1:4222`. At least one. */
   readonly servers: readonly string[];
@@ -9,7 +9,7 @@ export interface ConnectionParts {
   readonly password?: string;
 }
 
-/** One URL with the token inside, as the `nats` tool and other bare clients take it from `NATS_URL`. */
+/** Builds a URL that contains the token, as the `nats` tool and other simple clients expect in `NATS_URL`. */
 export function connectionUrl(connection: { readonly url: string; readonly token: string }): string {
   const url = new URL(connection.url);
   url.username = connection.token;
@@ -17,10 +17,10 @@ export function connectionUrl(connection: { readonly url: string; readonly token
 }
 
 /**
- * Takes a `NATS_URL` apart: one address or several, separated by commas, each `scheme://[token@|user:password@]host`;
- * without a scheme it is `nats://`. Clients for Node do not read credentials from the address.
+ * Parses a `NATS_URL`: one or more addresses, separated by commas, each `scheme://[token@|user:password@]host`. The
+ * default scheme is `nats://`. NATS clients for Node do not read credentials from the address.
  *
- * @throws NatsUrlInvalidError when an address cannot be read, or two carry different credentials.
+ * @throws NatsUrlInvalidError if an address is invalid, or two contain different credentials.
  */
 export function parseConnectionUrl(text: string): ConnectionParts {
   const urls = text
@@ -40,7 +40,7 @@ function readUrl(address: string): URL {
   try {
     url = new URL(address.includes('://') ? address : `nats://${address}`);
   } catch {
-    // The cause would quote the address, and so its token.
+    // Without a cause: it would quote the address with its token.
     throw new NatsUrlInvalidError('it contains an invalid URL');
   }
   if (!['nats:', 'tls:', 'ws:', 'wss:'].includes(url.protocol)) {

@@ -2,23 +2,23 @@ import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readAptSources } from './apt-sources.ts';
 
-/** A suite of the distribution's own archive, newer than the machine's, in which to look for a package. */
+/** A suite of the distribution's archive that is newer than the machine's, to search for a package. */
 export interface NewerSuite {
   readonly uri: string;
   readonly suite: string;
   readonly components: readonly string[];
-  /** Path of a keyring, or an armoured key. Without it apt trusts what it trusts on this machine. */
+  /** Path of a keyring, or an armoured key. Without it, apt uses the machine's trusted keys. */
   readonly signedBy?: string | undefined;
 }
 
-/** More mirrors than this are not asked: each costs an index of some 10 MB, and they hold the same. */
+/** Maximum number of mirrors: each costs an index of about 10 MB, and all have the same content. */
 const maxMirrors = 2;
 
 interface Distribution {
-  /** Suites to look in, in order. */
+  /** Suites to search, in order. */
   readonly newer: readonly string[];
   readonly components: readonly string[];
-  /** Names under which the machine's own sources may list the archive, its codename aside. */
+  /** Suite names, in addition to the codename, under which the machine's sources may list the archive. */
   readonly aliases: readonly string[];
   readonly keyring: string;
 }
@@ -38,10 +38,11 @@ const ubuntu: Distribution = {
 };
 
 /**
- * The newer suites of the distribution's own archive, at the mirrors that this machine's apt already uses, in the order
- * in which to try them. Empty when the system is not Debian-like or lists no mirror of its archive.
+ * Finds the newer suites of the distribution's archive, at the mirrors that this machine's apt already uses, in the
+ * order to try them. Empty if the system is not Debian-like, or lists no mirror of its archive.
  *
- * @param root where the system's files lie, normally `/`.
+ * @param root the root of the system's files, normally `/`.
+ * @throws the file system's error if a file exists but cannot be read.
  */
 export async function newerSuites(root: string): Promise<NewerSuite[]> {
   const release = await osRelease(root);
@@ -57,7 +58,8 @@ export async function newerSuites(root: string): Promise<NewerSuite[]> {
   );
 
   const mirrors = (await readAptSources(join(root, 'etc/apt')))
-    // Other publishers also name their suites after the distribution's; they have their own keys and no newer suites.
+    // Other publishers also use the distribution's suite names, but have their own keys and no newer suites. So mirrors
+    // with another key are tried last.
     .filter(({ suites, components }) => components.includes('main') && suites.some((suite) => own.has(suite)))
     .flatMap(({ uris, signedBy }) => uris.map((uri) => ({ uri: uri.replace(/\/+$/, ''), signedBy })))
     .filter(({ uri }) => !uri.startsWith('cdrom:'))

@@ -5,33 +5,33 @@ import tls from 'node:tls';
 import { proxyFor } from './proxy.ts';
 import { FetchFailedError } from './server-errors.ts';
 
-/** Bounds and listeners of one download. */
+/** Limits and callbacks of one download. */
 export interface DownloadOptions {
-  /** Read for proxy settings only. */
+  /** Used for proxy settings only. */
   readonly env: NodeJS.ProcessEnv;
-  /** A body larger than this is refused. */
+  /** A larger body is rejected. */
   readonly maxBytes: number;
-  /** Bound, in milliseconds, for name look-up, connection, proxy and TLS together. Default 8,000. */
+  /** Timeout, in milliseconds, of name lookup, connection, proxy and TLS together. Default 8,000. */
   readonly connectTimeoutMs?: number | undefined;
-  /** Bound, in milliseconds, for silence on an open connection. Default 30,000. */
+  /** Timeout, in milliseconds, of silence on an open connection. Default 30,000. */
   readonly idleTimeoutMs?: number | undefined;
-  /** Bound, in milliseconds, for the whole download, redirects included. Default 600,000. */
+  /** Timeout, in milliseconds, of the whole download, including redirects. Default 600,000. */
   readonly totalTimeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called once, before the body, with its size in bytes when the server says it. */
+  /** Called once before the body, with its size in bytes; undefined if the server does not state it. */
   readonly onSize?: ((bytes: number | undefined) => void) | undefined;
-  /** Called as the body arrives, with the part of it (0 to 1) that is here; only when its size is known. */
+  /** Called as the body arrives, with the received fraction (0 to 1). Only if the size is known. */
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
 const maxRedirects = 5;
 
 /**
- * Gets a URL over HTTP or HTTPS into memory. Follows redirects, never from HTTPS to HTTP; goes through the proxy that
- * the environment names (the built-in `fetch` of Node 20 does not).
+ * Downloads a URL over HTTP or HTTPS into memory. It follows redirects, but not from HTTPS to HTTP. It uses the proxy
+ * of the environment, which the built-in `fetch` of Node 20 does not.
  *
- * @throws FetchFailedError when the host cannot be reached, answers other than 200, or the body is cut short or too
- *   large, or a bound is passed.
+ * @throws FetchFailedError if the host is unreachable or answers with another status than 200, the body is truncated or
+ *   too large, or a timeout expires. If `signal` aborts, its reason.
  */
 export async function download(url: string, options: DownloadOptions): Promise<Buffer> {
   const total = AbortSignal.timeout(options.totalTimeoutMs ?? 600_000);
@@ -46,7 +46,7 @@ export async function download(url: string, options: DownloadOptions): Promise<B
       target = location;
     }
   } catch (error) {
-    // Being told to stop is no failure of this source: it must not lead to the next one.
+    // An abort by the caller is not a failure of this source, so it must not lead to the next source.
     options.signal?.throwIfAborted();
     if (total.aborted) throw new FetchFailedError(`${target.origin}: took too long in all`, { cause: error });
     if (error instanceof FetchFailedError) throw error;
@@ -95,7 +95,7 @@ async function openResponse(url: URL, options: DownloadOptions, signal: AbortSig
   }
 }
 
-/** A request whose connection stands, TLS included, but whose head is not yet sent. */
+/** Opens a connection, including TLS. @returns a request whose head is not sent yet. */
 async function connectedRequest(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<http.ClientRequest> {
   const proxy = proxyFor(url, options.env);
   const headers = { 'user-agent': 'coxswain', accept: '*/*' };
@@ -131,7 +131,9 @@ function connected(request: http.ClientRequest, to: URL): Promise<http.ClientReq
   });
 }
 
-/** A TLS connection to `url` through an HTTP proxy (CONNECT, https://www.rfc-editor.org/rfc/rfc9110#name-connect). */
+/**
+ * Opens a TLS connection to `url` through an HTTP proxy (CONNECT, https://www.rfc-editor.org/rfc/rfc9110#name-connect).
+ */
 function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Promise<tls.TLSSocket> {
   const authority = `${url.hostname}:${url.port || 443}`;
   return new Promise((resolve, reject) => {
@@ -201,7 +203,7 @@ async function readBody(response: http.IncomingMessage, url: URL, options: Downl
     if (error instanceof FetchFailedError) throw error;
     throw cutShort(url, received, size, error);
   }
-  // A server that closes the connection early ends the body without an error when it sent no length.
+  // If a server without a stated length closes the connection early, the body ends without an error.
   if (!response.complete || (size !== undefined && received !== size)) throw cutShort(url, received, size);
   return Buffer.concat(chunks);
 }

@@ -8,13 +8,13 @@ import { installInCache, type ServerBinary, type ServerCache } from './server-ca
 import { FetchFailedError } from './server-errors.ts';
 import { minimumServerVersion, serverVersionAtLeast } from './server-version.ts';
 
-/** Where the system's files lie, and how long its package tools may take. */
+/** The root of the system's files, and the timeouts of its package tools. */
 export interface DebianSource {
-  /** Default `/`. */
+  /** The root of the system's files. Default `/`. */
   readonly root?: string | undefined;
-  /** Bound of each apt call, in milliseconds; an index of 10 MB is the largest part. Default 180,000. */
+  /** Timeout of each apt call, in milliseconds. Most of it is for an index of 10 MB. Default 180,000. */
   readonly timeoutMs?: number | undefined;
-  /** Bound, in seconds, for a mirror's connection and for its silence. Default 15. */
+  /** Timeout, in seconds, of the connection to a mirror and of its silence. Default 15. */
   readonly silenceSeconds?: number | undefined;
 }
 
@@ -22,11 +22,12 @@ const packageName = 'nats-server';
 const extractTimeoutMs = 60_000;
 
 /**
- * Fetches the distribution's own nats-server package from a suite newer than the machine's, extracts it (it is never
- * installed), and puts the server into the cache. Signatures are checked by apt with the archive keyring that is
- * already on the machine. Works without root.
+ * Fetches the distribution's nats-server package from a suite newer than the machine's, extracts it without installing
+ * it, and puts the server into the cache. Apt verifies signatures with the keyring that is already on the machine.
+ * Works without root.
  *
- * @throws FetchFailedError when the system is not Debian-like or no newer suite gave a server; it says what each did.
+ * @throws FetchFailedError if the system is not Debian-like, or no newer suite provided a server. The message lists the
+ *   outcome of each suite.
  */
 export async function fetchDebianPackage(
   cache: ServerCache,
@@ -88,7 +89,7 @@ async function extractFrom(suite: NewerSuite, path: string, scratch: string, fet
   await mkdir(extracted);
   await runCommand('dpkg-deb', ['-x', deb, extracted], { timeoutMs: extractTimeoutMs, env, signal });
   await copyFile(await serverIn(extracted), path);
-  // Tens of megabytes; gone before the server is run, so that a small disk is not short of them.
+  // Frees tens of megabytes before the server is run, for small disks.
   await rm(scratch, { recursive: true, force: true });
 }
 

@@ -8,15 +8,15 @@ import { FetchChecksumMismatchError, FetchFailedError } from './server-errors.ts
 import { fileFromTarGz } from './tar-entry.ts';
 import { fileFromZip } from './zip-entry.ts';
 
-/** Where releases are published, and which one is wanted. */
+/** The location of releases, and the requested version. */
 export interface ReleaseSource {
-  /** Folder of all releases; `v<version>/<asset>` is added. Default: the releases of nats-io/nats-server on GitHub. */
+  /** URL of the folder of all releases; `/v<version>/<asset>` is appended. Default: nats-io/nats-server on GitHub. */
   readonly baseUrl?: string | undefined;
   /** Default {@link fetchedServerVersion}. */
   readonly version?: string | undefined;
-  /** SHA-256 in hex by archive name. Default {@link pinnedDigests}. */
+  /** SHA-256 digests in hex, by archive name. Default {@link pinnedDigests}. */
   readonly digests?: Readonly<Record<string, string>> | undefined;
-  /** Bounds of each download, in milliseconds; see {@link DownloadOptions} for their defaults. */
+  /** Timeouts of each download, in milliseconds; defaults as in {@link DownloadOptions}. */
   readonly connectTimeoutMs?: number | undefined;
   readonly idleTimeoutMs?: number | undefined;
   readonly totalTimeoutMs?: number | undefined;
@@ -25,28 +25,28 @@ export interface ReleaseSource {
 /** The official releases: https://github.com/nats-io/nats-server/releases */
 const officialReleases = 'https://github.com/nats-io/nats-server/releases/download';
 
-/** Archives have about 7 MB and binaries about 20 MB; what is ten times larger is something else. */
+/** Size limits, bytes: about ten times the usual 7 MB of an archive and 20 MB of a binary. */
 const maxArchiveBytes = 80_000_000;
 const maxUnpackedBytes = 250_000_000;
 const maxSumsBytes = 256_000;
 
-/** An archive of a release whose checksum is verified. */
+/** An archive of a release with a verified checksum. */
 export interface ReleaseArchive {
   /** File name. */
   readonly asset: string;
-  /** Where it comes from. */
+  /** The URL that it was downloaded from. */
   readonly url: string;
   /** SHA-256 in hex. */
   readonly sha256: string;
   readonly bytes: Buffer;
 }
 
-/** Bounds and surroundings of {@link downloadRelease}. */
+/** Environment, report and cancellation of {@link downloadRelease}. */
 export interface ReleaseDownload {
-  /** Read for proxy settings only. */
+  /** Used for proxy settings only. */
   readonly env: NodeJS.ProcessEnv;
   readonly report: FetchReport;
-  /** Folder that the server goes to; only reported. */
+  /** The target folder of the server; only reported. */
   readonly into: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -54,7 +54,7 @@ export interface ReleaseDownload {
 /**
  * Fetches the official release for the cache's platform, and puts its server into the cache.
  *
- * @throws what {@link downloadRelease} and {@link serverIn} throw.
+ * @throws as {@link downloadRelease}, {@link serverIn} and {@link installInCache}.
  */
 export async function fetchRelease(
   cache: ServerCache,
@@ -69,11 +69,11 @@ export async function fetchRelease(
 }
 
 /**
- * Downloads the archive of a platform. Verifies it with the publisher's SHA256SUMS and, if there is one, the pinned digest.
- * Reports source and size before it reads the archive's body.
+ * Downloads the archive of a platform. Verifies it with the publisher's SHA256SUMS and, if there is one, the pinned
+ * digest. Reports source and size before it reads the archive's body.
  *
- * @throws FetchFailedError when there is no release for the platform, or the download fails.
- * @throws FetchChecksumMismatchError when SHA256SUMS or the pinned digest names another archive.
+ * @throws FetchFailedError if there is no release for the platform, or a download fails.
+ * @throws FetchChecksumMismatchError if the checksums of the archive, of SHA256SUMS and of the pinned digest differ.
  */
 export async function downloadRelease(
   platform: ServerPlatform,
@@ -94,7 +94,7 @@ export async function downloadRelease(
   const expected = checksumOf(asset, sums.toString('utf8'));
   if (expected === undefined) throw new FetchFailedError(`${folder}/SHA256SUMS has no line for ${asset}`);
   const pinned = (source.digests ?? pinnedDigests)[asset];
-  // Before an archive is fetched that would be refused.
+  // Before the download of an archive that would be rejected.
   if (pinned !== undefined && pinned !== expected)
     throw new FetchChecksumMismatchError(`${folder}/SHA256SUMS`, 'this version of Coxswain', pinned, expected);
   if (pinned === undefined)
@@ -117,7 +117,7 @@ function downloadArchive(url: string, options: DownloadOptions, into: string, re
   });
 }
 
-/** Lines read `<hex digest>  <file name>`, a star before the name marking binary mode, as sha256sum writes them. */
+/** Parses the format of sha256sum: lines of `<hex digest>  <file name>`; a star before the name marks binary mode. */
 function checksumOf(asset: string, sums: string): string | undefined {
   for (const line of sums.split('\n')) {
     const [digest, name] = line.trim().split(/\s+\*?/);
@@ -127,16 +127,16 @@ function checksumOf(asset: string, sums: string): string | undefined {
 }
 
 /**
- * The server's binary out of an archive.
- * @throws FetchFailedError when the archive has none; RangeError or an error of zlib when it is damaged.
+ * Extracts the server's binary from an archive.
+ * @throws FetchFailedError if the archive has none; RangeError or an error of zlib if it is damaged.
  */
 export function serverIn(archive: ReleaseArchive): Buffer {
   return fileIn(archive, /(^|\/)nats-server(\.exe)?$/);
 }
 
 /**
- * The licence out of an archive.
- * @throws as {@link serverIn} does.
+ * Extracts the license from an archive.
+ * @throws as {@link serverIn}.
  */
 export function licenseIn(archive: ReleaseArchive): Buffer {
   return fileIn(archive, /(^|\/)LICENSE$/);

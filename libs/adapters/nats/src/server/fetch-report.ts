@@ -1,8 +1,8 @@
-/** Where a fetch says what it does: sentences, and how far a download has come. */
+/** The output of a fetch: messages and download progress. */
 export interface FetchReport {
-  /** Says one sentence, on a line of its own. */
+  /** Prints one message on its own line. */
   line(text: string): void;
-  /** Shows that the download called `label` has come to `fraction` (0 to 1). At 1 the bar is finished. */
+  /** Shows the progress of the download `label`: `fraction` is 0 to 1. At 1 the bar is complete. */
   progress(label: string, fraction: number): void;
 }
 
@@ -12,7 +12,7 @@ export interface ReportStream {
   readonly isTTY?: boolean | undefined;
 }
 
-/** A report on a stream: a bar that redraws itself on a terminal, and plain lines, four to a download, elsewhere. */
+/** Creates a report on a stream: a progress bar on a terminal; elsewhere plain lines, at most four per download. */
 export function reportTo(stream: ReportStream): FetchReport {
   return stream.isTTY ? bars(stream) : plainLines((text) => void stream.write(`${text}\n`));
 }
@@ -23,14 +23,14 @@ function bars(stream: ReportStream): FetchReport {
   let shown = '';
   return {
     line: (text) => {
-      // A download that failed leaves its bar half drawn.
+      // A failed download leaves an incomplete bar: start a new line.
       stream.write(`${shown === '' ? '' : '\n'}${text}\n`);
       shown = '';
     },
     progress: (label, fraction) => {
       const bar = '#'.repeat(Math.round(clamp(fraction) * barWidth)).padEnd(barWidth, '.');
       const text = `  [${bar}] ${percent(fraction)} ${label}`;
-      // Chunks arrive by the hundred a second; only a visible change is worth a write.
+      // Hundreds of chunks may arrive per second: write only visible changes.
       if (text === shown) return;
       shown = fraction >= 1 ? '' : text;
       stream.write(`\r${text}${fraction >= 1 ? '\n' : ''}`);
@@ -62,7 +62,7 @@ function clamp(fraction: number): number {
   return Math.min(1, Math.max(0, fraction));
 }
 
-/** A size for people, in megabytes of 1,000,000 bytes: `5.4 MB`. */
+/** Formats a size in megabytes of 1,000,000 bytes: `5.4 MB`. */
 export function megabytes(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

@@ -18,14 +18,14 @@ import { minimumServerVersion, requireServerVersion } from './server-version.ts'
 /** A server to connect to, or a binary to start. */
 export type FoundServer =
   | {
-      /** `NATS_URL` names a server that runs already: none is to be started. */
+      /** `NATS_URL` is the address of a running server: start none. */
       readonly kind: 'external';
       /** The value of `NATS_URL`; may contain credentials. `parseConnectionUrl` parses it. */
       readonly url: string;
     }
   | ({
       readonly kind: 'binary';
-      /** Which source gave it. */
+      /** The source that provided it. */
       readonly source: ServerSource;
     } & ServerBinary);
 
@@ -41,22 +41,22 @@ const sourceNames: Readonly<Record<ServerSource, string>> = {
   debian: "the distribution's package",
 };
 
-/** A source of binaries as people know it: `the PATH`. */
+/** The display name of a source of binaries: `the PATH`. */
 export function serverSourceName(source: ServerSource): string {
   return sourceNames[source];
 }
 
-/** Everything has a default; tests and unusual hosts set the rest. */
+/** Options of {@link findServer}. All have defaults; tests and unusual environments set them. */
 export interface FindServerOptions {
   /** Default `process.env`. Read: NATS_URL, COX_NATS_SERVER, PATH, COX_CACHE_DIR, COX_FETCH, and proxy settings. */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Default this machine's. */
+  /** Default: this machine's platform. */
   readonly platform?: NodeJS.Platform | undefined;
-  /** Default this machine's; Node's names (`x64`, `arm64`). */
+  /** In Node's names (`x64`, `arm64`). Default: this machine's architecture. */
   readonly arch?: string | undefined;
   /** Folder of a module of the installed Coxswain, whose npm packages are searched. Default: this module's. */
   readonly moduleDir?: string | undefined;
-  /** Where a fetch says what it does. Default: standard error. */
+  /** The output of a fetch. Default: standard error. */
   readonly report?: FetchReport | undefined;
   readonly release?: ReleaseSource | undefined;
   readonly debian?: DebianSource | undefined;
@@ -65,18 +65,18 @@ export interface FindServerOptions {
 }
 
 /**
- * Finds the server of the embedded default, in this order: `NATS_URL` · `COX_NATS_SERVER` · `nats-server` on the PATH,
- * if new enough · the npm package of the platform that is installed with Coxswain · the cache folder · a one-time fetch into
- * it (the official release; where that cannot be had, the distribution's package from a newer suite). `COX_FETCH=never`
+ * Finds a server to use or to embed. Sources, in this order: `NATS_URL`; `COX_NATS_SERVER`; `nats-server` on the PATH,
+ * if it is new enough; the platform's npm package, installed with Coxswain; the cache folder; a one-time fetch into the
+ * cache. The fetch tries the official release, then the distribution's package from a newer suite. `COX_FETCH=never`
  * forbids the fetch.
  *
- * Without a fetch it takes well under a second; with one, each step has a bound.
+ * Without a fetch it usually takes less than a second. Each step of a fetch has a timeout.
  *
- * @throws NatsServerUnusableError, NatsServerTooOldError when `COX_NATS_SERVER` names no good server: what somebody
- *   asked for by name is not replaced by something else.
- * @throws FetchChecksumMismatchError when a release is not what its publisher's checksums name.
- * @throws FetchSettingInvalidError when `COX_FETCH` is neither `never` nor `auto`.
- * @throws NatsServerNotFoundError when every source failed; it lists them.
+ * @throws NatsServerUnusableError, NatsServerTooOldError if `COX_NATS_SERVER` is not a usable server. An explicit
+ *   setting is not replaced by another source.
+ * @throws FetchChecksumMismatchError if a release does not match its checksums.
+ * @throws FetchSettingInvalidError if `COX_FETCH` is neither `never` nor `auto`.
+ * @throws NatsServerNotFoundError if every source failed; it lists them.
  */
 export async function findServer(options: FindServerOptions = {}): Promise<FoundServer> {
   const { env = process.env, platform = process.platform, arch = process.arch, signal } = options;
@@ -108,7 +108,7 @@ export async function findServer(options: FindServerOptions = {}): Promise<Found
     note('fetching one', 'forbidden by COX_FETCH=never');
     throw new NatsServerNotFoundError(attempts, minimumServerVersion);
   }
-  // Before anything is fetched that could not be kept.
+  // Before a download that could not be stored.
   try {
     await prepareCache(cache);
   } catch (error) {
@@ -122,7 +122,7 @@ export async function findServer(options: FindServerOptions = {}): Promise<Found
       return await fetch();
     } catch (error) {
       signal?.throwIfAborted();
-      // A changed release is not an unlucky one: somebody has to look.
+      // A changed release is not a transient failure. A person must check it, so no other source is tried.
       if (error instanceof FetchChecksumMismatchError) throw error;
       const outcome = error instanceof Error ? error.message : String(error);
       report.line(`${source}: ${outcome}`);

@@ -1,20 +1,21 @@
-/** The server at the first of several paths. */
+/** Finds the server at the first of several paths. */
 import { stat } from 'node:fs/promises';
 import type { ServerBinary } from './server-cache.ts';
 import { requireServerVersion } from './server-version.ts';
 
-/** How a search is described where it finds nothing. */
+/** How a search without a result is reported. */
 export interface FirstServerSearch {
   readonly source: string;
-  /** What is noted if no path has a file. */
+  /** The outcome if no path is a file. */
   readonly none: string;
   readonly note: (source: string, outcome: string) => void;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * The server at the first path that is a file. Only this one counts, as for a shell: a server at a later path is not tried.
- * @returns undefined if no path is a file, or the first one does not run here or is too old; `note` says why.
+ * Finds the server at the first path that is a file. Servers at later paths are not tried, as in a shell.
+ * @returns undefined if no path is a file, or the first file does not run here or is too old. `note` receives the
+ *   reason.
  */
 export async function firstServer(
   paths: readonly string[],
@@ -34,7 +35,7 @@ export async function firstServer(
   return undefined;
 }
 
-/** Whether a path is a regular file, or a link to one. A folder that may not be read counts as empty. */
+/** Whether a path is a regular file, or a link to one. An unreadable folder counts as empty. */
 async function isFile(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isFile(),

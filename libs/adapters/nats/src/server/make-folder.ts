@@ -1,15 +1,18 @@
-/** Folders, made level by level: `mkdir` with `recursive` never ends on file systems that answer ENOENT to a mkdir, as /proc does. */
+/**
+ * Creates folders level by level: `mkdir` with `recursive` never ends on file systems that answer a mkdir with ENOENT,
+ * such as /proc.
+ */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StateDirUnusableError } from '@coxswain/ports/discovery';
 
-/** More levels than any path that a system takes. */
+/** More levels than any valid path has. */
 const LEVELS_MAX = 512;
 
 /**
- * Makes a folder and those above it.
- * @param mode of those that were not there; for this user only by default.
- * @throws StateDirUnusableError where that cannot be done, or something else stands there.
+ * Creates a folder and its missing parents.
+ * @param mode the mode of created folders. Default: for this user only.
+ * @throws StateDirUnusableError if a folder cannot be created, or the path is something else.
  */
 export async function makeFolder(path: string, mode = 0o700): Promise<void> {
   const missing: string[] = [];
@@ -25,12 +28,12 @@ export async function makeFolder(path: string, mode = 0o700): Promise<void> {
     try {
       await mkdir(folder, { mode });
     } catch (error) {
-      // Another process may have made it at the same moment.
+      // Another process may have created it at the same moment.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
         throw new StateDirUnusableError(path, systemTrouble(error), { cause: error });
     }
   }
-  // EEXIST is also what a link to nowhere answers.
+  // A broken link also answers with EEXIST.
   if (!(await isFolder(path, path))) throw new StateDirUnusableError(path, 'it is a broken link');
 }
 
@@ -45,8 +48,8 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
 }
 
 /**
- * Why a folder cannot be created or written, or a program cannot be started, with the code of the system. Also accepts what
- * {@link makeFolder} throws.
+ * Describes why a folder cannot be created or written, or a program cannot be started, with the system's error code.
+ * Also accepts the errors of {@link makeFolder}.
  */
 export function systemTrouble(error: unknown): string {
   if (error instanceof StateDirUnusableError) return error.reason;

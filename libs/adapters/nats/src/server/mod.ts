@@ -1,4 +1,4 @@
-/** The embedded nats-server: finding it, starting it, and reaching one that runs. */
+/** The embedded nats-server: find it, start it, and connect to a running one. */
 export {
   type Connection,
   ConnectionFileInvalidError,

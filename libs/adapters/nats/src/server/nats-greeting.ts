@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 
-/** What a server says of itself in its first line; only what is needed here. */
+/** The required part of the INFO line that a server sends first. */
 export interface NatsGreeting {
-  /** `2.15.1` */
+  /** For example `2.15.1`. */
   readonly version: string;
   readonly jetStream: boolean;
   /** In bytes. */
@@ -10,10 +10,10 @@ export interface NatsGreeting {
 }
 
 /**
- * Connects as a client, with the token, and waits for the answer to a PING: the server not only listens but lets us in.
- * Protocol: https://docs.nats.io/reference/reference-protocols/nats-protocol
+ * Connects as a client, with the token, and waits for the answer to a PING. The answer proves that the server accepts
+ * the token. Protocol: https://docs.nats.io/reference/reference-protocols/nats-protocol
  *
- * @throws Error when it cannot be reached, refuses the token, or does not answer within `timeoutMs` milliseconds.
+ * @throws Error if the server is unreachable, rejects the token, or does not answer within `timeoutMs` milliseconds.
  */
 export function greetServer(host: string, port: number, token: string, timeoutMs: number): Promise<NatsGreeting> {
   return new Promise((resolve, reject) => {

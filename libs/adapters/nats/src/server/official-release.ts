@@ -1,6 +1,6 @@
 /**
- * Names of the official releases of nats-server and of the npm packages that carry them. Imports nothing, so that
- * release scripts can read it from source.
+ * Names of the official releases of nats-server, and of the npm packages that contain them. This file has no imports,
+ * so that release scripts can load it from source.
  */
 
 /** The release that Coxswain downloads and packages. The digests below change together with it. */
@@ -18,17 +18,17 @@ export const serverPlatforms: readonly ServerPlatform[] = ['linux', 'darwin', 'w
 );
 
 /**
- * SHA-256 of archives of {@link fetchedServerVersion}, by file name. SHA256SUMS comes from the same place as the archives. A
- * pinned digest also rejects an archive that was replaced together with its list. The two digests come from a public build
- * recipe that verifies the same archives. Compare them with SHA256SUMS at every update. Archives without a pinned digest
- * (macOS, Windows) are verified with SHA256SUMS alone.
+ * SHA-256 of archives of {@link fetchedServerVersion}, by file name. SHA256SUMS comes from the same place as the
+ * archives. A pinned digest also rejects an archive that was replaced together with SHA256SUMS. The two digests come
+ * from a public build recipe that verifies the same archives. Compare them with SHA256SUMS at every update. Archives
+ * without a pinned digest (macOS, Windows) are verified with SHA256SUMS only.
  */
 export const pinnedDigests: Readonly<Record<string, string>> = {
   'nats-server-v2.15.1-linux-amd64.tar.gz': 'bf5edc7b1ce98e885c368cb43a886eb148dc5d0551d99f3cf6141fb5e1954c70',
   'nats-server-v2.15.1-linux-arm64.tar.gz': 'e2fbab4cad7d3c76e3052eb959570393c9d73ba756b70bf8e9eea61e9ae6d49c',
 };
 
-/** Go's names of Node's platforms and processors, as the names of archives have them. */
+/** Go's names of Node's platforms and processors, as in the names of archives. */
 const goNames: Readonly<Record<string, string>> = { win32: 'windows', x64: 'amd64' };
 
 /**

@@ -4,24 +4,26 @@ import { firstServer } from './first-server.ts';
 import { type ServerPlatform, serverFileName, serverPackageName } from './official-release.ts';
 import type { ServerBinary } from './server-cache.ts';
 
-/** Where the installation of Coxswain is searched, and for which platform. */
+/** The installation of Coxswain to search, and the platform. */
 export interface PackagedServerSearch extends ServerPlatform {
   /** Folder of a module of Coxswain, without symbolic links. Default: the folder of this module. */
   readonly moduleDir?: string | undefined;
-  /** Receives why the package gave no server. */
+  /** Receives the reason why the package provided no server. */
   readonly note: (source: string, outcome: string) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The server in the npm package of the platform, an optional dependency of `coxswain`. Reads files only; the server that it
- * finds runs once, with `--version`.
+ * Finds the server in the platform's npm package, an optional dependency of `coxswain`. It only reads files, and runs
+ * the server that it finds once, with `--version`.
  *
- * Searches the `node_modules` folders in Node's order, nearest first, up to the outermost one that contains Coxswain itself.
- * Node would go on to the root of the file system, and to NODE_PATH. A folder above the installation, and the working
- * directory, therefore cannot provide the server. In a checkout, which no `node_modules` folder contains, nothing is searched.
+ * Searches the `node_modules` folders in Node's order, nearest first, up to the outermost one that contains Coxswain
+ * itself. Node would continue to the root of the file system, and to NODE_PATH. So a folder above the installation, or
+ * the working directory, cannot provide the server. In a checkout, which no `node_modules` folder contains, nothing is
+ * searched.
  *
- * @returns undefined if the package is not installed, or its server does not run here or is too old; `note` says why.
+ * @returns undefined if the package is not installed, or its server does not run here or is too old. `note` receives
+ *   the reason.
  */
 export async function packagedServer(search: PackagedServerSearch): Promise<ServerBinary | undefined> {
   const { platform, arch, note, signal } = search;
@@ -46,6 +48,6 @@ function foldersAround(moduleDir: string): string[] {
       below = [];
     } else below.push(join(dir, 'node_modules'));
   }
-  // The rest of `below` is outside the installation.
+  // The remaining folders of `below` are outside the installation.
   return folders;
 }

@@ -5,38 +5,38 @@ import type { NewerSuite } from './debian-archive.ts';
 import { withLowerCaseProxies } from './proxy.ts';
 import { runCommand } from './run-command.ts';
 
-/** An apt of our own: it shares the machine's proxies, credentials and keyrings, and none of its state. */
+/** A private apt: it shares the machine's proxies, credentials and keyrings, but not its state. */
 export interface PrivateApt {
   /** Fetches and verifies the suite's package index. */
   update(onProgress: (fraction: number) => void): Promise<void>;
-  /** What `download` would fetch; a name that the suite does not carry makes apt fail. */
+  /** Describes the file that `download` would fetch. Fails if the suite does not have the package. */
   describe(packageName: string): Promise<AptPackageFile>;
-  /** Fetches the package into the folder and checks it against the signed index. Returns its path. */
+  /** Fetches the package into the folder and verifies it with the signed index. @returns its path. */
   download(file: AptPackageFile, onProgress: (fraction: number) => void): Promise<string>;
 }
 
-/** A package file as the index names it. */
+/** A package file, as the index describes it. */
 export interface AptPackageFile {
   readonly packageName: string;
   readonly fileName: string;
   readonly bytes: number;
-  /** Upstream's version, epoch and Debian revision cut off: `2.15.1`. */
+  /** The upstream version, without epoch and Debian revision: `2.15.1`. */
   readonly upstreamVersion: string;
 }
 
-/** Bounds of the private apt's calls. */
+/** Timeouts and environment of the private apt's calls. */
 export interface PrivateAptOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** Bound of each apt call, in milliseconds. */
+  /** Timeout of each apt call, in milliseconds. */
   readonly timeoutMs: number;
-  /** Bound, in seconds, for a mirror's connection and for its silence. */
+  /** Timeout, in seconds, of the connection to a mirror and of its silence. */
   readonly silenceSeconds: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Sets up apt below `dir`, an empty folder, for one suite. Nothing outside `dir` is written, and no privilege is needed.
- * Its calls throw CommandFailedError with what apt said.
+ * Sets up apt for one suite, below the empty folder `dir`. Nothing outside `dir` is written, and no privileges are
+ * needed. Its calls throw CommandFailedError with the output of apt; `describe` throws Error for unexpected output.
  */
 export async function privateApt(dir: string, suite: NewerSuite, options: PrivateAptOptions): Promise<PrivateApt> {
   for (const folder of ['state/lists/partial', 'cache/archives/partial', 'log', 'packages']) {
@@ -74,15 +74,18 @@ async function sourceLine(dir: string, { uri, suite, components, signedBy }: New
     keyring = join(dir, 'archive-key.asc');
     await writeFile(keyring, `${signedBy}\n`);
   }
-  // Other programs add index targets of tens of megabytes (app catalogues, file lists); ours needs only this one.
+  // Other programs add index targets of tens of megabytes (app catalogs, file lists). Only the package index is needed.
   const options = ['targets=Packages', ...(keyring === undefined ? [] : [`signed-by=${keyring}`])];
   return `deb [${options.join(' ')}] ${uri} ${suite} ${components.join(' ')}`;
 }
 
-/** Read after the machine's own configuration, so that its values stand: https://manpages.debian.org/apt.conf */
+/**
+ * The configuration. Apt reads it after the machine's, so it overrides the machine's:
+ * https://manpages.debian.org/apt.conf
+ */
 function aptConfig(dir: string, silenceSeconds: number): string {
   const cleared = [
-    // The machine's hooks act on the machine's state (they delete its package cache, for one); ours is not theirs.
+    // The machine's hooks act on the machine's state, for example they delete its package cache: do not run them.
     'APT::Update::Pre-Invoke',
     'APT::Update::Post-Invoke',
     'APT::Update::Post-Invoke-Success',
@@ -95,10 +98,10 @@ function aptConfig(dir: string, silenceSeconds: number): string {
     'Dir::Log': join(dir, 'log'),
     'Dir::Etc::SourceList': join(dir, 'sources.list'),
     'Dir::Etc::SourceParts': '/dev/null',
-    // A pin that keeps newer suites off the machine must not hide the package that is only extracted.
+    // A pin that blocks newer suites on the machine must not hide the package: it is extracted, not installed.
     'Dir::Etc::Preferences': '/dev/null',
     'Dir::Etc::PreferencesParts': '/dev/null',
-    // Run by root, apt would hand its download to the user _apt, who cannot enter the private folder.
+    // As root, apt would download as the user _apt, who has no access to the private folder.
     'APT::Sandbox::User': 'root',
     'APT::Update::Error-Mode': 'any',
     'APT::Get::AllowUnauthenticated': 'false',
@@ -115,13 +118,13 @@ function aptConfig(dir: string, silenceSeconds: number): string {
   return `${[...cleared.map((name) => `#clear ${name};`), ...lines].join('\n')}\n`;
 }
 
-/** Lines `dlstatus:<item>:<percent>:<text>`: apt's README.progress-reporting. */
+/** Parses lines `dlstatus:<item>:<percent>:<text>` (apt's README.progress-reporting). */
 function readProgress(line: string, onProgress: (fraction: number) => void): void {
   const percent = /^dlstatus:\d+:([\d.]+):/.exec(line)?.[1];
   if (percent !== undefined) onProgress(Number(percent) / 100);
 }
 
-/** A line `'<uri>' <file name> <bytes> SHA256:<digest>`. */
+/** Parses a line `'<uri>' <file name> <bytes> SHA256:<digest>`. */
 function parsePrintedUri(packageName: string, output: string): AptPackageFile {
   const match = /^'[^']+' (\S+) (\d+) \S+/m.exec(output);
   const [, fileName, bytes] = match ?? [];

@@ -1,7 +1,7 @@
 /**
- * The proxy through which a URL is to be reached, by the environment variables that other command-line programs
- * follow: `https_proxy`, `http_proxy` and `all_proxy`, lower case before upper case, unless `no_proxy` names the host.
- * A proxy without a scheme is taken as `http://`.
+ * The proxy for a URL, by the usual environment variables: `https_proxy`, `http_proxy` and `all_proxy`. Lower case
+ * takes precedence over upper case. The default scheme of a proxy is `http://`.
+ * @returns undefined without a proxy, or if `no_proxy` contains the host.
  */
 export function proxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
   const setting = (name: string) => env[name] || env[name.toUpperCase()] || undefined;
@@ -12,8 +12,8 @@ export function proxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
 }
 
 /**
- * The environment for a program that, like apt, reads only the lower-case names: upper-case ones are copied to lower
- * case where those are not set.
+ * The environment for a program that, like apt, reads only the lower-case variables: upper-case ones are copied to
+ * missing lower-case ones.
  */
 export function withLowerCaseProxies(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const copy = { ...env };

@@ -4,18 +4,18 @@ import type { Readable } from 'node:stream';
 import { cutTextToEnd } from '@coxswain/protocol';
 import { systemTrouble } from './make-folder.ts';
 
-/** How long and with what surroundings a program runs. */
+/** Timeout and environment of a program. */
 export interface RunCommandOptions {
   /** After this many milliseconds the program is killed and the call fails. */
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly cwd?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** When given, the program gets a pipe as file descriptor 3, and each line it writes there is handed over. */
+  /** Called with each line that the program writes to file descriptor 3, which is a pipe if this is set. */
   readonly onStatusLine?: ((line: string) => void) | undefined;
 }
 
-/** A program could not be started, ran too long, or ended with another code than 0. */
+/** A program could not be started, exceeded its timeout, was killed, or ended with another code than 0. */
 export class CommandFailedError extends Error {
   readonly code = 'command_failed';
   /** The message without the name of the program. */
@@ -28,13 +28,15 @@ export class CommandFailedError extends Error {
   }
 }
 
-/** More than any program called here says; what exceeds it is cut from the front, since errors stand at the end. */
+/** Maximum kept characters per output stream. Longer output is cut at the front, because errors are at the end. */
 const maxOutputChars = 256 * 1024;
 
 /**
- * Runs a program to its end, without a shell, and returns what it wrote to stdout.
+ * Runs a program without a shell, and waits for its end.
  *
- * @throws CommandFailedError with the end of stderr, when it cannot be started, times out, or exits non-zero.
+ * @returns its standard output.
+ * @throws CommandFailedError if it cannot be started, exceeds its timeout, is killed, or ends with another code than 0.
+ *   After its end, the message has the last lines of its standard error, or of its output.
  */
 export function runCommand(file: string, args: readonly string[], options: RunCommandOptions): Promise<string> {
   const { timeoutMs, env, cwd, signal, onStatusLine } = options;
@@ -59,7 +61,7 @@ export function runCommand(file: string, args: readonly string[], options: RunCo
 
     const fail = (reason: string, cause?: unknown) => {
       clearTimeout(timer);
-      // Not awaiting 'close': a grandchild that inherited the pipes could hold them open past the bound.
+      // Do not wait for 'close': a grandchild that inherited the pipes could hold them open beyond the timeout.
       for (const stream of child.stdio) stream?.destroy();
       reject(new CommandFailedError(file, reason, { cause }));
     };

@@ -7,17 +7,17 @@ import { serverFileName } from './official-release.ts';
 import { FetchFailedError } from './server-errors.ts';
 import { requireServerVersion, serverVersionAtLeast } from './server-version.ts';
 
-/** A nats-server binary that was run once and is new enough. */
+/** A nats-server binary that was run once, with `--version`, and is new enough. */
 export interface ServerBinary {
   /** Absolute path. */
   readonly path: string;
-  /** The version that it prints: `2.15.1`. */
+  /** Its version, such as `2.15.1`. */
   readonly version: string;
 }
 
-/** Where fetched servers are kept, and for which kind of machine. Homes are shared between machines of two kinds. */
+/** The cache of fetched servers, for one platform. Different machines may share a home folder. */
 export interface ServerCache {
-  /** `<cache folder>/nats-server`; holds one folder per version and platform. */
+  /** `<cache folder>/nats-server`. It contains one folder per version and platform. */
   readonly dir: string;
   readonly platform: NodeJS.Platform;
   readonly arch: string;
@@ -27,8 +27,9 @@ const stagingPrefix = '.staging-';
 const stagingKeptMs = 24 * 60 * 60 * 1000;
 
 /**
- * The cache: `COX_CACHE_DIR`, or `coxswain` in the user's cache folder (`XDG_CACHE_HOME`, which counts only when it is
- * absolute: https://specifications.freedesktop.org/basedir-spec/latest/, else `~/.cache`; `LOCALAPPDATA` on Windows).
+ * Locates the cache: `COX_CACHE_DIR`, or `coxswain` in the user's cache folder. That is `XDG_CACHE_HOME` if it is
+ * absolute (https://specifications.freedesktop.org/basedir-spec/latest/), otherwise `~/.cache`; `LOCALAPPDATA` on
+ * Windows.
  */
 export function serverCache(env: NodeJS.ProcessEnv, platform: NodeJS.Platform, arch: string): ServerCache {
   return { dir: resolve(env.COX_CACHE_DIR || defaultCacheDir(env, platform), 'nats-server'), platform, arch };
@@ -42,7 +43,8 @@ function defaultCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): str
 }
 
 /**
- * The newest server in the cache that runs here. One that does not run is passed over, and told to `onUnusable`.
+ * Finds the newest server in the cache that runs here and is new enough. Others are skipped.
+ * @param onUnusable called with the reason for each skipped server, or if the cache cannot be read.
  */
 export async function cachedServer(
   cache: ServerCache,
@@ -71,12 +73,13 @@ export async function cachedServer(
 }
 
 /**
- * Puts a server into the cache, whole or not at all: `write` makes the binary at the path it is given, in a private
- * folder; it is run once; then the folder gets its final name in one step. When another process was first, its server
- * is returned and ours dropped.
+ * Puts a server into the cache atomically. `write` creates the binary at the given path in a private folder. The binary
+ * is run once, then the folder is renamed to its final name. If another process was first, its server is used and this
+ * one is dropped.
  *
- * @throws what `write` throws; NatsServerUnusableError or NatsServerTooOldError when the binary is no good here; the
- *   file system's error when the cache cannot be written; FetchFailedError when its folder cannot be made.
+ * @param write receives the path of the binary, and a folder for temporary files.
+ * @throws the errors of `write`; NatsServerUnusableError or NatsServerTooOldError if the binary is unusable here; the
+ *   file system's error if the cache cannot be written; FetchFailedError if its folder cannot be created or written.
  */
 export async function installInCache(
   cache: ServerCache,
@@ -103,8 +106,8 @@ export async function installInCache(
 }
 
 /**
- * Makes the cache's folder, and empties it of what killed fetches have left.
- * @throws FetchFailedError where nothing can be kept there; it says why, and what to set.
+ * Creates the cache's folder, and removes leftovers of killed fetches that are older than a day.
+ * @throws FetchFailedError if the folder is not writable. The message has the reason and the setting to change.
  */
 export async function prepareCache(cache: ServerCache): Promise<void> {
   try {
@@ -118,7 +121,8 @@ export async function prepareCache(cache: ServerCache): Promise<void> {
 }
 
 async function renameUnlessGood(folder: string, final: string, name: string, staging: string, signal?: AbortSignal) {
-  // Three rounds: ours loses the name to another process, that one is broken and moved away, ours takes the name.
+  // Another server may have the final name. If it is usable, it stays. If it is broken, it is moved away, and the
+  // rename is repeated, at most three times in total.
   for (let round = 1; ; round += 1) {
     try {
       return await rename(folder, final);
@@ -130,7 +134,7 @@ async function renameUnlessGood(folder: string, final: string, name: string, sta
       return;
     } catch {
       signal?.throwIfAborted();
-      // A broken server holds the name (a full disk, a half-deleted folder): it leaves together with our staging.
+      // A broken server has the name (after a full disk, or a partial deletion): it is deleted with the staging folder.
       await rename(final, join(staging, `broken-${round}`));
     }
   }
@@ -138,11 +142,11 @@ async function renameUnlessGood(folder: string, final: string, name: string, sta
 
 function isTaken(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
-  // Windows says EPERM for a folder that exists; elsewhere that would be a real lack of permission.
+  // Windows answers EPERM for an existing folder; elsewhere it means missing permission.
   return code === 'ENOTEMPTY' || code === 'EEXIST' || (process.platform === 'win32' && code === 'EPERM');
 }
 
-/** Left behind by fetches that were killed. */
+/** Removes staging folders that killed fetches left more than a day ago. */
 async function removeOldStaging(dir: string): Promise<void> {
   for (const name of await namesIn(dir)) {
     if (!name.startsWith(stagingPrefix)) continue;

@@ -1,30 +1,36 @@
-/** What the configuration of an embedded server is made from. */
+/** The settings of an embedded server. */
 export interface ServerConfig {
   readonly host: string;
-  /** -1 lets the system choose a free one. */
+  /** -1: the system chooses a free port. */
   readonly port: number;
   readonly token: string;
-  /** The server keeps its store in a folder `jetstream` below it. */
+  /** The state directory. The server's store is its folder `jetstream`. */
   readonly stateDir: string;
-  /** Every write is on the disk before it is acknowledged; otherwise the last two minutes can go with the power. */
+  /**
+   * Whether each write is synced to disk before it is acknowledged. Otherwise a power failure may lose up to two
+   * minutes.
+   */
   readonly syncAlways: boolean;
   readonly logFile: string;
   readonly portsDir: string;
 }
 
-/** Records have up to 1 MiB; the server counts headers too. */
+/** Maximum message size: records have up to 1 MiB, and the server also counts headers. */
 const maxPayloadBytes = 2 * 1024 * 1024;
-/** The server's own 4 KiB would end the connection of whoever sends a longer subject; so a host can say what is wrong. */
+/**
+ * Maximum length of a protocol line, including the subject. With the server's default of 4 KiB, a longer subject would
+ * end the client's connection. With this limit, a host can answer with an error.
+ */
 const maxControlLineBytes = 64 * 1024;
 /**
- * A client that is too busy to say who it is within the server's own 2 s is refused, and NATS clients take a second refusal for the
- * end of their credentials: they close for good.
+ * With the server's default of 2 s, busy clients that authenticate late are rejected. NATS clients close permanently
+ * after the second rejection.
  */
 const authTimeoutSeconds = 30;
 const logFileBytes = 16 * 1024 * 1024;
 const logFilesKept = 3;
 
-/** The text of the configuration file: https://docs.nats.io/running-a-nats-service/configuration */
+/** Generates the configuration file: https://docs.nats.io/running-a-nats-service/configuration */
 export function serverConfig(config: ServerConfig): string {
   const { host, port, token, stateDir, syncAlways, logFile, portsDir } = config;
   return `# Written by Coxswain at every start of the embedded server: changes do not last.
@@ -47,7 +53,7 @@ logfile_max_num: ${logFilesKept}
 `;
 }
 
-/** A double-quoted string knows these escapes; left bare, a value could be read as a number or a variable. */
+/** Quotes a string with the server's escapes. Without quotes, the server could parse it as a number or a variable. */
 function quoted(text: string): string {
   const escapes: Record<string, string> = { '\\': '\\\\', '"': '\\"', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
   return `"${text.replace(/[\\"\n\r\t]/g, (character) => escapes[character] ?? character)}"`;

@@ -1,17 +1,17 @@
 /**
- * The failures of finding, fetching, starting and reading the embedded nats-server. Callers branch on `code`, which
- * is stable; messages are for people.
+ * Errors of finding, fetching and starting the embedded nats-server. `code` is stable, and callers may branch on it.
+ * Messages are for people.
  */
 
-/** One source that `findServer` tried, and why it gave no server. */
+/** One source that `findServer` tried without success. */
 export interface FindAttempt {
-  /** What was tried, for a person: `nats-server on the PATH`. */
+  /** Display name of the source: `nats-server on the PATH`. */
   readonly source: string;
-  /** Why it gave no server, for a person: `not there`. */
+  /** The reason why it provided no server, for people: `there is none`. */
   readonly outcome: string;
 }
 
-/** Every source was tried and none gave a server. `attempts` lists them in the order in which they were tried. */
+/** No source provided a server. `attempts` lists them in the order in which they were tried. */
 export class NatsServerNotFoundError extends Error {
   readonly code = 'nats_server_not_found';
   readonly attempts: readonly FindAttempt[];
@@ -31,7 +31,7 @@ export class NatsServerNotFoundError extends Error {
   }
 }
 
-/** The file is no nats-server that runs here: missing, not executable, another program, built for another system. */
+/** The file is not a usable nats-server: missing, not executable, another program, or built for another system. */
 export class NatsServerUnusableError extends Error {
   readonly code = 'nats_server_unusable';
   readonly path: string;
@@ -59,7 +59,9 @@ export class NatsServerTooOldError extends Error {
   }
 }
 
-/** `COX_FETCH` holds a word that means nothing; guessing could fetch what somebody wanted to forbid. */
+/**
+ * `COX_FETCH` has an unknown value. It is an error, because a guess could start a fetch that the user wanted to forbid.
+ */
 export class FetchSettingInvalidError extends Error {
   readonly code = 'fetch_setting_invalid';
 
@@ -69,7 +71,7 @@ export class FetchSettingInvalidError extends Error {
   }
 }
 
-/** One source could not deliver a server (unreachable, not found, cut short, too old). The next source may. */
+/** One source could not provide a server: unreachable, not found, truncated, or too old. The next source is tried. */
 export class FetchFailedError extends Error {
   readonly code = 'fetch_failed';
 
@@ -79,14 +81,14 @@ export class FetchFailedError extends Error {
   }
 }
 
-/** A release has another checksum than is expected of it. Nothing was kept, and no other source is tried. */
+/** A release has an unexpected checksum. It was not stored, and no other source is tried. */
 export class FetchChecksumMismatchError extends Error {
   readonly code = 'fetch_checksum_mismatch';
   readonly url: string;
   readonly expected: string;
   readonly actual: string;
 
-  /** @param by what states the expected checksum. */
+  /** @param by the source of the expected checksum. */
   constructor(url: string, by: string, expected: string, actual: string) {
     super(`${url} states or has the SHA-256 ${actual}, but ${by} expects ${expected}: refused, nothing was kept`);
     this.name = 'FetchChecksumMismatchError';
@@ -96,11 +98,11 @@ export class FetchChecksumMismatchError extends Error {
   }
 }
 
-/** Who starts a server, for those who find its state directory taken. */
+/** The process that holds a state directory, as it describes itself to other processes. */
 export interface StateDirHolder {
-  /** The name that people know: `cox run`. */
+  /** Its display name: `cox run`. */
   readonly title: string;
-  /** It keeps its server no longer than its own work takes: who wants the directory may wait for that. */
+  /** Whether it runs its server only for a single task. Another process can then wait for its end. */
   readonly passing: boolean;
   /** The absolute path of the manifest that its session host uses, if there is one. */
   readonly manifest?: string | undefined;
@@ -112,7 +114,7 @@ export class StateDirInUseError extends Error {
   readonly stateDir: string;
   /** The process that holds the directory. */
   readonly pid: number;
-  /** Who that is, where it has said so. */
+  /** Its description, if it has given one. */
   readonly holder: StateDirHolder | undefined;
 
   constructor(stateDir: string, pid: number, holder?: StateDirHolder) {
@@ -126,7 +128,7 @@ export class StateDirInUseError extends Error {
   }
 }
 
-/** The port that was asked for is another process's. */
+/** Another process uses the requested port. */
 export class PortInUseError extends Error {
   readonly code = 'port_in_use';
 
@@ -136,7 +138,7 @@ export class PortInUseError extends Error {
   }
 }
 
-/** The server did not come up. The message ends with the tail of its log. */
+/** The server did not start. The message ends with the tail of its log. */
 export class NatsServerStartFailedError extends Error {
   readonly code = 'nats_server_start_failed';
   readonly logFile: string;
@@ -151,7 +153,7 @@ export class NatsServerStartFailedError extends Error {
   }
 }
 
-/** The server was told to stop, then killed, and is still there. Its state directory stays claimed. */
+/** The server still runs after SIGTERM and SIGKILL. Its state directory stays claimed. */
 export class NatsServerStopFailedError extends Error {
   readonly code = 'nats_server_stop_failed';
   readonly pid: number;
@@ -163,7 +165,7 @@ export class NatsServerStopFailedError extends Error {
   }
 }
 
-/** A start option that the embedded server refuses: a host that is not loopback, a token it could not carry. */
+/** An invalid option of the embedded server: a host that is not loopback, an invalid token, or an invalid port. */
 export class ServerOptionInvalidError extends Error {
   readonly code = 'server_option_invalid';
 
@@ -173,12 +175,12 @@ export class ServerOptionInvalidError extends Error {
   }
 }
 
-/** `NATS_URL` cannot be read as one NATS address, or a comma-separated list of them. */
+/** `NATS_URL` is not a NATS address, or a comma-separated list of NATS addresses. */
 export class NatsUrlInvalidError extends Error {
   readonly code = 'nats_url_invalid';
 
   constructor(reason: string) {
-    // The URL is not quoted: it may carry a token.
+    // The message does not contain the URL: it may contain a token.
     super(`NATS_URL cannot be used: ${reason}`);
     this.name = 'NatsUrlInvalidError';
   }

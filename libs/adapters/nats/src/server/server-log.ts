@@ -1,21 +1,21 @@
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The file to which a server writes what it does. */
+/** The log file of a server. */
 export interface ServerLog {
   readonly path: string;
-  /** For the server's standard output and error, where it complains about its configuration. */
+  /** For the server's standard output and error, which contain configuration errors. */
   readonly fd: number;
-  /** The last lines written since the log was opened; also works once it is closed. */
+  /** The last lines written since the log was opened. Also works after `close`. */
   tail(): Promise<string>;
-  /** Closes this process's hand on it; the server keeps its own. */
+  /** Closes this process's file descriptor. The server keeps its own. */
   close(): Promise<void>;
 }
 
 const tailBytes = 4_096;
 const tailLines = 20;
 
-/** Opens the log of a state directory for adding to it. The server itself keeps it from growing without bound. */
+/** Opens the log of a state directory for appending. The server itself limits its size. */
 export async function openServerLog(stateDir: string): Promise<ServerLog> {
   const path = join(stateDir, 'nats-server.log');
   const file = await open(path, 'a', 0o600);
@@ -25,7 +25,7 @@ export async function openServerLog(stateDir: string): Promise<ServerLog> {
 
 async function readTail(path: string, startsAt: number): Promise<string> {
   const { size } = await stat(path);
-  // Smaller than it was: the server has begun a new file.
+  // A smaller file than before is a new one: the server has rotated its log.
   const from = Math.max(size < startsAt ? 0 : startsAt, size - tailBytes);
   const file = await open(path, 'r');
   try {

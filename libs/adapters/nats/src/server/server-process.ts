@@ -4,24 +4,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NatsServerStopFailedError } from './server-errors.ts';
 
 /**
- * A server that does not outlive the process that started it, however that one ends.
+ * A server that does not outlive the process that started it, even if that process is killed.
  *
  * P1. The server starts behind a gate: a shell that waits for the word `go` on a pipe and then *becomes* the server
- *     (`exec`), so that the server is a direct child, with its own process id and exit code.
- * P2. Before `go`, a watchdog is started, which reads from another pipe whose write end only this process holds. When
- *     this process is gone, even by kill -9, the watchdog reads the end of the file and ends the server. When it dies
+ *     (`exec`). So the server is a direct child, with its own process id and exit code.
+ * P2. A watchdog starts before `go`. It reads from another pipe whose write end only this process holds. If this
+ *     process ends, even by kill -9, the watchdog reads the end of the file and ends the server. If this process ends
  *     before `go`, the gate reads the end of the file and never becomes a server. So there is no gap.
- * P3. When the watchdog is killed, this process starts another.
- * P4. Both run in sessions of their own: a Ctrl-C at the terminal reaches only this process, which first drains and
- *     then stops the server.
+ * P3. If the watchdog is killed, this process starts another one, up to {@link maxWatchdogs} in total.
+ * P4. Gate and watchdog run in their own sessions. So a Ctrl-C at the terminal reaches only this process, which first
+ *     drains and then stops the server.
  *
  * Windows has no such shell and needs none: Node puts its children into a job object that ends with it.
  */
 
-/** Becomes the server on the word `go`; anything else, and the end of the pipe, ends it. */
+/** Becomes the server at the word `go`. Anything else, or the end of the pipe, ends it. */
 const gateScript = 'IFS= read -r word; [ "$word" = go ] && exec "$@" </dev/null; exit 125';
 
-/** A line means that the server has been stopped in order. The end of the pipe means that nobody is left to do so. */
+/**
+ * A line means that the server has ended. The end of the pipe means that the parent process is dead: end the server.
+ */
 const watchdogScript = `
 IFS= read -r word && exit 0
 kill -TERM "$1" 2>/dev/null || exit 0
@@ -33,7 +35,7 @@ while [ "$n" -lt 10 ]; do
 done
 kill -KILL "$1" 2>/dev/null`;
 
-/** More watchdogs than this are not started for one server: something on the machine kills them. */
+/** Maximum watchdogs per server. Beyond it, another program on the machine presumably kills them. */
 const maxWatchdogs = 5;
 
 /** How a server process ended. */
@@ -45,34 +47,35 @@ export interface ProcessExit {
 /** A started server process. */
 export interface ServerProcess {
   readonly pid: number;
-  /** Resolves when it has ended, for whatever reason. Never rejects. */
+  /** Resolves when it has ended. Never rejects. */
   readonly exited: Promise<ProcessExit>;
-  /** Lets it become the server. */
+  /** Opens the gate: the process becomes the server. */
   open(): void;
-  /** Sends a signal; nothing when it has ended. */
+  /** Sends a signal. No effect after its end. */
   kill(signal: NodeJS.Signals): void;
 }
 
 /**
- * The server's collector: half as much garbage as there is data, and memory given back from a limit on rather than let grow. Sessions
- * that do nothing are most of what a server holds, and each of the journals' streams keeps the block that it writes in memory.
+ * Settings of the server's garbage collector: it runs at 50 % garbage instead of 100 %, and more often near a memory
+ * limit. Most data of a server belongs to idle sessions, and each journal stream keeps its current block in memory.
  * https://pkg.go.dev/runtime
  */
 const COLLECTOR = { GOGC: '50', GOMEMLIMIT: '768MiB' };
 
-/** What to run. */
+/** The program to run. */
 export interface ServerCommand {
   readonly binary: string;
   readonly args: readonly string[];
-  /** Open file to which its output goes. */
+  /** The file descriptor for its output. */
   readonly outputFd: number;
   readonly cwd: string;
 }
 
 /**
- * Starts a server process behind its gate, watched. Nothing runs before `open()`.
+ * Starts a server process behind its gate, with a watchdog. The server itself starts at `open()`; on Windows, which has
+ * no gate, at once.
  *
- * @throws the system's error when no process can be started.
+ * @throws the system's error if no process can be started.
  */
 export async function spawnServer(command: ServerCommand): Promise<ServerProcess> {
   const gated = process.platform !== 'win32';
@@ -81,7 +84,7 @@ export async function spawnServer(command: ServerCommand): Promise<ServerProcess
     : [command.binary, [...command.args]];
   const child = spawn(file, args, {
     cwd: command.cwd,
-    // The server needs none of this process's settings, which hold keys of model providers.
+    // The server gets only a few variables: this process's environment contains keys of model providers.
     env: { ...COLLECTOR, ...onlyNeeded(process.env) },
     stdio: [gated ? 'pipe' : 'ignore', command.outputFd, command.outputFd],
     detached: gated,
@@ -98,7 +101,7 @@ export async function spawnServer(command: ServerCommand): Promise<ServerProcess
     exited,
     open: () => {
       if (!child.stdin) return;
-      // The gate may have been killed already; `exited` tells.
+      // The gate may have been killed already. `exited` reports that.
       child.stdin.on('error', ignoreBrokenPipe);
       child.stdin.end('go\n');
     },
@@ -109,9 +112,9 @@ export async function spawnServer(command: ServerCommand): Promise<ServerProcess
 const diesAfterKillMs = 5_000;
 
 /**
- * Ends a server process: SIGTERM, and SIGKILL when that takes longer than `stopTimeoutMs` milliseconds.
+ * Ends a server process by SIGTERM, and by SIGKILL after `stopTimeoutMs` milliseconds.
  *
- * @throws NatsServerStopFailedError when it outlives both.
+ * @throws NatsServerStopFailedError if it still runs after both.
  */
 export async function endServer(server: ServerProcess, stopTimeoutMs: number): Promise<void> {
   server.kill('SIGTERM');
@@ -174,6 +177,6 @@ function onlyNeeded(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  // The reader is gone. That is seen, and acted on, at its 'exit'.
+  // The reader has ended. Its 'exit' event is handled elsewhere.
   if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') throw error;
 }

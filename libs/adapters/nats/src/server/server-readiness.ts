@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { greetServer } from './nats-greeting.ts';
 import type { ProcessExit, ServerProcess } from './server-process.ts';
 
-/** The server to wait for, and for how long. */
+/** The server to wait for, and the timeout. */
 export interface Readiness {
   readonly server: Pick<ServerProcess, 'pid' | 'exited'>;
-  /** Where the server writes down the port that it was given. */
+  /** The folder where the server writes its port. */
   readonly portsDir: string;
   readonly host: string;
   readonly token: string;
@@ -18,9 +18,10 @@ const pollMs = 20;
 const greetingTimeoutMs = 5_000;
 
 /**
- * Waits until the server lets a client in, with JetStream on, and returns its port.
+ * Waits until the server accepts a client and has JetStream enabled.
  *
- * @throws Error saying why, when it ends before, comes up without JetStream, or is not up within the bound.
+ * @returns its port.
+ * @throws Error with the reason if the server ends, or is not ready (with JetStream) within the timeout.
  */
 export async function waitUntilReady({ server, portsDir, host, token, timeoutMs }: Readiness): Promise<number> {
   let exit: ProcessExit | undefined;
@@ -46,7 +47,9 @@ export async function waitUntilReady({ server, portsDir, host, token, timeoutMs 
   throw new Error(`it was not ready within ${timeoutMs} ms: ${waitingFor}`);
 }
 
-/** The server writes `<program>_<pid>.ports` once it listens: https://docs.nats.io/running-a-nats-service/configuration */
+/**
+ * The server writes `<program>_<pid>.ports` once it listens: https://docs.nats.io/running-a-nats-service/configuration
+ */
 async function listeningPort(portsDir: string, pid: number): Promise<number | undefined> {
   const name = (await readdir(portsDir)).find((entry) => entry.endsWith(`_${pid}.ports`));
   if (name === undefined) return undefined;
@@ -55,7 +58,7 @@ async function listeningPort(portsDir: string, pid: number): Promise<number | un
     const address = ports.nats?.[0];
     return address === undefined ? undefined : Number(new URL(address).port);
   } catch (error) {
-    // Read while it was being written; the next round sees it whole.
+    // The server is writing the file; the next round reads it completely.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -2,15 +2,15 @@ import { cutText } from '@coxswain/protocol';
 import { CommandFailedError, runCommand } from './run-command.ts';
 import { NatsServerTooOldError, NatsServerUnusableError } from './server-errors.ts';
 
-/** The oldest server that knows every setting Coxswain uses; older ones silently ignore what they do not know. */
+/** The oldest server that supports every setting Coxswain uses. Older servers silently ignore unknown settings. */
 export const minimumServerVersion = '2.12.0';
 
-/** Bound for `nats-server --version`, in milliseconds; generous, since a cold disk may have to load the binary. */
+/** Timeout of `nats-server --version`, in milliseconds: loading the binary from a cold disk may take long. */
 const versionTimeoutMs = 20_000;
 
 /**
- * Whether a version, as a server states it (`2.15.1`, `v2.15.1`, `2.16.0-dev`), is `minimum` or newer. A pre-release
- * counts as older than its release. A version that cannot be read is not new enough.
+ * Whether a server's version (`2.15.1`, `v2.15.1`, `2.16.0-dev`) is `minimum` or newer. A pre-release is older than its
+ * release. An invalid version is not new enough.
  */
 export function serverVersionAtLeast(version: string, minimum: string): boolean {
   const actual = parseVersion(version);
@@ -23,9 +23,9 @@ export function serverVersionAtLeast(version: string, minimum: string): boolean 
 }
 
 /**
- * Asks a binary for its version, e.g. `2.15.1`.
+ * Runs a binary to get its version, such as `2.15.1`.
  *
- * @throws NatsServerUnusableError when it does not run within 20 s or is not a nats-server.
+ * @throws NatsServerUnusableError if it does not complete within 20 s, fails, or is not a nats-server.
  */
 export async function readServerVersion(binary: string, signal?: AbortSignal): Promise<string> {
   let output: string;
@@ -43,10 +43,10 @@ export async function readServerVersion(binary: string, signal?: AbortSignal): P
 }
 
 /**
- * The version of a binary, checked against {@link minimumServerVersion}.
+ * Runs a binary to get its version, and checks it against {@link minimumServerVersion}.
  *
- * @throws NatsServerUnusableError when it is not a nats-server that runs here.
- * @throws NatsServerTooOldError when it is older than the minimum.
+ * @throws NatsServerUnusableError if it is not a nats-server that runs here.
+ * @throws NatsServerTooOldError if it is older than the minimum.
  */
 export async function requireServerVersion(binary: string, signal?: AbortSignal): Promise<string> {
   const version = await readServerVersion(binary, signal);

@@ -20,55 +20,64 @@ import { waitUntilReady } from './server-readiness.ts';
 import { requireServerVersion } from './server-version.ts';
 import { claimStateDir, type StateDirClaim } from './state-dir-claim.ts';
 
-/** What to start, and where it keeps its state. */
+/** The server to start, its state directory and its settings. */
 export interface StartServerOptions {
-  /** A nats-server, as `findServer` gives it. */
+  /** Path of a nats-server, for example from `findServer`. */
   readonly binary: string;
-  /** Folder for the store, configuration, log and `connection.json`; made when missing. One server at a time. */
+  /**
+   * Folder for the store, configuration, log and `connection.json`. Created if missing. One server at a time may use
+   * it.
+   */
   readonly stateDir: string;
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number | undefined;
   /** A loopback address or `localhost`. Default `127.0.0.1`. */
   readonly host?: string | undefined;
-  /** Letters, digits, `-` and `_`, at least 16 of them. Default: 256 random bits. */
+  /** At least 16 letters, digits, `-` and `_`. Default: 256 random bits. */
   readonly token?: string | undefined;
-  /** Whether each write is on the disk before it is acknowledged. Default true; costs about 2 to 3 times per append. */
+  /**
+   * Whether each write is synced to disk before it is acknowledged. An append then takes 2 to 3 times as long. Default
+   * true.
+   */
   readonly syncAlways?: boolean | undefined;
-  /** Bound for coming up, in milliseconds; a large store is read first. Default 60,000. */
+  /** Start timeout, in milliseconds: a large store takes time to load. Default 60,000. */
   readonly startTimeoutMs?: number | undefined;
-  /** Who starts it, for those who find its folder taken. */
+  /** Description of this process, for processes that find the state directory in use. */
   readonly holder?: StateDirHolder | undefined;
-  /** How long a stopping server may take before it is killed, in milliseconds. Default 10,000. */
+  /** How long a server may take to stop before it is killed, in milliseconds. Default 10,000. */
   readonly stopTimeoutMs?: number | undefined;
   /**
-   * Restarts in a row of a server that ends by itself, on the same port and with the same token. Default 0. A server
-   * that has run for a minute counts from 0 again.
+   * Maximum consecutive restarts of a server that ends unexpectedly, on the same port and with the same token. After a
+   * minute of running, the count starts from 0. Default 0.
    */
   readonly restartsMax?: number | undefined;
-  /** Called after each restart, with the end of the process before; `restarts` counts this one. Must not throw. */
+  /**
+   * Called after each successful restart, with the exit of the previous process. `restarts` includes this one. Must not
+   * throw.
+   */
   readonly onRestart?: ((end: ServerExit) => void) | undefined;
 }
 
-/** A server that is up. It ends with this process, however this process ends. */
+/** A running server. It ends with this process, even if this process is killed. */
 export interface RunningServer {
   /** Without credentials: `nats://127.0.0.1:4222`. */
   readonly url: string;
   readonly token: string;
   readonly port: number;
-  /** Process id of the nats-server; another one after a restart. */
+  /** Process id of the nats-server. It changes with a restart. */
   readonly pid: number;
-  /** `2.15.1` */
+  /** For example `2.15.1`. */
   readonly version: string;
   readonly logFile: string;
   /**
-   * Stops the server and gives its state directory back. Calls after the first wait for the same stop.
+   * Stops the server and releases its state directory. All calls return the same promise.
    *
-   * @throws NatsServerStopFailedError when it outlives even SIGKILL.
+   * @throws NatsServerStopFailedError if the server still runs after SIGKILL; otherwise as {@link exited}.
    */
   stop(): Promise<void>;
   /**
-   * Resolves when the server has ended, called for or not, is not restarted any further, and its state directory is free
-   * again. Rejects only when that directory can no longer be written.
+   * Resolves when the server has ended, expectedly or not, is not restarted, and its state directory is released.
+   * Rejects if that directory can no longer be read or written, or a restarted process cannot be ended.
    */
   readonly exited: Promise<ServerExit>;
 }
@@ -79,20 +88,21 @@ export interface ServerExit {
   readonly expected: boolean;
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Restarts in a row, those that failed included. */
+  /** Number of consecutive restarts, including failed ones. */
   readonly restarts: number;
-  /** When the end was not expected, the end of its log, or why the last restart failed; otherwise empty. */
+  /** After an unexpected end: the tail of its log, or the reason why the last restart failed. Otherwise empty. */
   readonly logTail: string;
 }
 
 /**
- * Starts a nats-server with JetStream on loopback and waits until it lets a client in.
+ * Starts a nats-server with JetStream on a loopback address, and waits until it accepts a client.
  *
- * @throws NatsServerUnusableError, NatsServerTooOldError for a binary that is no good.
- * @throws ServerOptionInvalidError for a host that is not loopback, or a token or port that cannot be.
- * @throws StateDirUnusableError where the folder cannot be made or written, or is none.
+ * @throws NatsServerUnusableError, NatsServerTooOldError for an unusable binary.
+ * @throws ServerOptionInvalidError for a host that is not loopback, an invalid token, or an invalid port.
+ * @throws StateDirUnusableError if the path cannot be created or written, or is not a folder.
  * @throws StateDirInUseError naming the process that holds the state directory; PortInUseError.
- * @throws NatsServerStartFailedError quoting the log, when the server ends, or is not up within the bound.
+ * @throws NatsServerStartFailedError quoting the log, if the server ends, or is not ready within the timeout.
+ * @throws NatsServerStopFailedError if a server that failed to start cannot be ended.
  */
 export async function startServer(options: StartServerOptions): Promise<RunningServer> {
   const settings = settingsFrom(options);
@@ -104,11 +114,11 @@ export async function startServer(options: StartServerOptions): Promise<RunningS
       : new StateDirUnusableError(settings.stateDir, systemTrouble(error), { cause: error });
   });
   try {
-    // Left by a process that was killed; from here on it would name a server that is not this one.
+    // A killed process may have left the file. It would now describe another server.
     await removeConnection(settings.stateDir);
     return new SupervisedServer(settings, version, claim, await launch(settings, claim));
   } catch (error) {
-    // A server that could not be ended still uses the directory.
+    // A server that cannot be ended still uses the directory, so keep the claim.
     if (!(error instanceof NatsServerStopFailedError)) await claim.release();
     throw error;
   }
@@ -141,7 +151,7 @@ function settingsFrom(options: StartServerOptions): Settings {
   return {
     binary: resolve(options.binary),
     stateDir: resolve(options.stateDir),
-    // Listening under a name would listen on every address that the name has.
+    // A server that listens on a name listens on all addresses of the name.
     host: host === 'localhost' ? '127.0.0.1' : host,
     port,
     token,
@@ -153,16 +163,16 @@ function settingsFrom(options: StartServerOptions): Settings {
   };
 }
 
-/** A server process that lets clients in. */
+/** A server process that accepts clients. */
 interface Launched {
   readonly process: ServerProcess;
   readonly port: number;
   readonly logFile: string;
-  /** The end of its log. */
+  /** Reads the tail of its log. */
   readonly tail: () => Promise<string>;
 }
 
-/** Starts one server process in a claimed directory, waits until it is ready, and writes down how to reach it. */
+/** Starts one server process in a claimed directory, waits until it is ready, and writes the connection file. */
 async function launch(settings: Settings, claim: StateDirClaim): Promise<Launched> {
   const { stateDir, host, token } = settings;
   const log = await openServerLog(stateDir);
@@ -195,10 +205,10 @@ function urlOf(host: string, port: number): string {
 
 /** The delay before a restart, by the number of restarts in a row. */
 const RESTARTS: BackOff = { firstMs: 100, maxMs: 3_200 };
-/** A server that has run for so long is healthy: its restarts count from 0 again. */
+/** A server that has run for this time is healthy, and its count of restarts starts from 0. Milliseconds. */
 const HEALTHY_AFTER_MS = 60_000;
 
-/** What became of restarts: how many are used, and why the last one failed, if it did. */
+/** The result of restarts: the number of used restarts, and the reason of the last failed one. */
 interface Restarted {
   readonly isUp: boolean;
   readonly restarts: number;
@@ -206,8 +216,8 @@ interface Restarted {
 }
 
 /**
- * The server of one state directory, over the restarts of its process. The directory stays claimed meanwhile, and the
- * connection file names this process while no server runs, so that others wait for the restart.
+ * The server of one state directory, across restarts of its process. The directory stays claimed during a restart. The
+ * connection file then contains this process instead of the server, so that clients wait for the restart.
  */
 class SupervisedServer implements RunningServer {
   readonly url: string;
@@ -269,7 +279,7 @@ class SupervisedServer implements RunningServer {
     }
   }
 
-  /** Restarts the process until it is up, is not wanted any longer, or all restarts are used. */
+  /** Restarts the process until it is ready, `stop` was called, or all restarts are used. */
   async #restart(used: number): Promise<Restarted> {
     const { restartsMax, stateDir, token, stopTimeoutMs } = this.#settings;
     const { signal } = this.#stopped;
@@ -284,12 +294,12 @@ class SupervisedServer implements RunningServer {
       try {
         this.#launched = await launch(this.#settings, this.#claim);
       } catch (error) {
-        // One that could not be ended still uses the directory. Any other failure counts as a restart.
+        // A process that cannot be ended still uses the directory. Any other failure counts as a restart.
         if (error instanceof NatsServerStopFailedError) throw error;
         failure = (error as Error).message;
         continue;
       }
-      // Stopped while it came up: the process that `stop` ended was the one before.
+      // If `stop` was called during the restart, it ended the previous process: end this one, too.
       if (signal.aborted) await endServer(this.#launched.process, stopTimeoutMs);
       return { isUp: !signal.aborted, restarts };
     }
@@ -307,7 +317,7 @@ async function emptyPortsDir(stateDir: string): Promise<string> {
 async function writeConfig(settings: Settings, logFile: string, portsDir: string): Promise<string> {
   const { stateDir, host, port, token, syncAlways } = settings;
   const path = join(stateDir, 'nats-server.conf');
-  // Removed first: a mode is set only on a file that is made, and this one holds the token.
+  // Remove the file first: the mode applies only to a new file, and this one contains the token.
   await rm(path, { force: true });
   await writeFile(path, serverConfig({ host, port: port || -1, token, stateDir, syncAlways, logFile, portsDir }), {
     mode: 0o600,

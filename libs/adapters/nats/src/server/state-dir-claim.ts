@@ -9,25 +9,26 @@ import { type StateDirHolder, StateDirInUseError } from './server-errors.ts';
 /**
  * One server per state directory.
  *
- * C1. Who wants the directory first writes a claim under a name of its own, and then reads all others: of two at once,
- *     at least the later one sees the other. Seeing a living one means standing back. So never two.
- * C2. A claim is removed only by its own name, and only when its process is dead. So a takeover cannot remove a claim
- *     that was made in the meantime, as it could with one lock file that everybody shares.
- * C3. A claim names its server. When the process is dead but its server lives (its watchdog was killed too), the server
- *     is ended before the directory is taken.
+ * C1. A process that wants the directory first writes a claim under a unique name, then reads all other claims. Of two
+ *     concurrent processes, at least the later one sees the other's claim. A process that sees the claim of a live
+ *     process backs off. So two processes never hold the directory.
+ * C2. The claim of another process is removed by its own name, and only if that process is dead. So a takeover cannot
+ *     remove a claim that was made in the meantime, as it could with a shared lock file.
+ * C3. A claim names its server. If the process is dead but its server is alive (its watchdog was also killed), the
+ *     server is ended before the directory is claimed.
  */
 
 /** A held state directory. */
 export interface StateDirClaim {
-  /** Writes down the server that was started, so that it can be found if this process dies badly (C3). */
+  /** Records the started server in the claim, so that it can be found if this process is killed (C3). */
   recordServer(server: ProcessMark): Promise<void>;
-  /** Gives the directory back. */
+  /** Releases the directory. */
   release(): Promise<void>;
 }
 
 interface ClaimFile {
   readonly owner: ProcessMark;
-  /** Absent in claims of processes that do not say it. */
+  /** Absent if the process has not described itself. */
   readonly holder?: StateDirHolder | undefined;
   readonly server: ProcessMark | null;
 }
@@ -39,7 +40,8 @@ const orphanDiesMs = 10_000;
 /**
  * Claims a state directory for this process.
  *
- * @throws StateDirInUseError naming the process that holds it.
+ * @throws StateDirInUseError naming the process that holds it; StateDirUnusableError if its folder of claims cannot be
+ *   created; the file system's errors.
  */
 export async function claimStateDir(stateDir: string, holder?: StateDirHolder): Promise<StateDirClaim> {
   const dir = join(stateDir, 'lock');
@@ -59,7 +61,7 @@ export async function claimStateDir(stateDir: string, holder?: StateDirHolder): 
           release: () => rm(join(dir, name), { force: true }),
         };
       }
-      // Two that start at once see each other and both stand back: a random pause decides who comes first.
+      // Two processes that start at the same time both back off. A random pause decides which one is first.
       if (other.hasServer || attempt === attempts) throw new StateDirInUseError(stateDir, other.pid, other.holder);
     } finally {
       if (!held) await rm(join(dir, name), { force: true });
@@ -71,14 +73,14 @@ export async function claimStateDir(stateDir: string, holder?: StateDirHolder): 
 /** The process that holds a state directory. */
 export interface StateDirOwner {
   readonly process: ProcessMark;
-  /** Absent where the process does not say what it is. */
+  /** Absent if the process has not described itself. */
   readonly holder?: StateDirHolder | undefined;
 }
 
 /**
- * Finds the living process that holds a state directory, or is about to.
- * @returns undefined where none does, and where the directory does not exist.
- * @throws the file system's error when the claims may not be read.
+ * Finds the live process that holds a state directory, or is about to claim it.
+ * @returns undefined if there is none, or the directory does not exist.
+ * @throws the file system's error if the claims cannot be read; Error for an invalid claim.
  */
 export async function stateDirOwner(stateDir: string): Promise<StateDirOwner | undefined> {
   const dir = join(stateDir, 'lock');
@@ -96,11 +98,11 @@ export async function stateDirOwner(stateDir: string): Promise<StateDirOwner | u
 interface Holder {
   readonly pid: number;
   readonly holder?: StateDirHolder | undefined;
-  /** Otherwise it may be about to stand back itself. */
+  /** Whether it has started a server. If not, it may be about to back off. */
   readonly hasServer: boolean;
 }
 
-/** Somebody else who holds, or wants, the directory. Claims of the dead are removed on the way. */
+/** Finds another live process that holds or wants the directory. Removes claims of dead processes. */
 async function livingHolder(dir: string, own: string): Promise<Holder | undefined> {
   for (const name of await readdir(dir)) {
     if (name === own || !name.endsWith('.json')) continue;
@@ -114,11 +116,11 @@ async function livingHolder(dir: string, own: string): Promise<Holder | undefine
   return undefined;
 }
 
-/** Ends a server whose process is dead. Returns whether it is gone. */
+/** Ends a server whose parent process is dead. @returns whether the server has ended. */
 async function endOrphan(server: ProcessMark): Promise<boolean> {
-  // Its watchdog is most likely at work this instant.
+  // Its watchdog is probably ending it already.
   if (await isGoneWithin(server, orphanLeavesMs)) return true;
-  // Without a birth mark the id may by now belong to anybody: not ours to end.
+  // Without a birth mark, the process id may belong to another program now: do not kill it.
   if (server.birth === null) return false;
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     try {
@@ -141,7 +143,7 @@ async function isGoneWithin(server: ProcessMark, boundMs: number): Promise<boole
 }
 
 async function write(dir: string, name: string, claim: ClaimFile): Promise<void> {
-  // Renamed into place, so that nobody reads half a claim.
+  // Write atomically by a rename, so that no process reads a partial claim.
   const draft = join(dir, `${name}.draft`);
   await writeFile(draft, JSON.stringify(claim), { mode: 0o600 });
   await rename(draft, join(dir, name));
@@ -152,7 +154,7 @@ async function read(dir: string, name: string): Promise<ClaimFile | undefined> {
   try {
     return JSON.parse(await readFile(path, 'utf8')) as ClaimFile;
   } catch (error) {
-    // Released between the listing and the reading.
+    // The claim was released between listing and reading.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new Error(`${path} is not a claim: remove it when no server runs on this directory`, { cause: error });
   }

@@ -3,12 +3,13 @@ import { gunzipSync } from 'node:zlib';
 const blockSize = 512;
 
 /**
- * One file out of a gzip-compressed tar archive held in memory, or `undefined` when it is not in there. `wanted` is
- * asked with each regular file's path. Knows the ustar header with its name prefix
+ * Extracts one file from a gzip-compressed tar archive in memory. Supports the ustar header with its name prefix
  * (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html), which is all that the releases use.
  *
- * @param maxBytes bound for the unpacked archive.
- * @throws Error of zlib when the archive is damaged or larger than the bound; RangeError when an entry is cut short.
+ * @param wanted called with the path of each regular file until it returns true.
+ * @param maxBytes maximum size of the unpacked archive.
+ * @returns undefined if the archive has no such file.
+ * @throws Error of zlib if the archive is damaged or too large; RangeError if an entry is truncated.
  */
 export function fileFromTarGz(
   archive: Buffer,
@@ -20,7 +21,7 @@ export function fileFromTarGz(
   while (offset + blockSize <= tar.length) {
     const header = tar.subarray(offset, offset + blockSize);
     const name = text(header, 0, 100);
-    // Two empty blocks end an archive; an empty name can only be the first of them.
+    // Two empty blocks end an archive. An empty name is the first of them.
     if (name === '') return undefined;
     const size = Number.parseInt(text(header, 124, 12).trim() || '0', 8);
     const start = offset + blockSize;

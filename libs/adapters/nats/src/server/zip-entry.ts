@@ -6,12 +6,15 @@ const stored = 0;
 const deflated = 8;
 
 /**
- * One file out of a zip archive held in memory, or `undefined` when it is not in there. `wanted` is asked with each
- * entry's path. Reads the central directory (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3), plain
- * and deflated entries, no zip64: the Windows releases are small.
+ * Extracts one file from a zip archive in memory. Reads the central directory
+ * (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3), and stored and deflated entries. It does not
+ * support zip64: the Windows releases are small.
  *
- * @param maxBytes bound for the unpacked file.
- * @throws RangeError when the archive has no directory or points outside itself; Error of zlib when it is damaged.
+ * @param wanted called with the path of each entry until it returns true.
+ * @param maxBytes maximum size of an unpacked deflated file.
+ * @returns undefined if the archive has no such file.
+ * @throws RangeError if the archive has no valid directory, an entry is truncated, or its compression method is
+ *   unknown; Error of zlib if an entry is damaged or too large.
  */
 export function fileFromZip(archive: Buffer, wanted: (path: string) => boolean, maxBytes: number): Buffer | undefined {
   const end = archive.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]));
@@ -32,7 +35,7 @@ function unpack(archive: Buffer, entry: number, path: string, maxBytes: number):
   const method = archive.readUInt16LE(entry + 10);
   const packedSize = archive.readUInt32LE(entry + 20);
   const local = archive.readUInt32LE(entry + 42);
-  // The local header repeats the name, and its extra field may have another length than the directory's.
+  // The local header has its own lengths: its extra field may differ from the directory's.
   const start = local + 30 + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
   const packed = archive.subarray(start, start + packedSize);
   if (packed.length !== packedSize) throw new RangeError(`zip entry ${path} is cut short`);
