@@ -113,7 +113,11 @@ export class InboxReader {
    * Acknowledges deliveries whose commands were found or passed. A command that was not found stays unacknowledged: it is
    * gone, or the server that was read lags behind the server that notified. The store repeats the delivery.
    */
-  #acknowledge(doorbells: Iterable<CommandNotification>, found: readonly StoredCommand[], after: number): readonly number[] {
+  #acknowledge(
+    doorbells: Iterable<CommandNotification>,
+    found: readonly StoredCommand[],
+    after: number,
+  ): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
     const acknowledged: number[] = [];
     for (const doorbell of doorbells) {
