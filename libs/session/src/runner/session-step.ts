@@ -1,6 +1,6 @@
 /**
  * One step: a machine event becomes a record, the record is appended, and its effects start. This part of a runner holds
- * the session after its newest acknowledged record, and appends to its journal (RUNNER-1 to RUNNER-4).
+ * the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -67,7 +67,10 @@ export class SessionStep {
     this.#unsettled = unsettled;
   }
 
-  /** The session after its newest acknowledged record, or null while it is not loaded. */
+  /**
+   * The session, or null while it is not loaded. Its number, fence and hash are those of the newest acknowledged record. Its
+   * machine can be ahead of them, for example during an append.
+   */
   get session(): Live | null {
     return this.#session;
   }
