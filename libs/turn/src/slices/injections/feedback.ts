@@ -1,5 +1,5 @@
 /**
- * Inbox feedback: messages of the session's environment to its model. They wait in a bounded queue and are delivered at
+ * Feedback: messages of the session's environment to its model. They wait in a bounded queue and are delivered at
  * the compaction seams. Dropped pieces are counted, and the last delivered piece contains their number.
  */
 
