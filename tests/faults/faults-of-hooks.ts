@@ -32,7 +32,7 @@ import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
 import { guardDecided } from '../../libs/turn/src/slices/injections/guard.ts';
 import { awaitsVerdict, isGuarded } from '../../libs/turn/src/slices/injections/waiting.ts';
 import { hookReminders } from '../../libs/turn/src/slices/reminders/hook-reminders.ts';
-import { passes } from '../../libs/turn/src/slices/runs/ending.ts';
+import { isPointSkipped } from '../../libs/turn/src/slices/runs/ending.ts';
 import { type Fault, fault } from './fault.ts';
 import { evolves, nextSees } from './faults-of-runs.ts';
 
@@ -185,7 +185,7 @@ export const FAULTS_OF_HOOKS = {
   },
   'libs/turn/test/ending.test.ts': {
     'hooks of the end of a run are asked whatever its outcome': fault(
-      passes,
+      isPointSkipped,
       () => (context, point) => !context.consult && !isHooked(context, point),
     ),
   },

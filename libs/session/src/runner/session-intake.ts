@@ -26,7 +26,7 @@ import type { InboxReader } from './inbox-reader.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
 import type { InboxPlace, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
-import { type SessionLifecycle, UNREADABLE } from './session-lifecycle.ts';
+import { JOURNAL_CODES, type SessionLifecycle } from './session-lifecycle.ts';
 import type { SessionStep } from './session-step.ts';
 import { areSpent } from './spent-timers.ts';
 import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
@@ -214,7 +214,7 @@ export class SessionIntake {
     } catch (error) {
       const { code, message } = error as Error & { readonly code?: ErrorCode };
       // A damaged start can never be compared: the machine decides by its state.
-      if (code !== undefined && UNREADABLE.has(code)) return input;
+      if (code !== undefined && JOURNAL_CODES.has(code)) return input;
       this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'the journal cannot be read now');
       return false;
     }

@@ -16,8 +16,8 @@ import { type SessionExit, SessionLeft } from './session-exit.ts';
 import type { SessionStep } from './session-step.ts';
 import { type SessionWork, workOf } from './session-work.ts';
 
-/** Codes of a journal that is damaged, incomplete or deleted, as opposed to one that cannot be reached. */
-export const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
+/** Codes of a journal that is damaged, incomplete, deleted, or of a later release, as opposed to one that cannot be reached. */
+export const JOURNAL_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
   'blob_missing',
@@ -116,7 +116,7 @@ export class SessionLifecycle {
   async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {
     if (error instanceof SessionLeft) throw error;
     const { code, message } = error;
-    if (code === undefined || !UNREADABLE.has(code)) return this.#exit.leave('unloadable', message);
+    if (code === undefined || !JOURNAL_CODES.has(code)) return this.#exit.leave('unloadable', message);
     await this.#inbox.refuse(this.#ports.publisher, code, message);
     this.#exit.leave(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
   }

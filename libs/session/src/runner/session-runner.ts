@@ -7,9 +7,9 @@
  * RUNNER-2  A record holds all events of one step: the one input and everything that follows from it until the machine waits.
  * RUNNER-3  State that anyone else can see changes only after the append is acknowledged.
  * RUNNER-4  An effect starts only after the record that asked for it is acknowledged.
- * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. Each job in the mailbox waits
- *           for its own reads and its append only, never for an effect.
- * RUNNER-6  Effects are reconciled: after each commit and after recovery, by the same code.
+ * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. No job in the mailbox waits
+ *           for an effect.
+ * RUNNER-6  Effects are reconciled after each commit and after recovery, by the same code; not while records are copied.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
  * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
  *           effect, and one job for the feedback in its own bounded buffer.
@@ -38,7 +38,7 @@ import { FeedbackBuffer } from './feedback-buffer.ts';
 import { FeedbackIntake } from './feedback-intake.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { Mailbox } from './mailbox.ts';
-import { ruleStore, timerStore } from './retried-store.ts';
+import { ruleStore, timerStore } from './outside-store.ts';
 import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
 import { SessionIntake } from './session-intake.ts';
@@ -205,7 +205,7 @@ export class SessionRunner {
   /** The host's table of hooks has changed. */
   hooksChanged(): void {
     this.#lifecycle.hooksChanged();
-    // A new run reads the table itself, and so does a load.
+    // A new run reads the table itself. If no session is loaded, the next `own` records the table.
     if (this.#step.session && !this.#mailbox.some(({ kind }) => kind === 'hooks'))
       this.#mailbox.post({ kind: 'hooks' });
   }
@@ -313,7 +313,7 @@ export class SessionRunner {
         if (this.#step.isOwner) await this.#lifecycle.recordHooks(session);
         return;
       case 'step':
-        // A new owner learns the progress of its own steps.
+        // Progress of a step that another host owns by now is dropped.
         if (this.#step.isOwner) await this.#step.apply(session, job.input);
         return;
       case 'feedback':
@@ -336,7 +336,7 @@ export class SessionRunner {
   }
 
   async #continue(session: Live, { isNews, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
-    // A session that was loaded only to acknowledge a delivery has written nothing, so no fence has checked it since.
+    // The loaded state may be outdated: if this runner has appended nothing since, no fence has checked it.
     if (isNews && !(await this.#lifecycle.isNewest(session))) {
       this.#exit.leave('journal_unavailable', 'the writer of the last record is unknown');
       return;

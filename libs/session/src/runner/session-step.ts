@@ -1,6 +1,6 @@
 /**
  * One step: a machine event becomes a record, the record is appended, and its effects start. This part of a runner holds
- * the session after its newest acknowledged record, and appends to its journal (RUNNER-1 to RUNNER-4).
+ * the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -67,7 +67,10 @@ export class SessionStep {
     this.#unsettled = unsettled;
   }
 
-  /** The session after its newest acknowledged record, or null while it is not loaded. */
+  /**
+   * The session, or null while it is not loaded. Its number, fence and hash are those of the newest acknowledged record. Its
+   * machine can be ahead of them, for example during an append.
+   */
   get session(): Live | null {
     return this.#session;
   }
@@ -142,8 +145,8 @@ export class SessionStep {
   }
 
   /**
-   * Applies one input and appends its record. An input that the machine ignores leaves no record; if it asks for the
-   * deletion of the session, a tombstone is appended.
+   * Applies one input and appends its record. An input that the machine ignores leaves no record. For the deletion of the
+   * session, a tombstone is appended.
    * @param copiedAt the time of the record that this one copies.
    * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
    *   leaves no record, and the caller has to answer it.
@@ -161,6 +164,10 @@ export class SessionStep {
     const n = session.n + 1;
     const at = copiedAt ?? new Date(this.nowMs(input)).toISOString();
     const { decision, events } = session.actor.step(input, n, Date.parse(at));
+    if (decision.kind === 'deletion') {
+      await this.#delete(session, input as CommandInput, at);
+      return null;
+    }
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
@@ -168,7 +175,6 @@ export class SessionStep {
       );
       if (input.type === 'command' && decision.previously !== undefined)
         session.receipts.repeated(input, decision.previously);
-      if (decision.deletes) await this.#delete(session, input as CommandInput, at);
       return null;
     }
     if (decision.kind === 'rejected' && session.n === 0) return decision.events[0];

@@ -16,7 +16,7 @@ import {
 } from '@coxswain/turn';
 import type { EffectWorker } from '../effects/session-worker.ts';
 import type { LiveSession } from '../journal/load-session.ts';
-import type { RetriedStore } from './retried-store.ts';
+import type { OutsideStore } from './outside-store.ts';
 import type { RunnerOptions } from './runner-ports.ts';
 
 /** The open effects of a session that need a host: all but timers, which the store keeps. */
@@ -33,19 +33,19 @@ const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 /** The effects and stored items of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
-  readonly #timers: RetriedStore<TimerEffect>;
-  readonly #rules: RetriedStore<StoredRule> | undefined;
+  readonly #timers: OutsideStore<TimerEffect>;
+  readonly #rules: OutsideStore<StoredRule> | undefined;
   readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
-  /** Whether an effect waited at the last reconciliation, because the host may not start it now. */
+  /** Whether an effect of {@link DRAINED} had not started at the last reconciliation: the host may not start it now. */
   #isHeldBack = false;
   #isQuiescing = false;
 
   constructor(
     effects: EffectTable,
-    timers: RetriedStore<TimerEffect>,
-    rules: RetriedStore<StoredRule> | undefined,
+    timers: OutsideStore<TimerEffect>,
+    rules: OutsideStore<StoredRule> | undefined,
     options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>,
   ) {
     this.effects = effects;
@@ -55,11 +55,11 @@ export class SessionWork {
   }
 
   /**
-   * Whether work is in flight that a stopping host should let end. Also a recorded call that has not started: the next owner
-   * could not know that it has not.
+   * Whether work is in flight that a stopping host should let end. Also an effect of {@link DRAINED} that is recorded and has
+   * not started, such as a call: the next owner could not know that it has not.
    */
   get hasWorkToDrain(): boolean {
-    return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.keeps(DRAINED);
+    return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
   }
 
   /** Whether no effect runs, and the stores outside the journal have acknowledged everything. */
@@ -182,7 +182,7 @@ export class EffectTable {
    * Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless
    * it is being stopped.
    */
-  keeps(kinds: readonly WorkEffect['kind'][]): boolean {
+  mustEnd(kinds: readonly WorkEffect['kind'][]): boolean {
     for (const { settled, effect, isElsewhere, grace } of this.#running.values())
       if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
     return false;

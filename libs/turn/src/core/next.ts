@@ -24,7 +24,7 @@ import {
   skippedResult,
 } from '../slices/calls/run.ts';
 import { nextChild } from '../slices/children/delegation.ts';
-import { nextOfPass, passPayload } from '../slices/compaction/compaction.ts';
+import { compactionPayload, nextCompactionEvent } from '../slices/compaction/compaction.ts';
 import { messagesOf } from '../slices/compaction/view-account.ts';
 import { nextBriefing } from '../slices/handoff/handoff.ts';
 import { announce } from '../slices/hooks/announcements.ts';
@@ -79,9 +79,9 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'assistant_streaming.pre_step': (context) => consultStep(context, 'PreStep'),
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
-  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
-  'assistant_streaming.compacting': (context) => nextOfPass(context, effectId(context)),
-  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', passPayload(context)),
+  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', compactionPayload(context)),
+  'assistant_streaming.compacting': (context) => nextCompactionEvent(context, effectId(context)),
+  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', compactionPayload(context)),
   'assistant_streaming.transforming': (context) =>
     consult(context, 'transform_context', {
       message_count: messagesOf(context.view),

@@ -230,7 +230,7 @@ export function decideEditChecked(
       ]
     : [];
   const said = withOutcome(context.session_id, input, decision);
-  return [...vetoed, ...(said.kind === 'ignored' ? [] : said.events), checked];
+  return [...vetoed, ...('events' in said ? said.events : []), checked];
 }
 
 /** The `approve` that proposed an edit, with the members that a decision needs. */

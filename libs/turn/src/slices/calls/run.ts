@@ -15,7 +15,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { effectId } from '../../core/place.ts';
-import { asksFor, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
+import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { rememberedRuling } from '../approvals/remembered.ts';
 import { crewEffects } from '../children/children.ts';
 import { crewRefusal, sessionToolOf } from '../children/delegation.ts';
@@ -194,7 +194,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
       tool: toPark.tool,
       args: toPark.args,
       requested_by: `rule:${rule}`,
-      ...asksFor(context),
+      ...approvalSettings(context),
     };
   }
   const toStart = nextToStart(context);

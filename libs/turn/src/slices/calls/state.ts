@@ -14,8 +14,8 @@
  * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
  * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
  * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
- * | accepted | `call_accepted`, only for `long_running` tools | `call_accepted` | `accepted` |
- * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` | `returned` |
+ * | accepted | `call_accepted`, only for `long_running` tools and children | `call_accepted` | `accepted` |
+ * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` or `child_ended` | `returned` |
  * | rewritten | `hook_returned` | `consult_outcome` | |
  * | ended | `call_ended` | any of these and others, such as a cancel | `ended` |
  */
@@ -32,7 +32,7 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** An open request to cancel a call in flight. */
+/** The request that cancels a call, before or after it was sent. */
 export interface CallCancel {
   readonly command_id: string;
   readonly reason?: string | undefined;
@@ -113,7 +113,8 @@ interface SentCall extends CallHead {
   readonly started_at_ms: number;
   readonly decided?: CallDecision | undefined;
   /**
-   * The epoch of the request that a worker or the host of a child accepted. The outcome of the call is then a command.
+   * The epoch of the request that a worker accepted, or in which the start command of the child was stored. The outcome of
+   * the call is then a command.
    */
   readonly accepted?: number | undefined;
   /** Number of restarts of the child, for a delegation. */

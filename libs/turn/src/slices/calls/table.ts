@@ -58,8 +58,8 @@ export function isSequential(context: SessionContext): boolean {
 }
 
 /**
- * Whether the batch ends the run: every call that ran terminates, without an error. Denied and skipped calls did not
- * run.
+ * Whether the batch ends the run: at least one call ended, not counting denied and skipped ones, and each of them ended
+ * with `ok` and is of a tool that terminates.
  */
 export function batchTerminates(context: SessionContext): boolean {
   // An interrupt skipped the rest of the batch, so its sender gets another turn.

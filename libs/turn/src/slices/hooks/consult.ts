@@ -148,7 +148,7 @@ export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> &
   };
 }
 
-/** The effect of a veto on the context, in addition to the events that follow. */
+/** The effect of a hook's decision on the context, in addition to the events that follow. */
 export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'>): Partial<SessionContext> {
   const { point, decision, call_id, hook } = event;
   if (point === 'permission_asked' && decision === 'allow' && call_id)

@@ -14,7 +14,7 @@ import {
   type ReminderFields,
   type SessionEvent,
 } from '@coxswain/protocol';
-import { remember } from '../../core/command-memory.ts';
+import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
@@ -284,6 +284,6 @@ export function injectionReceived(context: SessionContext, event: Placed<Queuein
     ...('preempt' in event && event.preempt && !preemptsAfterVerdict(context, event)
       ? preempt(context, event.command_id, event.actor)
       : {}),
-    ...('hook' in event ? {} : remember(context, event.command_id, injectionEntry(event.command_id))),
+    ...('hook' in event ? {} : noteCommand(context, event.command_id, injectionEntry(event.command_id))),
   };
 }

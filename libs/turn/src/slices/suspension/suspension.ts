@@ -19,7 +19,7 @@ import { NOTHING_USED } from '../budgets/state.ts';
 import { NO_RELAY } from '../handoff/state.ts';
 import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
 import { waker } from '../injections/waiting.ts';
-import { anythingWaits } from '../runs/continuation.ts';
+import { queuedWorkContinuesRun } from '../runs/continuation.ts';
 import type { AskedSuspension, Suspension, Waking } from './state.ts';
 
 /** The event that starts the requested suspension, or null without a request. */
@@ -244,7 +244,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
  * immediately.
  */
 export function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
+  if (queuedWorkContinuesRun(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;
   if (intervalMs === undefined) return { count: NOTHING_USED };
   const index = nextIndex(context, event);

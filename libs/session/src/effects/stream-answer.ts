@@ -28,7 +28,7 @@ export interface ModelAsk {
 }
 
 /** Asks for one answer. Never rejects; each end is an outcome. */
-export async function askModel(
+export async function streamAnswer(
   models: Models,
   publisher: Publisher,
   clock: Clock,
