@@ -80,7 +80,7 @@ export class SessionStep {
     return this.#committedState;
   }
 
-  /** The session's first record, if its append had no answer: the store may hold it. */
+  /** The session's first record while its append has no answer, or none came: the store may hold it. */
   get unsettled(): SealedRecord | null {
     return this.#unsettled;
   }
