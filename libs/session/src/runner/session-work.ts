@@ -7,11 +7,11 @@
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
 import {
+  allTimers,
   effectsOf,
   type SessionContext,
   type SessionState,
   type TimerEffect,
-  timersOf,
   type WorkEffect,
 } from '@coxswain/turn';
 import type { EffectWorker } from '../effects/session-worker.ts';
@@ -89,7 +89,7 @@ export class SessionWork {
 
   /** Reconciles timers and rules with the newest record, and effects too if the transcript is loaded. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
-    this.#reconcileTimers(timersOf(state));
+    this.#reconcileTimers(allTimers(state));
     this.#reconcileRules(state.context.remembered);
     const work = workOf(state);
     // The host stores the note before the session's first record.

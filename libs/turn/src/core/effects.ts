@@ -9,12 +9,12 @@ import { callEffects } from '../slices/calls/run.ts';
 import { parentNoticeEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
 import { isReprovisioning } from '../slices/copies/copies.ts';
-import { consultEffects } from '../slices/hooks/answers.ts';
-import { modelEffects } from '../slices/runs/answers.ts';
+import { consultEffects } from '../slices/hooks/hook-answers.ts';
 import { closingEffects } from '../slices/runs/ending.ts';
+import { modelEffects } from '../slices/runs/model-answers.ts';
 import { provisionEffects } from '../slices/runs/provision.ts';
 import { stopCheckEffects } from '../slices/runs/stop-conditions.ts';
-import { timersOf } from '../slices/suspension/timers.ts';
+import { allTimers } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
 
@@ -30,7 +30,7 @@ export function effectsOf(state: MachineState): readonly Effect[] {
     ...parentNoticeEffects(context),
     ...closingEffects(context),
     ...noticesOf(context),
-    ...timersOf(state),
+    ...allTimers(state),
   ];
 }
 

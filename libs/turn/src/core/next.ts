@@ -13,9 +13,9 @@ import { leafOf, type MachineState } from '../machine/state.ts';
 import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
 import { nextThresholdEvent } from '../slices/budgets/budgets.ts';
 import {
-  abortUnsent,
   consultCall,
   consultEdited,
+  endCallNotInFlight,
   gateConsult,
   nextToAsk,
   nextToVet,
@@ -112,7 +112,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'suspended.entering': (context) => suspensionStart(context, effectId(context)),
   'suspended.parked': suspensionEnd,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
-  'tearing_down.unwinding': abortUnsent,
+  'tearing_down.unwinding': endCallNotInFlight,
   'tearing_down.turn_closing': (context) =>
     unfinishedStepEnd(context) ??
     (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),

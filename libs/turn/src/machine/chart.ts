@@ -341,7 +341,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             stop_predicates_asked: to('stop_check'),
             turn_end: [
-              to(DOWN, 'is_stopped'),
+              to(DOWN, 'stop_condition_holds'),
               to(DOWN, 'goes_on_at_cap'),
               to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
               to(`${SUSPENDED}.entering`, 'suspend_asked'),
@@ -380,9 +380,9 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
             // A guarded message can start a turn only after its verdict.
-            { guard: 'is_daemon_and_judged_and_hooked', target: `${IDLE}.session_idle` },
-            { guard: 'is_daemon_and_judged', target: IDLE },
-            { guard: 'is_judged', target: DOWN },
+            { guard: 'daemon_may_idle_and_hooked', target: `${IDLE}.session_idle` },
+            { guard: 'daemon_may_idle', target: IDLE },
+            { guard: 'awaits_no_verdict', target: DOWN },
           ],
         },
       },
@@ -412,7 +412,7 @@ export const turnMachine = turnSetup.createMachine({
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
             guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
-            hooks_changed: [to('daemon_idle_post', 'opens_the_door'), evolves],
+            hooks_changed: [to('daemon_idle_post', 'last_hook_removed'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
               to(DOWN, 'cancels'),

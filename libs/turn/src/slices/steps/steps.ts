@@ -146,9 +146,9 @@ export function stepConsulted(
 ): SessionEvent[] {
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
-    const why = reason === undefined ? '' : `: ${reason}`;
+    const cause = reason === undefined ? '' : `: ${reason}`;
     const what = point === 'PreStep' ? 'denied the start of the step' : 'rejected the output of the step';
-    const error = { code: 'step_denied', message: `hook ${hook} ${what}${why}` };
+    const error = { code: 'step_denied', message: `hook ${hook} ${what}${cause}` };
     return [...events, vetoed(point, hook, reason), ...(stepFailure(context, error, runFailed(error)) ?? [])];
   };
   for (const { hook, verdict, failure, ...rest } of outcome.answers) {

@@ -40,7 +40,7 @@ const ASKED_AGAIN_MS = 100;
 const REFUSALS_MAX = 50;
 
 /** The models for one step of a session. */
-export function stepModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
+export function routedModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
   if (!served) return models;
   return {
     // The process that runs the step reports whether it can.

@@ -27,7 +27,7 @@ import type { SessionWork } from './session-work.ts';
 import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
 /** The writer of one session's journal. */
-export class SessionStep {
+export class JournalWriter {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;
   readonly #options: RunnerOptions;

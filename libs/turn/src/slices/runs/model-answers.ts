@@ -85,15 +85,15 @@ export function contextTransformed(context: SessionContext, outcome: ConsultOutc
 /** The model has answered. */
 export function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
-  const usage = {
+  const change = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
     ...spent(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
-  if (calls.length === 0) return { ...usage, ...answerOfStep(context, event) };
+  if (calls.length === 0) return { ...change, ...answerOfStep(context, event) };
   return {
-    ...usage,
+    ...change,
     batch_open: true,
     calls: proposedRows(calls),
   };
