@@ -1,5 +1,5 @@
 /**
- * Intake: commands and timers of the session's inbox become machine events, in the order of the stream (RUNNER-7). A command
+ * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7). A command
  * beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
  */
 import type { StoredCommand } from '@coxswain/ports';

@@ -138,8 +138,8 @@ export class SessionLifecycle {
   // ---- own ----
 
   /**
-   * Owns the session: the first record here names this host (RUNNER-10). It does nothing for an unknown session. If the
-   * newest record names this host and its generation, it records a changed table of hooks.
+   * Owns the session: appends `owned` with the next epoch, unless the newest record names this host and its generation
+   * (RUNNER-10). Then it records a changed table of hooks. It does nothing for an unknown session.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * The runner: one session's mailbox, its commits and its effects. Its parts: {@link SessionLifecycle} loads, owns and
- * rebuilds the session, {@link SessionIntake} turns commands into machine events, {@link JournalWriter} turns an event into a
+ * rebuilds the session, {@link SessionIntake} turns commands into inputs, {@link JournalWriter} turns an input into a
  * record, and {@link SessionWork} runs what the newest record asks for.
  *
  * RUNNER-1  Appending one record to the journal is the only commit point.

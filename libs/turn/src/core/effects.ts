@@ -22,7 +22,8 @@ import type { AbortOrder, Effect } from './effect.ts';
 export function effectsOf(state: MachineState): readonly Effect[] {
   const { context } = state;
   const abort = runAbort(context);
-  // While persona or model are resolved again, other work waits. Aborts do not need to.
+  // While persona or model are resolved again, model calls, compactions, tool calls, hooks and stop predicates wait. If the
+  // run is ending, they do not.
   const waits = isReprovisioning(context) && !abort;
   return [
     ...provisionEffects(context, abort),
@@ -44,6 +45,10 @@ function workEffects(context: SessionContext, abort: AbortOrder | null): readonl
   ];
 }
 
+/**
+ * The order to abort open work of a run that ends. The teardown waits for this work (`unwinding`, guard `is_quiet`): at most
+ * `abortGraceMs`, or the timeout of the cancel of a single call.
+ */
 function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {
   if (!aborting) return null;
   return { reason: cancel_reason ?? failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs };

@@ -3,8 +3,8 @@
  *
  * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
  *     skipped get their results before its messages are delivered.
- * NEXT-2  Of the derived events, a checkpoint alone removes steering or reminders from the queue. Commands and hooks
- *     remove them as well.
+ * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. No other derived
+ *     event removes one.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
  */
 

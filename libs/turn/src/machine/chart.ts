@@ -148,7 +148,9 @@ export const turnMachine = turnSetup.createMachine({
         opening: {
           on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
         },
-        /** Hooks can deny the last step: then no turn starts. */
+        /**
+         * If hooks deny the step and the run continues, no turn starts yet: the session is suspended, or `resuming` decides.
+         */
         pre_step: {
           tags: ['wait'],
           on: {
@@ -249,7 +251,7 @@ export const turnMachine = turnSetup.createMachine({
             guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
           },
         },
-        /** The second pass of pre_tool_dispatch, after a wait that followed the first pass. */
+        /** A further pass of pre_tool_dispatch after a wait: for hooks, an approval, a free slot or a hand-off. */
         dispatching: {
           tags: ['seam'],
           on: {
@@ -448,6 +450,7 @@ export const turnMachine = turnSetup.createMachine({
         run_failed: evolves,
       },
       states: {
+        /** Waits for the work in flight, at most for the grace period of its abort: `runAbort` in core/effects.ts. */
         unwinding: {
           tags: ['wait'],
           on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },

@@ -28,8 +28,8 @@ const NOT_RUNNING = {
 };
 
 /**
- * A human approval was requested. For a running call this is after a crash that left its outcome unknown: its first
- * request no longer counts.
+ * A human approval was requested. For a running call this is after a crash that left its outcome unknown: the effect of
+ * its first start no longer counts.
  */
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };

@@ -1,8 +1,8 @@
 /**
  * The call table: the newest batch of tool calls, with the state of each.
  *
- * The ladder of a call. Each rung is an event; the third column is the input of its record. A call skips rungs that do
- * not apply to it, and every rung can lead to the end.
+ * The ladder of a call. Each rung except `ruled` is an event; the third column is the input of its record. A call skips
+ * rungs that do not apply to it, and every rung can lead to the end.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
@@ -69,7 +69,7 @@ interface CallHead extends CallNotes {
   readonly asked_at_ms?: number | undefined;
 }
 
-/** A call that was not sent; or one that was, and a crash left its outcome unknown. */
+/** A call that was not sent; or one in doubt: it was sent, and a crash left its outcome unknown. */
 interface NotRunningCall extends CallHead {
   /** A crash left the outcome unknown: only a person may let the call run again. */
   readonly in_doubt?: true | undefined;

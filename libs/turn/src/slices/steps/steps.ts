@@ -239,7 +239,7 @@ export function consultStep(context: SessionContext, point: 'PreStep' | 'PostSte
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
-/** Kept only for hooks that check it. */
+/** Stores the answer of the open step, only if PostStep hooks check it. */
 export function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const { step } = context;
   const name = openStep(context)?.name;
