@@ -204,7 +204,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
-        if (record) void this.#count(ref);
+        if (record) void this.#countAndSnapshot(ref);
         if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
@@ -246,7 +246,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /** Counts a session without a snapshot of its newest state, for metrics. Contract: does not reject. */
-  async #count(ref: SessionRef): Promise<void> {
+  async #countAndSnapshot(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
     if (!passivated) return;
     try {
