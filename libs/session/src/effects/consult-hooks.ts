@@ -2,8 +2,8 @@
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
  * The order of the hooks is `inCallOrder` (hook-registrations.ts). The machine decides what the answers cause:
- * `consequences` (hook-answers.ts) calls one function per hook point. The first refusal wins, and
- * rewrites accumulate.
+ * `consequences` (hook-answers.ts) calls one function per hook point. The first refusal wins, and rewrites
+ * accumulate.
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {

@@ -1,6 +1,6 @@
 /**
- * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7). A command
- * beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
+ * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7). A
+ * command beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
  */
 import type { StoredCommand } from '@coxswain/ports';
 import {

@@ -1,7 +1,7 @@
 /**
  * Preempting interrupts (`preempt`): they end the model call, or the calls in flight, and are delivered at the next seam
- * for interrupts. If a turn has neither at the time, they end its next model call before it is sent. They do not abort
- * hooks, gates and approvals. The seam `pre_tool_dispatch` skips the calls that have not started.
+ * for interrupts. If a turn has neither, and no seam delivers them before its next model call, that call ends before it is
+ * sent. They do not abort hooks, gates and approvals. The seam `pre_tool_dispatch` skips the calls that have not started.
  *
  * PREEMPT-1  It ends running work once, on arrival or after its hooks accept it. Work after its delivery is not
  *     affected.
