@@ -1,12 +1,13 @@
 /** Faults of runs: seams, queues, batches of tool calls, approvals, ends, budgets. */
 
 import { bindingProblem, type CallStatus, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
-import { decide, knownWindow, leafOf, next, type SessionContext, timersOf } from '@coxswain/turn';
+import { allTimers, decide, knownWindow, leafOf, next, type SessionContext } from '@coxswain/turn';
 import { outcomeOfCommand } from '../../libs/turn/src/core/command-memory.ts';
 import { withOutcome } from '../../libs/turn/src/core/decision.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { settleApproval } from '../../libs/turn/src/slices/approvals/approvals.ts';
-import { decideApproval, decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
+import { decideApproval } from '../../libs/turn/src/slices/approvals/approve.ts';
+import { decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
 import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/run.ts';
 import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
@@ -224,7 +225,7 @@ export const FAULTS_OF_RUNS = {
   },
   'libs/turn/test/budgets.test.ts': {
     'a run that is ending keeps the timer of its time budget': fault(
-      timersOf,
+      allTimers,
       (sound) => (state) => sound(withContext(state, { aborting: false })),
     ),
     'a run ends for lack of budget although compaction would shorten its next prompt': fault(

@@ -308,7 +308,10 @@ export function isFailure(value: object | string): value is Failure {
   return typeof value === 'object' && 'code' in value && 'message' in value;
 }
 
-/** The model of a run: from the start, the persona, or the host's default, in this order; a failure where none names one. */
+/**
+ * The model that provisioning pins: from the start, the persona, or the host's default, in this order; a failure where
+ * none names one. `routedModels` (route-model-step.ts) decides only in which process it is asked.
+ */
 export function chooseModel(
   settings: StartSettings,
   persona: Persona,

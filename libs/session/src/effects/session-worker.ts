@@ -49,10 +49,10 @@ import {
   toolsOfPersona,
 } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
+import { routedModels } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { INTERRUPTED, runToolCall, textOutcome } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
-import { stepModels } from './step-models.ts';
 import { streamAnswer } from './stream-answer.ts';
 import { untilKept } from './until-answered.ts';
 import { wholeResults } from './whole-results.ts';
@@ -498,7 +498,7 @@ export class SessionWorker implements EffectWorker {
     const rules = rulesOfSession(this.#ports, this.#ref.tenant, state.context.settings);
     const models = heldTo(rules, this.#ports.models);
     if (!served || !persona) return models;
-    return stepModels(models, served, clock, {
+    return routedModels(models, served, clock, {
       ref: this.#ref,
       effectId,
       epoch: state.context.epoch,

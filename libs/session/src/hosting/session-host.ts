@@ -1,5 +1,5 @@
 /**
- * The session host: the sessions in this process. It notifies their runners of commands, claims sessions after a restart,
+ * The session host: the sessions in this process. It notifies their runners of commands, claims sessions without an owner,
  * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
  */
 import { setMaxListeners } from 'node:events';
@@ -40,7 +40,7 @@ import { SessionNotes } from './session-notes.ts';
 
 /** How long calls may continue here after the session's partition has moved to another host, milliseconds. */
 const TRANSFER_GRACE_MS = 10_000;
-/** Recovery validates and folds the records behind a snapshot, a tenth of a millisecond each: there should be few. */
+/** Recovery validates and folds the records after a snapshot, a tenth of a millisecond each: there should be few. */
 const SNAPSHOT_EVERY = 16;
 /** Limit of journals that are read at the same time for the spans that another host has opened. */
 const TRACES_AT_ONCE = 2;
@@ -189,7 +189,10 @@ class Host implements SessionHost, PartitionedSessions {
     if (!this.#state.ended.aborted) this.#runner(doorbell.ref).ring(doorbell);
   }
 
-  /** Claims one session. An unreadable session does not keep the host from claiming the others. */
+  /**
+   * Wakes a runner for a session with open effects; the runner claims the session (`SessionLifecycle.own`). An unreadable
+   * session does not keep the host from claiming the others.
+   */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have loaded it already. That starts none of its open effects.
     if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
@@ -202,7 +205,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
-        if (record) void this.#count(ref);
+        if (record) void this.#countAndSnapshot(ref);
         if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
@@ -247,7 +250,7 @@ class Host implements SessionHost, PartitionedSessions {
    * Counts a session that is not in memory, for metrics. Stores a snapshot if records follow the newest one. Contract: does
    * not reject.
    */
-  async #count(ref: SessionRef): Promise<void> {
+  async #countAndSnapshot(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
     if (!passivated) return;
     try {
@@ -354,7 +357,7 @@ class Host implements SessionHost, PartitionedSessions {
     // The next command of an unreadable session loads it again, and gets an answer. A session that was left with all others
     // comes back by its note, unless another host claims it.
     if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
-    // After a successful write this is a new failure. A run that cannot end, or a rival host, is not.
+    // After a successful write the back-off starts again, except for a run that cannot end and for a rival host.
     const isOld = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !isOld) this.#retries.delete(key);
     void this.#retry(ref, key, left.reason === 'foreign_writer');

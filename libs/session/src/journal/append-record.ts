@@ -186,7 +186,7 @@ export interface CommitBounds {
 
 /**
  * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a
- * person who waits. After the last attempt the runner leaves the session (`SessionStep.#append`), and the host claims it
+ * person who waits. After the last attempt the runner leaves the session (`JournalWriter.#append`), and the host claims it
  * again with back-off (`Host.#retry`).
  */
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };

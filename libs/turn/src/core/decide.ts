@@ -11,7 +11,7 @@
 import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
 import { isEnded, type MachineState, topStateOf } from '../machine/state.ts';
 import { decideNotice } from '../slices/approvals/approvals.ts';
-import { decideApproval } from '../slices/approvals/edited-calls.ts';
+import { decideApproval } from '../slices/approvals/approve.ts';
 import { decideRevokeRule } from '../slices/approvals/remembered.ts';
 import { decideCancelCall } from '../slices/calls/cancel.ts';
 import {
@@ -29,13 +29,13 @@ import {
   decideStartChild,
 } from '../slices/children/children.ts';
 import { decideCompact } from '../slices/compaction/compaction.ts';
-import { decideConsult } from '../slices/hooks/answers.ts';
 import { decideHooksChanged } from '../slices/hooks/consult.ts';
+import { decideConsult } from '../slices/hooks/hook-answers.ts';
 import { decideFeedbackCommand } from '../slices/hooks/jobs.ts';
 import { decideFeedback } from '../slices/injections/feedback.ts';
 import { decideInjection, decideReplace, decideRevoke } from '../slices/injections/queue.ts';
-import { decideModel } from '../slices/runs/answers.ts';
 import { decideCancel, decideSessionFailed } from '../slices/runs/ending.ts';
+import { decideModel } from '../slices/runs/model-answers.ts';
 import { decideOwned } from '../slices/runs/owners.ts';
 import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/prompts.ts';
 import { decideProvision } from '../slices/runs/provision.ts';

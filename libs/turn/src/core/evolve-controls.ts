@@ -7,7 +7,7 @@ import { editAnswered } from '../slices/approvals/edited-calls.ts';
 import { unsentCallCancelled } from '../slices/calls/transitions.ts';
 import { revokedOrReplaced } from '../slices/injections/queue.ts';
 import { runCancelled } from '../slices/runs/ending.ts';
-import { resumeTaken, suspendExpired } from '../slices/suspension/requests.ts';
+import { resumeTaken, suspendLapsed } from '../slices/suspension/requests.ts';
 import { noteCommand } from './command-memory.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
@@ -26,7 +26,7 @@ const CONTROLS: {
   approve: editAnswered,
   cancel: runCancelled,
   cancel_call: unsentCallCancelled,
-  suspend: suspendExpired,
+  suspend: suspendLapsed,
   resume: resumeTaken,
   revoke: revokedOrReplaced,
   replace: revokedOrReplaced,

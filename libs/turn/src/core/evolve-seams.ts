@@ -9,9 +9,9 @@ import { compactionDue } from '../slices/compaction/compaction.ts';
 import { isHooked } from '../slices/hooks/consult.ts';
 import { feedbackTaken } from '../slices/injections/feedback.ts';
 import { showReminders } from '../slices/reminders/reminders.ts';
-import { modelAsked } from '../slices/runs/answers.ts';
 import { closingAsked } from '../slices/runs/ending.ts';
-import { jobEnded } from '../slices/suspension/suspension.ts';
+import { modelAsked } from '../slices/runs/model-answers.ts';
+import { jobEnded } from '../slices/suspension/daemon.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
 

@@ -25,16 +25,16 @@ import { compactionDone, compactionStarted } from '../slices/compaction/compacti
 import { viewAfter } from '../slices/compaction/view-account.ts';
 import { settingsChanged } from '../slices/copies/copies.ts';
 import { announced, withAnnouncement } from '../slices/hooks/announcements.ts';
-import { consultEnded } from '../slices/hooks/answers.ts';
 import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
+import { consultEnded } from '../slices/hooks/hook-answers.ts';
 import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
 import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
 import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
 import { compacted, fired, reminderEnded, reminderInherited } from '../slices/reminders/reminders.ts';
-import { answered } from '../slices/runs/answers.ts';
 import { runFailed } from '../slices/runs/ending.ts';
+import { answered } from '../slices/runs/model-answers.ts';
 import { outputAfter } from '../slices/runs/output.ts';
 import { sessionOwned } from '../slices/runs/owners.ts';
 import { promptReceived } from '../slices/runs/prompts.ts';

@@ -150,7 +150,9 @@ export const turnMachine = turnSetup.createMachine({
         opening: {
           on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
         },
-        /** Hooks can deny the last step: then no turn starts. */
+        /**
+         * If hooks deny the step and the run continues, no turn starts yet: the session is suspended, or `resuming` decides.
+         */
         pre_step: {
           tags: ['wait'],
           on: {
@@ -251,7 +253,7 @@ export const turnMachine = turnSetup.createMachine({
             guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
           },
         },
-        /** The second pass of pre_tool_dispatch, after a wait that followed the first pass. */
+        /** A further pass of pre_tool_dispatch after a wait: for hooks, an approval, a free slot or a hand-off. */
         dispatching: {
           tags: ['seam'],
           on: {
@@ -346,7 +348,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             stop_predicates_asked: to('stop_check'),
             turn_end: [
-              to(DOWN, 'is_stopped'),
+              to(DOWN, 'stop_condition_holds'),
               to(DOWN, 'goes_on_at_cap'),
               to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
               to(`${SUSPENDED}.entering`, 'suspend_asked'),
@@ -385,9 +387,9 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
             // A guarded message can start a turn only after its verdict.
-            { guard: 'is_daemon_and_judged_and_hooked', target: `${IDLE}.session_idle` },
-            { guard: 'is_daemon_and_judged', target: IDLE },
-            { guard: 'is_judged', target: DOWN },
+            { guard: 'daemon_may_idle_and_hooked', target: `${IDLE}.session_idle` },
+            { guard: 'daemon_may_idle', target: IDLE },
+            { guard: 'awaits_no_verdict', target: DOWN },
           ],
         },
       },
@@ -417,7 +419,7 @@ export const turnMachine = turnSetup.createMachine({
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
             guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
-            hooks_changed: [to('daemon_idle_post', 'opens_the_door'), evolves],
+            hooks_changed: [to('daemon_idle_post', 'last_hook_removed'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
               to(DOWN, 'cancels'),
@@ -453,6 +455,7 @@ export const turnMachine = turnSetup.createMachine({
         run_failed: evolves,
       },
       states: {
+        /** Waits for the work in flight, at most for the grace period of its abort: `runAbort` in core/effects.ts. */
         unwinding: {
           tags: ['wait'],
           on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },

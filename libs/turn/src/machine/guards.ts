@@ -94,7 +94,7 @@ const hasWork = (args: Args) =>
   args.context.waking?.takes_turn === true ||
   pendingIsDeliverable(args.context);
 
-const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !pendingAwaitsVerdict(context);
+const mayIdle = (context: SessionContext) => context.pinned?.daemon === true && !pendingAwaitsVerdict(context);
 
 /** The types of the machine, the guards that its transitions name, and their one action. */
 export const turnSetup = setup({
@@ -208,21 +208,20 @@ export const turnSetup = setup({
       return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
     },
     // No hook is left to accept the queued messages.
-    opens_the_door: ({ context, event }: Args) =>
+    last_hook_removed: ({ context, event }: Args) =>
       pendingAwaitsVerdict(context) &&
       !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
     anything_waits: ({ context }: Args) => queuedWorkContinuesRun(context),
-    is_daemon_and_judged_and_hooked: ({ context }: Args) =>
-      isJudgedDaemon(context) && isHooked(context, 'session_idle'),
-    is_daemon_and_judged: ({ context }: Args) => isJudgedDaemon(context),
-    is_judged: ({ context }: Args) => !pendingAwaitsVerdict(context),
+    daemon_may_idle_and_hooked: ({ context }: Args) => mayIdle(context) && isHooked(context, 'session_idle'),
+    daemon_may_idle: ({ context }: Args) => mayIdle(context),
+    awaits_no_verdict: ({ context }: Args) => !pendingAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !anythingInFlight(context) && openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),
     is_closed: ({ context }: Args) => context.closing === null,
-    is_stopped: ({ context }: Args) => isStopped(context),
+    stop_condition_holds: ({ context }: Args) => isStopped(context),
     is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
     passes_session_error: skipped('session_error'),
     passes_session_end: skipped('session_end'),

@@ -1,6 +1,7 @@
 /**
  * Calls that wait for a human approval: the timer and the notification of the wait, and its end by a person, a notified
- * hook or expiry.
+ * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/run.ts) decides whether a call needs an
+ * approval.
  *
  * APPROVAL-1  The expiry of a wait is a timer, and its notification an effect until it is sent.
  * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call

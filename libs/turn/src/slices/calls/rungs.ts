@@ -20,7 +20,7 @@ export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expi
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
 /** The members of a running call that a call in doubt does not have. An accepted or stopped call does not get into doubt. */
-const UNSENT = {
+const NOT_RUNNING = {
   effect_id: undefined,
   epoch: undefined,
   accepted: undefined,
@@ -29,13 +29,13 @@ const UNSENT = {
 };
 
 /**
- * A human approval was requested. For a running call this is after a crash that left its outcome unknown: its first
- * request no longer counts.
+ * A human approval was requested. For a running call this is after a crash that left its outcome unknown: the effect of
+ * its first start no longer counts.
  */
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
   if (row.status !== 'running') return row;
-  return { ...row, ...wait, ...UNSENT, status: 'parked', in_doubt: true, decided: undefined };
+  return { ...row, ...wait, ...NOT_RUNNING, status: 'parked', in_doubt: true, decided: undefined };
 }
 
 /** An external service was notified of the approval. */

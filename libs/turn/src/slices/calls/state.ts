@@ -1,8 +1,8 @@
 /**
  * The call table: the newest batch of tool calls, with the state of each.
  *
- * The ladder of a call. Each rung is an event; the third column is the input of its record. A call skips rungs that do
- * not apply to it, and every rung can lead to the end.
+ * The ladder of a call. Each rung except `ruled` is an event; the third column is the input of its record. A call skips
+ * rungs that do not apply to it, and every rung can lead to the end.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
@@ -69,8 +69,8 @@ interface CallHead extends CallNotes {
   readonly asked_at_ms?: number | undefined;
 }
 
-/** A call that was not sent; or one that was, and a crash left its outcome unknown. */
-interface UnsentCall extends CallHead {
+/** A call that was not sent; or one in doubt: it was sent, and a crash left its outcome unknown. */
+interface NotRunningCall extends CallHead {
   /** A crash left the outcome unknown: only a person may let the call run again. */
   readonly in_doubt?: true | undefined;
   /** Only for a call with an unknown outcome: the time of its first start, as in {@link SentCall}. */
@@ -78,7 +78,7 @@ interface UnsentCall extends CallHead {
   readonly restarts?: number | undefined;
 }
 
-interface ProposedCall extends UnsentCall {
+interface ProposedCall extends NotRunningCall {
   readonly status: 'proposed';
   /** The call can never run: the tool is unknown, or the arguments are invalid. */
   readonly problem?: { readonly code: string; readonly message: string } | undefined;
@@ -86,7 +86,7 @@ interface ProposedCall extends UnsentCall {
   readonly decided?: CallDecision | undefined;
 }
 
-interface ParkedCall extends UnsentCall {
+interface ParkedCall extends NotRunningCall {
   readonly status: 'parked';
   readonly requested_by: string;
   readonly asked_at_ms: number;
@@ -96,7 +96,7 @@ interface ParkedCall extends UnsentCall {
   readonly notice?: OpenEffect | undefined;
 }
 
-interface AllowedCall extends UnsentCall {
+interface AllowedCall extends NotRunningCall {
   readonly status: 'allowed';
   readonly requested_by: string;
   readonly asked_at_ms: number;

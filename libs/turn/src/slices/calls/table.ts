@@ -13,7 +13,7 @@ export function changeCall(
   return { calls: context.calls.map((row) => (row.call_id === callId ? change(row) : row)) };
 }
 
-/** The call table with a note on one row, at any rung. */
+/** The call table with a note on one row, with any status. */
 export function noteOnCall(
   context: SessionContext,
   callId: string,

@@ -1,5 +1,5 @@
 /**
- * Reads the answers of hooks one by one. A failed registration with fail-closed refuses.
+ * Reads the answers of hooks one by one. A failed answer refuses if `on_error` says so, or if the hook answered wrongly.
  */
 
 import {
@@ -60,7 +60,7 @@ export function buildHookDecision(
   };
 }
 
-/** The first registration that blocks a message, by its verdict or by a failure with fail-closed. */
+/** The first registration that blocks a message, by its verdict or by a failure that refuses ({@link failsClosed}). */
 export function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
   for (const { hook, verdict, failure, ...rest } of answers) {
     if (failure && failsClosed(context, { hook, failure, ...rest }))

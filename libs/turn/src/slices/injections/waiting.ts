@@ -97,7 +97,7 @@ export function pendingBytes({ pending, followups }: Pick<SessionContext, 'pendi
   return sumOf(pending) + sumOf(followups);
 }
 
-/** Bytes of all reminders that are queued or shown. */
+/** Bytes of all reminders that are queued or live. */
 export function reminderBytes({ pending, reminders }: Pick<SessionContext, 'pending' | 'reminders'>): number {
   return sumOf(reminders) + sumOf(pending.filter(({ kind }) => kind === 'remind'));
 }

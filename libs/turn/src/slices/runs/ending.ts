@@ -64,7 +64,7 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
 
-/** Decides `cancel`. */
+/** Decides `cancel`. Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`. */
 export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
   const cancelled = context.stop_reason === 'cancelled';
@@ -106,7 +106,7 @@ function endingPayload(context: SessionContext, point: EndingPoint, stopReason: 
       return { stop_reason: stopReason, error: { code, message }, failed_at: context.failed_at };
     }
     case 'on_unsettled_detected':
-      return { stop_reason: stopReason, unsettled: waiting(context) };
+      return { stop_reason: stopReason, unsettled: unsettledPayload(context) };
     case 'session_end':
     case 'pre_finish':
     case 'post_finish':
@@ -124,7 +124,7 @@ function unsettled(context: SessionContext): number {
 /** Maximum of undelivered injections in a payload. Further ones are counted. */
 const NAMED_MAX = 64;
 
-function waiting(context: SessionContext): JsonObject {
+function unsettledPayload(context: SessionContext): JsonObject {
   const injections = [
     ...context.pending.map(({ command_id, kind }) => ({ command_id, kind })),
     ...context.followups.map(({ command_id }) => ({ command_id, kind: 'followup' })),

@@ -117,7 +117,7 @@ export function awaitedRun(context: SessionContext): SessionEvent | null {
 }
 
 /** The events of user_prompt_submit hooks on the prompt of a run. */
-export function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function promptConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const block = blocked(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;

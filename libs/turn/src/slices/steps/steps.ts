@@ -146,9 +146,9 @@ export function stepConsulted(
 ): SessionEvent[] {
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
-    const why = reason === undefined ? '' : `: ${reason}`;
+    const cause = reason === undefined ? '' : `: ${reason}`;
     const what = point === 'PreStep' ? 'denied the start of the step' : 'rejected the output of the step';
-    const error = { code: 'step_denied', message: `hook ${hook} ${what}${why}` };
+    const error = { code: 'step_denied', message: `hook ${hook} ${what}${cause}` };
     return [
       ...events,
       buildHookDecision(point, hook, 'deny', reason),
@@ -239,7 +239,7 @@ export function consultStep(context: SessionContext, point: 'PreStep' | 'PostSte
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
-/** Kept only for hooks that check it. */
+/** Stores the answer of the open step, only if PostStep hooks check it. */
 export function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const { step } = context;
   const name = openStep(context)?.name;

@@ -131,7 +131,7 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
 }
 
 /** The events of pre_suspend hooks. */
-export function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function suspensionConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
   // Withdrawn during the hooks, or too late.
   if (!suspend || context.aborting) return [];
@@ -184,7 +184,7 @@ export function suspendRequested(context: SessionContext, event: Placed<'suspend
 }
 
 /** The run ended before the suspension started. */
-export function suspendExpired(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   return event.status === 'lapsed' ? { suspend: null } : {};
 }
 
