@@ -12,7 +12,7 @@ import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 
 /** The start of a session for lists and editors, read from the record of its first prompt. */
-export interface Beginning {
+export interface SessionStart {
   /** The folder of the session; empty if its host chose it. */
   readonly root: string;
   readonly title: string;
@@ -25,7 +25,7 @@ export interface Beginning {
 }
 
 /** Reads the start from a record. @returns null if the record has no prompt. */
-export function beginningIn(record: JournalRecord): Beginning | null {
+export function readSessionStart(record: JournalRecord): SessionStart | null {
   const prompt = record.events.find((event) => event.type === 'prompt_received');
   if (prompt?.type !== 'prompt_received') return null;
   const { settings = {} as StartSettings, messages, parent } = prompt;
@@ -46,35 +46,35 @@ export function beginningIn(record: JournalRecord): Beginning | null {
 }
 
 /** Reads the starts of listed sessions, and caches them. */
-export class Beginnings {
-  readonly #known = new Map<string, Beginning | null>();
+export class SessionStarts {
+  readonly #known = new Map<string, SessionStart | null>();
 
   /** The starts in the order of the list; null for a session whose first record has no prompt or cannot be read. */
-  async of(client: Client, listed: readonly WireSessionListing[]): Promise<(Beginning | null)[]> {
-    const found: (Beginning | null)[] = [];
-    for (let at = 0; at < listed.length; at += ACP_BOUNDS.beginningsAtOnce) {
-      const group = listed.slice(at, at + ACP_BOUNDS.beginningsAtOnce);
+  async of(client: Client, listed: readonly WireSessionListing[]): Promise<(SessionStart | null)[]> {
+    const found: (SessionStart | null)[] = [];
+    for (let at = 0; at < listed.length; at += ACP_BOUNDS.startsAtOnce) {
+      const group = listed.slice(at, at + ACP_BOUNDS.startsAtOnce);
       found.push(...(await Promise.all(group.map(({ session_id }) => this.#read(client, session_id)))));
     }
     return found;
   }
 
-  async #read(client: Client, id: string): Promise<Beginning | null> {
+  async #read(client: Client, id: string): Promise<SessionStart | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    let beginning: Beginning | null = null;
+    let start: SessionStart | null = null;
     try {
       for await (const { record } of client.session(id).journal()) {
-        beginning = beginningIn(record);
+        start = readSessionStart(record);
         break;
       }
     } catch (error) {
       // A session that cannot be read, or was just deleted, must not hide the others.
-      writeDiagnostic(`${id} is listed without its beginning: ${(error as Error).message}`);
+      writeDiagnostic(`${id} is left out of the list, because its start cannot be read: ${(error as Error).message}`);
     }
     const [oldest] = this.#known.keys();
-    if (this.#known.size >= ACP_BOUNDS.beginningsKept && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(id, beginning);
-    return beginning;
+    if (this.#known.size >= ACP_BOUNDS.startsKept && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(id, start);
+    return start;
   }
 }
