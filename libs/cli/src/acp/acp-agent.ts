@@ -35,7 +35,7 @@ import type { WirePrompt } from './prompt-content.ts';
 import { promptContent } from './prompt-content.ts';
 import { invalidParams, sessionNotOpen } from './request-errors.ts';
 import { type Choices, SessionSettings } from './session-settings.ts';
-import { readSessionStart, type SessionStart, SessionStarts } from './session-starts.ts';
+import { findSessionStart, type SessionStart, SessionStarts } from './session-starts.ts';
 import type { EditorStart } from './start-session.ts';
 import type { Unsent, UnsentSettings } from './unsent-settings.ts';
 
@@ -325,12 +325,7 @@ export class AcpAgent {
   async #startOf(id: string): Promise<SessionStart | null> {
     if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
-    for await (const { record } of storedRecords(client.session(id).journal())) {
-      const start = readSessionStart(record);
-      // Records of rejected starts may precede the start.
-      if (start || record.n >= ACP_BOUNDS.startWithinRecords) return start;
-    }
-    return null;
+    return findSessionStart(storedRecords(client.session(id).journal()));
   }
 }
 

@@ -14,7 +14,7 @@ export const ACP_BOUNDS = {
   mcpServersMax: 64,
   /** Sessions on one page of a list. */
   listedPerPage: 50,
-  /** Listed sessions whose first records are read concurrently, and starts kept in the cache. */
+  /** Listed sessions whose starts are read concurrently, and starts kept in the cache. */
   startsAtOnce: 8,
   startsKept: 4_096,
   /** Characters of one result, of one side of a diff, or of a call's progress that the editor receives. */
