@@ -211,7 +211,7 @@ describe('files of an editor', () => {
     await editor.prompt(id, 'work');
     const ends = editor.of('tool_call_update').filter(({ status }) => status === 'failed');
     expect(ends.map(({ toolCallId }) => toolCallId)).toEqual(['c1_1', 'c2_1', 'c3_1']);
-    expect(JSON.stringify(ends)).toContain('leads out of the session');
+    expect(JSON.stringify(ends)).toContain('is outside the session');
     expect(buffers.size).toBe(1);
   });
 

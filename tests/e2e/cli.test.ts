@@ -227,7 +227,7 @@ describe('approvals where nobody sits at a terminal', () => {
         revoked?: object;
       }[];
     expect(await rulesOf('keeps')).toMatchObject([
-      { id: 'rule-of-keeps', scope: 'persona', says: expect.any(String), applies: true },
+      { id: 'rule-of-keeps', scope: 'persona', description: expect.any(String), applies: true },
     ]);
     const ofPersona = () => rulesOf('--persona', 'assistant');
     await until('the persona to remember it', async () => (await ofPersona()).some(({ id }) => id === 'rule-of-keeps'));

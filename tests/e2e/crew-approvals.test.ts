@@ -59,7 +59,7 @@ test('where nobody sits at a terminal the command ends and says which session as
     `? write_file path: out.txt, content: written waits for an approval (c1_1) of writer ${writer}`,
   );
   const shown = await cox(['session', 'show', 'asks'], { env: env() });
-  expect(shown.stdout, shown.told).toContain(`${writer} (writer) for approval: c1_1 write_file path: out.txt`);
+  expect(shown.stdout, shown.told).toContain(`${writer} (writer): c1_1 write_file path: out.txt`);
   expect(shown.stdout).toContain(`/bin/cox.mjs approve ${writer} c1_1\n`);
   expect(run.stderr).toMatch(new RegExp(`cox.mjs approve ${writer} && .*cox.mjs attach asks`));
   expect(await cox(['approve', 'asks', 'c9'], { env: env() })).toMatchObject({

@@ -195,7 +195,7 @@ test('an instance that is told to stop answers what it was asked before it says 
   expect(journal.of('hook_vetoed')).toMatchObject([{ hook: `${name}:slow`, reason: 'by hand' }]);
 });
 
-test('what a handler leaves behind is told, also what cannot be told, and the process goes on', async () => {
+test('what a handler leaves behind is reported, also an error without text, and the process goes on', async () => {
   const name = fresh('leaving');
   const { folder } = await folderOf(
     name,
@@ -209,7 +209,7 @@ test('what a handler leaves behind is told, also what cannot be told, and the pr
   await known(name);
   expect((await endOf(fixture.bus, await start(name))).of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
   await child.says('a tool or a hook of a persona caused an unhandled rejection: Error: left here', 'stderr');
-  await child.says('a tool or a hook of a persona caused an unhandled rejection: what cannot be told', 'stderr');
+  await child.says('a tool or a hook of a persona caused an unhandled rejection: an error without text', 'stderr');
   expect((await endOf(fixture.bus, await start(name))).of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
   expect(child.exit).toBeNull();
 });

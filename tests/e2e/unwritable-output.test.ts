@@ -22,7 +22,7 @@ test.skipIf(!existsSync(FULL))('a full device ends the command with 1, and says 
     });
     const code = await new Promise((resolve) => child.once('close', resolve));
     expect({ line, code }, said).toEqual({ line, code: 1 });
-    expect(said).toMatch(/^cox: what it has to say cannot be written: the disk or the device is full\n {2}→ /m);
+    expect(said).toMatch(/^cox: cannot write the output: the disk or the device is full\n {2}→ /m);
     expect(said).not.toMatch(/^\s+at /m);
   }
 });

@@ -18,21 +18,21 @@ import {
   answerTo,
   consultHooks,
   endsChain,
-  failsClosed,
   payloadAfter,
+  refusesByFailure,
 } from '../../libs/session/src/effects/consult-hooks.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToVet } from '../../libs/turn/src/slices/calls/run.ts';
 import { withAnnouncement } from '../../libs/turn/src/slices/hooks/announcements.ts';
-import { decideConsult } from '../../libs/turn/src/slices/hooks/answers.ts';
 import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/consult.ts';
+import { decideConsult } from '../../libs/turn/src/slices/hooks/hook-answers.ts';
 import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
 import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
 import { guardDecided } from '../../libs/turn/src/slices/injections/guard.ts';
 import { awaitsVerdict, isGuarded } from '../../libs/turn/src/slices/injections/waiting.ts';
 import { hookReminders } from '../../libs/turn/src/slices/reminders/hook-reminders.ts';
-import { passes } from '../../libs/turn/src/slices/runs/ending.ts';
+import { isPointSkipped } from '../../libs/turn/src/slices/runs/ending.ts';
 import { type Fault, fault } from './fault.ts';
 import { evolves, nextSees } from './faults-of-runs.ts';
 
@@ -185,7 +185,7 @@ export const FAULTS_OF_HOOKS = {
   },
   'libs/turn/test/ending.test.ts': {
     'hooks of the end of a run are asked whatever its outcome': fault(
-      passes,
+      isPointSkipped,
       () => (context, point) => !context.consult && !isHooked(context, point),
     ),
   },
@@ -197,15 +197,15 @@ export const FAULTS_OF_HOOKS = {
       (sound) => (verdict) =>
         verdict?.kind === 'gate' ? verdict.calls.some((call) => !('allow' in call && call.allow)) : sound(verdict),
     ),
-    'a failure of a hook that fails closed does not end the chain': fault(failsClosed, () => () => false),
+    'a failure of a hook that fails closed does not end the chain': fault(refusesByFailure, () => () => false),
     'a failure of a hook that fails open ends the chain': fault(
-      failsClosed,
+      refusesByFailure,
       () =>
         ({ failure }) =>
           failure !== undefined,
     ),
     'an invalid return of a hook that fails open does not end the chain': fault(
-      failsClosed,
+      refusesByFailure,
       () =>
         ({ failure }, { on_error }) =>
           failure !== undefined && on_error === 'fail_closed',

@@ -1,12 +1,13 @@
 /** Faults of runs: seams, queues, batches of tool calls, approvals, ends, budgets. */
 
 import { bindingProblem, type CallStatus, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
-import { decide, knownWindow, leafOf, next, type SessionContext, timersOf } from '@coxswain/turn';
-import { remembered } from '../../libs/turn/src/core/command-memory.ts';
+import { allTimers, decide, knownWindow, leafOf, next, type SessionContext } from '@coxswain/turn';
+import { outcomeOfCommand } from '../../libs/turn/src/core/command-memory.ts';
 import { withOutcome } from '../../libs/turn/src/core/decision.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { settleApproval } from '../../libs/turn/src/slices/approvals/approvals.ts';
-import { decideApproval, decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
+import { decideApproval } from '../../libs/turn/src/slices/approvals/approve.ts';
+import { decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
 import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/run.ts';
 import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
@@ -14,7 +15,7 @@ import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src
 import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
 import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
 import { deliverable } from '../../libs/turn/src/slices/injections/seams.ts';
-import { turnGoesOn } from '../../libs/turn/src/slices/runs/continuation.ts';
+import { openTurnContinuesRun } from '../../libs/turn/src/slices/runs/continuation.ts';
 import { parkRequested } from '../../libs/turn/src/slices/suspension/requests.ts';
 import { interruptedBy } from '../../libs/turn/src/slices/suspension/suspension.ts';
 import { type Fault, fault } from './fault.ts';
@@ -100,7 +101,7 @@ export const FAULTS_OF_RUNS = {
       (sound) => (context, seam) => sound({ ...context, turns_counted: 0 }, seam),
     ),
     'steering at the end of a turn does not continue the run': fault(
-      turnGoesOn,
+      openTurnContinuesRun,
       (sound) => (context) => sound({ ...context, delivered_at_end: 0 }),
     ),
     'a failed tool call does not keep a batch from terminating the run': fault(
@@ -171,7 +172,7 @@ export const FAULTS_OF_RUNS = {
           ? sound(state, { ...input, effect_id: state.context.model.id }, atMs)
           : sound(state, input, atMs),
     ),
-    'a repeated command is applied twice': fault(remembered, () => () => undefined),
+    'a repeated command is applied twice': fault(outcomeOfCommand, () => () => undefined),
   },
   'libs/turn/test/controls.test.ts': {
     'a rejected control command has no outcome': fault(withOutcome, () => (_sessionId, _input, decision) => decision),
@@ -224,7 +225,7 @@ export const FAULTS_OF_RUNS = {
   },
   'libs/turn/test/budgets.test.ts': {
     'a run that is ending keeps the timer of its time budget': fault(
-      timersOf,
+      allTimers,
       (sound) => (state) => sound(withContext(state, { aborting: false })),
     ),
     'a run ends for lack of budget although compaction would shorten its next prompt': fault(

@@ -22,8 +22,8 @@ function endUnwritten(error: NodeJS.ErrnoException): never {
     // Writes directly to the descriptor, because the stream may be the one that failed.
     writeSync(
       2,
-      `cox: what it has to say cannot be written: ${why}\n` +
-        '  → Make room, or let the output go elsewhere, and give the command again; sessions are not touched by it.\n',
+      `cox: cannot write the output: ${why}\n` +
+        '  → Free disk space or redirect the output, then repeat the command; sessions are not affected.\n',
     );
   } catch {
     // No output is left. The exit code reports the failure.

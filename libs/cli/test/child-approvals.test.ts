@@ -11,7 +11,7 @@ test('a child is read when its stored commands are processed: they may decide wh
   } as unknown as Session;
   const children = new ChildApprovals({
     sessionOf: () => child,
-    untilTaken: async (id) => {
+    untilProcessed: async (id) => {
       await Promise.resolve();
       done.push(`${id} taken`);
     },

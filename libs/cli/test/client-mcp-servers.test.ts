@@ -35,7 +35,7 @@ describe('MCP servers of an editor', () => {
 
   it('are refused where there are too many, or one cannot be used', () => {
     const many = Array.from({ length: ACP_BOUNDS.mcpServersMax + 1 }, (_, index) => stdio(`s${index}`));
-    expect(() => mcpServersOf(many)).toThrow(/at most 64/);
+    expect(() => mcpServersOf(many)).toThrow(/the limit is 64/);
     expect(() => mcpServersOf([{ ...stdio('s'), command: ' ' }])).toThrow('mcpServers.0.command');
     expect(() => mcpServersOf([stdio('!')])).toThrow('mcpServers.0.name');
   });

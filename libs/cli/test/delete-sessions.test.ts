@@ -15,7 +15,7 @@ test('where nothing can be deleted nobody is asked, and each is told why', async
       {
         options: {},
         confirm,
-        tell: ({ sessionId }, deletion) =>
+        report: ({ sessionId }, deletion) =>
           told.push(`${sessionId} ${'code' in deletion ? deletion.code : deletion.status}`),
       },
     );

@@ -266,7 +266,7 @@ test.each([
   [{ bus: 'http://host:4222' }, 'bus', /bus: must be .*nats:\/\/host:4222/],
   [{ bus: 'memory', stateDir: 'here' }, 'stateDir', /stores nothing/],
   [{ nkey: 'a.nk' }, 'nkey', /needs the address/],
-  [{ bus: 'memory', tools: [7] }, 'tools', /tools: \[0\] must be what defineTool\(\) returns/],
+  [{ bus: 'memory', tools: [7] }, 'tools', /tools: \[0\] must be a result of defineTool\(\)/],
   [{ bus: 'memory', models: { 'test/a': {} } }, 'models', /test\/a: must be a language model/],
   [{ bus: 'memory', model: 'gpt' }, 'model', /model: must be provider\/name/],
 ])('%j is refused by the name of the option', async (options, option, message) => {

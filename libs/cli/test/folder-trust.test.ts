@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import type { PersonaFile } from '@coxswain/personas/persona-file';
 import { Persona, type PersonaInput } from '@coxswain/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Brought, personaOfFolder } from '../src/instance/brought.ts';
-import { broughtBy } from '../src/instance/brought-by.ts';
-import { describeBrought, FolderTrust } from '../src/instance/folder-trust.ts';
+import { type FileNeedingTrust, personaOfFolder } from '../src/instance/file-effects.ts';
+import { filesNeedingTrust } from '../src/instance/files-needing-trust.ts';
+import { describeEffects, FolderTrust } from '../src/instance/folder-trust.ts';
 import { choosePersona } from '../src/run/persona-file.ts';
 
 let base: string;
@@ -31,22 +31,25 @@ async function write(name: string, text: string): Promise<void> {
 const trustIn = (where = folder) => new FolderTrust(where, { XDG_STATE_HOME: join(base, 'state') }, false);
 const trusted = async (where = folder) => {
   const trust = trustIn(where);
-  return Promise.all((await broughtBy(where)).map((one) => trust.has(one)));
+  return Promise.all((await filesNeedingTrust(where)).map((one) => trust.has(one)));
 };
 
 test('a folder brings its manifest with the modules, and personas that loosen something', async () => {
-  expect(await broughtBy(folder)).toMatchObject([
+  expect(await filesNeedingTrust(folder)).toMatchObject([
     {
       name: 'coxswain.yaml',
-      does: ['runs code with your rights and your keys: lib/words.mjs, policy.mjs', 'hook at post_turn: ./policy.mjs'],
+      effects: [
+        'runs code with your rights and your keys: lib/words.mjs, policy.mjs',
+        'hook at post_turn: ./policy.mjs',
+      ],
     },
-    { name: 'personas/wild.yaml', does: ['allows run_* without asking'] },
+    { name: 'personas/wild.yaml', effects: ['allows run_* without asking'] },
   ]);
 });
 
 test('the answer holds for this folder and this content', async () => {
   expect(await trusted()).toEqual([false, false]);
-  await trustIn().trust(await broughtBy(folder));
+  await trustIn().trust(await filesNeedingTrust(folder));
   expect(await trusted()).toEqual([true, true]);
 
   await symlink(folder, join(base, 'link'));
@@ -59,13 +62,13 @@ test('the answer holds for this folder and this content', async () => {
   await write('personas/wild.yaml', 'name: wild\nprompt: Worse.\npermissions: { default: allow }\n');
   expect(await trusted()).toEqual([false, false]);
 
-  await trustIn().trust(await broughtBy(folder));
+  await trustIn().trust(await filesNeedingTrust(folder));
   await trustIn().forget();
   expect(await trusted()).toEqual([false, false]);
 });
 
 test('the answer is kept outside the folder, for this user alone; a torn file of it grants nothing', async () => {
-  await trustIn().trust(await broughtBy(folder));
+  await trustIn().trust(await filesNeedingTrust(folder));
   const kept = join(base, 'state/coxswain/trusted');
   const [name = ''] = await readdir(kept);
   expect((await stat(join(kept, name))).mode & 0o777).toBe(0o600);
@@ -89,7 +92,7 @@ describe('a persona needs trust that', () => {
   const doesOf = (more: Omit<PersonaInput, 'name'>) => {
     const input: PersonaInput = { name: 'p', ...more };
     const file: PersonaFile = { input, persona: Persona.parse(input), place: () => '', folder: '/' };
-    return personaOfFolder('/x/personas/p.yaml', file)?.does ?? null;
+    return personaOfFolder('/x/personas/p.yaml', file)?.effects ?? null;
   };
 
   test.each<[string, Omit<PersonaInput, 'name'>, string]>([
@@ -144,16 +147,16 @@ describe('a persona needs trust that', () => {
 });
 
 test('the question hides nothing behind blanks, long text, many lines or controls', () => {
-  const brought: Brought = {
+  const brought: FileNeedingTrust = {
     name: 'coxswain.yaml',
     digest: '',
-    does: [
+    effects: [
       `starts a${' '.repeat(500)}b \u001b[2Jc\u202ed`,
       `${'x'.repeat(900)} && rm -rf /`,
       ...Array(30).fill('more'),
     ],
   };
-  const text = describeBrought('/home/ann/clone', [brought]);
+  const text = describeEffects('/home/ann/clone', [brought]);
   expect(text).toContain('starts a b [2Jc d\n');
   expect(text).toMatch(/\[\d+ characters more\] x+ && rm -rf \/\n/);
   expect(text).toContain('and 8 lines more\n');

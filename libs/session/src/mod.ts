@@ -17,7 +17,7 @@ export {
   sealRecord,
   sha256Hex,
 } from './journal/append-record.ts';
-export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './journal/delete-session.ts';
+export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './journal/delete-from-outside.ts';
 export { describeRecord } from './journal/describe-record.ts';
 export { type Difference, type Divergence, diffJournals, type JournalDiff } from './journal/diff-journals.ts';
 export { ExportedJournal } from './journal/exported-journal.ts';

@@ -136,6 +136,17 @@ describe('a result over its bound', () => {
     expect(refIn(result)).toBe(sha256Hex(long));
   });
 
+  test('that a tool has truncated itself and is still too large names no range of the whole', async () => {
+    const bed = testBed();
+    const whole = `begin ${long}`;
+    const tools = { cut: giving({ content: [text(long)] }, whole), read_result: reading(bed) };
+    const [result] = await shown(bed, tools, [['cut']]);
+    expect(textOf(result)).toMatch(
+      /\n\[Truncated: a part of \d+ bytes is shown\. To continue, call read_result with \{.*"offset": 0\}\.\]$/,
+    );
+    expect(refIn(result)).toBe(sha256Hex(whole));
+  });
+
   test.each([
     [BOUNDS.toolResultKeptMaxBytes, 'ok', undefined],
     [BOUNDS.toolResultKeptMaxBytes + 1, 'error', 'tool_result_too_large'],

@@ -227,6 +227,27 @@ test('a snapshot that cannot be stored does not affect the session', async () =>
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
+test('a snapshot that the store refused is stored at the next passivation', async () => {
+  const bed = testBed();
+  const { snapshots } = bed.bus;
+  let isFull = true;
+  const failing: Snapshots = {
+    ...snapshots,
+    put: async (...put) => {
+      if (isFull) throw new Error('full');
+      await snapshots.put(...put);
+    },
+  };
+  const host = await bed.host({ snapshotEvery: 1, passivateAfterMs: 3_000, sweepEveryMs: 500 }, { snapshots: failing });
+  await bed.start();
+  expect(await snapshots.get(refOf())).toBeNull();
+  isFull = false;
+  await bed.time.advance(5_000);
+  expect(host.live).toBe(0);
+  const bytes = await snapshots.get(refOf());
+  expect(JSON.parse(Buffer.from(bytes as Uint8Array).toString()).n).toBe((await bed.records()).length);
+});
+
 test('an idle session leaves memory after its time, and a command wakes it', async () => {
   const bed = testBed();
   const host = await bed.host({ passivateAfterMs: 30_000, sweepEveryMs: 5_000 });

@@ -42,7 +42,7 @@ import {
   type TransformContext,
   type Verb,
 } from '@coxswain/protocol';
-import { type SessionState, timerOf } from '../src/mod.ts';
+import { type SessionState, sessionTimer } from '../src/mod.ts';
 
 /** Time passes. */
 export class Later {
@@ -487,7 +487,7 @@ export const hooksCancelled: Move = (state) => ({
 
 /** The timer that the session waits for is due. */
 export const timerFires: Move = (state) => {
-  const { id, dueAtMs } = open(timerOf(state), 'timer');
+  const { id, dueAtMs } = open(sessionTimer(state), 'timer');
   return { type: 'timer', effect_id: id, due_at_ms: dueAtMs };
 };
 

@@ -3,7 +3,7 @@
  */
 import type { PersonaStepInput } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { timerOf } from '../src/mod.ts';
+import { sessionTimer } from '../src/mod.ts';
 import { given } from './given.ts';
 import {
   answered,
@@ -79,9 +79,9 @@ describe('a step without an instance', () => {
 
   test('waits in a fork only after the fork started it itself, with its own time', () => {
     const { state } = given(running(), unserved, later(50_000)).when(takenOver()).session;
-    expect(timerOf(state)).toBeNull();
+    expect(sessionTimer(state)).toBeNull();
     const fork = given(running(), unserved, later(50_000), takenOver()).when(unserved).session;
-    expect((timerOf(fork.state)?.dueAtMs ?? 0) - fork.state.context.at_ms).toBe(60_000);
+    expect((sessionTimer(fork.state)?.dueAtMs ?? 0) - fork.state.context.at_ms).toBe(60_000);
   });
 
   test('may be cancelled', () => {

@@ -388,7 +388,7 @@ describe('a child, by reminder_inherited,', () => {
   };
 
   test('inherits reminders for direct children, and does not pass them on', () => {
-    expect(inheritedReminders(session, 1)).toEqual([
+    expect(inheritedReminders(session)).toEqual([
       expect.objectContaining({ command_id: 'near', from: 'parent', propagate: 'none' }),
       {
         type: 'reminder_inherited',
@@ -406,6 +406,8 @@ describe('a child, by reminder_inherited,', () => {
   });
 
   test('of a child inherits reminders for all', () => {
-    expect(inheritedReminders(session, 2).map(({ command_id }) => command_id)).toEqual(['far']);
+    const reminders = inheritedReminders(session).map(({ command_id, propagate }) => live(command_id, { propagate }));
+    const child = { session_id: 'child', reminders };
+    expect(inheritedReminders(child).map(({ command_id }) => command_id)).toEqual(['far']);
   });
 });

@@ -2,7 +2,7 @@
  * The possible next inputs of a session. Random runs and generated paths choose from them.
  */
 import { type HookPoint, type Input, userText } from '@coxswain/protocol';
-import { isEnded, type OpenConsult, type SessionState, timerOf } from '../src/mod.ts';
+import { isEnded, type OpenConsult, type SessionState, sessionTimer } from '../src/mod.ts';
 import {
   accepted,
   answered,
@@ -103,7 +103,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     moves.push(['trouble', 'predicates fail', predicatesSaid('it threw')]);
   }
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
-  if (timerOf(state)) moves.push(['work', 'timer fires', timerFires]);
+  if (sessionTimer(state)) moves.push(['work', 'timer fires', timerFires]);
   return moves.map(([lane, name, move]) => ({
     lane,
     name,

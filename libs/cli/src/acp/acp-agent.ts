@@ -25,40 +25,40 @@ import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { absoluteFolder, existingFolder, mcpServersOf } from './client-mcp-servers.ts';
+import type { CurrentBus } from './current-bus.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { EditorSession, type EditorSessionOptions } from './editor-session.ts';
-import { EditorTools, standInsFor } from './editor-tools.ts';
+import { EditorTools, editorToolNames } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
-import { KeyedTurns } from './keyed-turns.ts';
-import type { LivingBus } from './living-bus.ts';
+import { KeyedQueue } from './keyed-queue.ts';
 import type { WirePrompt } from './prompt-content.ts';
 import { promptContent } from './prompt-content.ts';
 import { invalidParams, sessionNotOpen } from './request-errors.ts';
-import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
-import { type Offered, SessionSettings } from './session-settings.ts';
-import type { Started } from './start-session.ts';
+import { type Choices, SessionSettings } from './session-settings.ts';
+import { findSessionStart, type SessionStart, SessionStarts } from './session-starts.ts';
+import type { EditorStart } from './start-session.ts';
 import type { Unsent, UnsentSettings } from './unsent-settings.ts';
 
 /** The parts that the agent uses. */
 export interface AcpAgentOptions {
-  readonly bus: LivingBus;
-  readonly offered: Offered;
+  readonly bus: CurrentBus;
+  readonly offered: Choices;
   readonly unsent: UnsentSettings;
   isConnected(): boolean;
   /** Sends the start of a session with its first prompt. */
-  start(session: Session, prompt: WirePrompt, commandId: string, started: Started): Promise<void>;
+  start(session: Session, prompt: WirePrompt, commandId: string, started: EditorStart): Promise<void>;
 }
 
 /** Carries out the requests of one connection and keeps its open sessions. */
 export class AcpAgent {
   readonly #options: AcpAgentOptions;
   readonly #sessions = new Map<string, EditorSession>();
-  readonly #beginnings = new Beginnings();
+  readonly #starts = new SessionStarts();
   /**
    * Serializes the open, close and delete requests of a session. Two concurrent opens would both follow the session,
    * and only one would be closed.
    */
-  readonly #turns = new KeyedTurns();
+  readonly #queue = new KeyedQueue();
   #capabilities: ClientCapabilities = {};
 
   constructor(options: AcpAgentOptions) {
@@ -140,10 +140,10 @@ export class AcpAgent {
       settings,
       created,
       start: async (on, prompt, commandId) => {
-        const wished = standInsFor(id, this.#capabilities);
+        const wished = editorToolNames(id, this.#capabilities);
         // The tools are served before the start, so that the first run can use them.
         const standIns = (await this.#serve(session, client, wished, 'claims')) ? wished : {};
-        const started: Started = { root, mcpServers: servers, settings, standIns };
+        const started: EditorStart = { root, mcpServers: servers, settings, standIns };
         await this.#options.start(on, prompt, commandId, started);
       },
     });
@@ -161,7 +161,7 @@ export class AcpAgent {
    * @throws RequestError `session_busy` while this connection awaits the end of a prompt of the session.
    */
   open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
-    return this.#turns.run(request.sessionId, () => this.#open(request, client, shows));
+    return this.#queue.run(request.sessionId, () => this.#open(request, client, shows));
   }
 
   async #open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
@@ -175,10 +175,10 @@ export class AcpAgent {
         code: 'session_busy',
       });
     const { offered, unsent } = this.#options;
-    const beginning = await this.#beginningOf(id);
+    const start = await this.#startOf(id);
     const saved = await unsent.read(id);
-    const created = beginning === null ? (saved?.created ?? null) : null;
-    const root = created?.cwd ?? (beginning?.root || null);
+    const created = start === null ? (saved?.created ?? null) : null;
+    const root = created?.cwd ?? (start?.root || null);
     if (root !== null && root !== cwd)
       writeDiagnostic(`${id} works in ${root}, where it was started, and not in ${cwd}`);
     if (created === null && Object.keys(kept).length > 0)
@@ -198,7 +198,7 @@ export class AcpAgent {
     });
     this.#keep(session);
     try {
-      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}), 'waits');
+      await this.#serve(session, client, this.#named(id, start?.standIns ?? {}), 'waits');
       await session.load(shows);
     } catch (error) {
       this.#sessions.delete(id);
@@ -217,12 +217,12 @@ export class AcpAgent {
     const { client } = await this.#options.bus.open();
     const { listedPerPage: limit } = ACP_BOUNDS;
     const { sessions, next_cursor } = await client.wire.listSessions({ limit, cursor: cursor ?? undefined });
-    const beginnings = await this.#beginnings.of(client, sessions);
+    const starts = await this.#starts.of(client, sessions);
     const listed = sessions.flatMap((session, index) => {
-      const beginning = beginnings[index];
-      if (!beginning || beginning.isChild || (cwd && beginning.root !== cwd)) return [];
+      const start = starts[index];
+      if (!start || start.isChild || (cwd && start.root !== cwd)) return [];
       const { session_id: sessionId, at: updatedAt, state, stop_reason } = session;
-      const { root, title } = beginning;
+      const { root, title } = start;
       return [{ sessionId, cwd: root, title, updatedAt, _meta: { coxswain: { state, stop_reason } } }];
     });
     return { sessions: listed, ...(next_cursor === null ? {} : { nextCursor: next_cursor }) };
@@ -234,25 +234,25 @@ export class AcpAgent {
    */
   async prompt({ sessionId, prompt }: PromptRequest, gone: AbortSignal): Promise<PromptResponse> {
     const session = this.session(sessionId);
-    const said = promptContent(prompt);
+    const content = promptContent(prompt);
     // A withdrawn request cancels the prompt. When the editor disconnects, its session continues.
-    const taking = new AbortController();
-    const take = () => {
-      if (this.#options.isConnected()) taking.abort();
+    const withdrawing = new AbortController();
+    const withdraw = () => {
+      if (this.#options.isConnected()) withdrawing.abort();
     };
-    gone.addEventListener('abort', take, { once: true });
+    gone.addEventListener('abort', withdraw, { once: true });
     // The request may have been withdrawn before this handler runs.
-    if (gone.aborted) take();
+    if (gone.aborted) withdraw();
     try {
-      return await session.prompt(said, taking.signal);
+      return await session.prompt(content, withdrawing.signal);
     } finally {
-      gone.removeEventListener('abort', take);
+      gone.removeEventListener('abort', withdraw);
     }
   }
 
   /** `session/close`: cancels the run of the session, then closes the session on this connection. */
   end(sessionId: string): Promise<void> {
-    return this.#turns.run(sessionId, async () => {
+    return this.#queue.run(sessionId, async () => {
       const session = this.session(sessionId);
       if (session.isStarted) await session.cancel();
       this.#sessions.delete(sessionId);
@@ -262,13 +262,13 @@ export class AcpAgent {
 
   /** `session/delete`: deletes the session permanently, for all clients. Rejected while a run is in progress. */
   remove(sessionId: string): Promise<void> {
-    return this.#turns.run(sessionId, () => this.#remove(sessionId));
+    return this.#queue.run(sessionId, () => this.#remove(sessionId));
   }
 
   async #remove(sessionId: string): Promise<void> {
     const open = this.#sessions.get(sessionId);
     const { bus, unsent } = this.#options;
-    if (open?.isStarted || (await this.#beginningOf(sessionId)) || !(await unsent.read(sessionId))?.created) {
+    if (open?.isStarted || (await this.#startOf(sessionId)) || !(await unsent.read(sessionId))?.created) {
       const { client } = await bus.open();
       const session = client.session(sessionId);
       await session.delete('deleted in the editor', { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
@@ -317,20 +317,15 @@ export class AcpAgent {
    * editor does not serve.
    */
   #named(id: string, named: StandIns): StandIns {
-    const own = Object.entries(standInsFor(id, this.#capabilities));
+    const own = Object.entries(editorToolNames(id, this.#capabilities));
     return Object.fromEntries(own.filter(([tool, name]) => named[tool as keyof StandIns] === name));
   }
 
   /** Reads the start of a session from its journal. @returns null if the session has no first prompt yet. */
-  async #beginningOf(id: string): Promise<Beginning | null> {
+  async #startOf(id: string): Promise<SessionStart | null> {
     if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
-    for await (const { record } of storedRecords(client.session(id).journal())) {
-      const beginning = beginningIn(record);
-      // Records of rejected starts may precede the start.
-      if (beginning || record.n >= ACP_BOUNDS.beginningWithinRecords) return beginning;
-    }
-    return null;
+    return findSessionStart(storedRecords(client.session(id).journal()));
   }
 }
 

@@ -14,9 +14,9 @@ export const ACP_BOUNDS = {
   mcpServersMax: 64,
   /** Sessions on one page of a list. */
   listedPerPage: 50,
-  /** Listed sessions whose first records are read concurrently, and starts kept in the cache. */
-  beginningsAtOnce: 8,
-  beginningsKept: 4_096,
+  /** Listed sessions whose starts are read concurrently, and starts kept in the cache. */
+  startsAtOnce: 8,
+  startsKept: 4_096,
   /** Characters of one result, of one side of a diff, or of a call's progress that the editor receives. */
   shownMaxChars: 64 * 1024,
   /** The wait of a request for a bus that is starting or reconnecting. */
@@ -29,7 +29,7 @@ export const ACP_BOUNDS = {
   unsentMax: 1_024,
   unsentKeptMs: 30 * 24 * 3_600_000,
   /** Records that are searched for the first prompt of a session. Rejected starts may precede it. */
-  beginningWithinRecords: 64,
+  startWithinRecords: 64,
   /** Characters of a title in a list. */
   titleMaxChars: 120,
 } as const;

@@ -16,10 +16,7 @@ const NAME_MAX_CHARS = 48;
  */
 export function mcpServersOf(given: readonly EditorServer[], env: NodeJS.ProcessEnv = process.env): McpServers {
   if (given.length > ACP_BOUNDS.mcpServersMax)
-    throw invalidParams(
-      `mcpServers: ${given.length} servers, at most ${ACP_BOUNDS.mcpServersMax} are taken`,
-      'mcpServers',
-    );
+    throw invalidParams(`mcpServers: ${given.length} servers; the limit is ${ACP_BOUNDS.mcpServersMax}`, 'mcpServers');
   const servers: McpServers = {};
   for (const [index, server] of given.entries()) {
     const name = freeName(server.name, servers);

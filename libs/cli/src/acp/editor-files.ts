@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type AgentContext, methods, type ReadTextFileRequest } from '@agentclientprotocol/sdk';
 import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import { cutText, type ToolResult } from '@coxswain/protocol';
-import { KeyedTurns } from './keyed-turns.ts';
+import { KeyedQueue } from './keyed-queue.ts';
 
 /** A replacement of text in a file. */
 export interface TextChange {
@@ -23,7 +23,7 @@ export class EditorFiles {
   readonly #sessionId: string;
   readonly #root: string;
   /** Runs the changes of one file one after another. */
-  readonly #turns = new KeyedTurns();
+  readonly #queue = new KeyedQueue();
 
   constructor(client: AgentContext, sessionId: string, root: string) {
     this.#client = client;
@@ -63,7 +63,7 @@ export class EditorFiles {
   /** Creates a file or replaces its content. */
   async write(path: string, content: string, signal: AbortSignal): Promise<ToolResult> {
     const file = await this.#place(path);
-    await this.#turns.run(file, () => this.#put(file, content, signal));
+    await this.#queue.run(file, () => this.#put(file, content, signal));
     const bytes = Buffer.byteLength(content);
     return textResult([`wrote ${this.shown(file)}, ${bytes} bytes`], { path: this.shown(file), bytes });
   }
@@ -71,7 +71,7 @@ export class EditorFiles {
   /** Appends a text to a file, or creates the file. */
   async append(path: string, content: string, signal: AbortSignal): Promise<ToolResult> {
     const file = await this.#place(path);
-    await this.#turns.run(file, async () =>
+    await this.#queue.run(file, async () =>
       this.#put(file, `${(await this.#whole(file, signal)) ?? ''}${content}`, signal),
     );
     const bytes = Buffer.byteLength(content);
@@ -86,7 +86,7 @@ export class EditorFiles {
     const { oldText, newText, all } = change;
     if (oldText === newText) throw new Error('old_text and new_text are the same');
     const file = await this.#place(path);
-    return this.#turns.run(file, async () => {
+    return this.#queue.run(file, async () => {
       const parts = (await this.#whole(file, signal))?.split(oldText);
       const name = this.shown(file);
       if (!parts) throw new Error(`there is no file ${name}`);
@@ -116,7 +116,7 @@ export class EditorFiles {
     const answer: unknown = await this.#client.request(methods.client.fs.readTextFile, asked, until(signal));
     const { content } = (answer ?? {}) as { readonly content?: unknown };
     // A missing text must not count as an empty file: the next write would overwrite the file.
-    if (typeof content !== 'string') throw new Error(`the editor has given no text of ${this.shown(asked.path)}`);
+    if (typeof content !== 'string') throw new Error(`the editor returned no text for ${this.shown(asked.path)}`);
     return content;
   }
 
@@ -160,7 +160,7 @@ function jsonBytes(text: string): number {
 }
 
 function outside(path: string): Error {
-  return new Error(`${path} leads out of the session's folder`);
+  return new Error(`${path} is outside the session's folder`);
 }
 
 function isInside(root: string, path: string): boolean {

@@ -8,10 +8,10 @@ import {
 import { newCommandId, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
+import type { CurrentBus } from './current-bus.ts';
 import { deferred } from './deferred.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import type { EditorTools } from './editor-tools.ts';
-import type { LivingBus } from './living-bus.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
 import { toPrompted, type WirePrompt } from './prompt-content.ts';
 import { asRequestError, hasCode, invalidParams } from './request-errors.ts';
@@ -25,7 +25,7 @@ import type { Unsent } from './unsent-settings.ts';
 export interface EditorSessionOptions {
   readonly id: string;
   readonly root: string;
-  readonly bus: LivingBus;
+  readonly bus: CurrentBus;
   readonly client: AgentContext;
   readonly settings: SessionSettings;
   /** The parameters of `session/new` for a session without a first prompt; null for a session on the bus. */
@@ -51,7 +51,7 @@ export class EditorSession {
   readonly settings: SessionSettings;
   readonly created: Unsent['created'];
   readonly #client: AgentContext;
-  readonly #bus: LivingBus;
+  readonly #bus: CurrentBus;
   readonly #feed: SessionFeed;
   readonly #updates: SessionUpdates;
   readonly #prompts = new OwnPrompts();
@@ -128,26 +128,26 @@ export class EditorSession {
 
   /**
    * Sends a prompt and waits for the end of its run.
-   * @param taken aborts when the editor withdraws the prompt. If a run has the prompt, the run is cancelled; otherwise
-   * only the prompt is withdrawn.
+   * @param withdrawn aborts when the editor withdraws the prompt. If a run has the prompt, the run is cancelled;
+   * otherwise only the prompt is withdrawn.
    */
-  async prompt(said: WirePrompt, taken: AbortSignal): Promise<PromptResponse> {
-    const prompt = this.#prompts.add(said);
+  async prompt(content: WirePrompt, withdrawn: AbortSignal): Promise<PromptResponse> {
+    const prompt = this.#prompts.add(content);
     this.#inOrder(() => this.#deliver(prompt)).catch((error: unknown) => prompt.fail(asRequestError(error)));
-    const take = () => {
-      this.#inOrder(() => this.#callOff(prompt))
+    const withdraw = () => {
+      this.#inOrder(() => this.#withdraw(prompt))
         .then(() => (this.#prompts.open.includes(prompt) ? this.cancel() : undefined))
         .catch((error: Error) => writeDiagnostic(error.message));
     };
-    if (taken.aborted) take();
-    else taken.addEventListener('abort', take, { once: true });
+    if (withdrawn.aborted) withdraw();
+    else withdrawn.addEventListener('abort', withdraw, { once: true });
     return prompt.answer;
   }
 
   /** Cancels the run and withdraws queued prompts. A session without a run stays unchanged. */
   cancel(): Promise<void> {
     return this.#inOrder(async () => {
-      for (const prompt of this.#prompts.open) await this.#callOff(prompt);
+      for (const prompt of this.#prompts.open) await this.#withdraw(prompt);
       const sending = { ...SENDING, id: newCommandId() };
       await this.#use((session) => session.cancel('cancelled in the editor', sending)).catch((error: unknown) => {
         if (!hasCode(error, 'not_running', 'already_cancelled', 'session_not_found')) throw error;
@@ -195,12 +195,12 @@ export class EditorSession {
   }
 
   async #deliver(prompt: OwnPrompt): Promise<void> {
-    const { said } = prompt;
+    const { content } = prompt;
     const start = this.#start;
     if (start) {
       this.#feed.begin();
       try {
-        await this.#tellWith(prompt, (session, { id }) => start(session, said, id));
+        await this.#sendWithSettings(prompt, (session, { id }) => start(session, content, id));
         this.#start = null;
         return;
       } catch (error) {
@@ -214,44 +214,47 @@ export class EditorSession {
       const { changes } = this.settings;
       const seen = this.#newest;
       try {
-        await this.#tellWith(prompt, (session, sending) =>
-          session.prompt(toPrompted(said), { ...sending, ...changes }),
+        await this.#sendWithSettings(prompt, (session, sending) =>
+          session.prompt(toPrompted(content), { ...sending, ...changes }),
         );
         return;
       } catch (error) {
         // Another client started a run first. That run may already be over.
         const isOver = hasEnded(this.#state) && this.#newest > seen;
-        if (!hasCode(error, 'session_busy') || (isOver && this.#needsRun(said))) throw error;
+        if (!hasCode(error, 'session_busy') || (isOver && this.#needsRun(content))) throw error;
       }
     }
     const isSuspended = topState(this.#state) === 'suspended';
-    if (typeof said !== 'string' && (isSuspended || this.settings.isDaemon))
+    if (typeof content !== 'string' && (isSuspended || this.settings.isDaemon))
       throw invalidParams(
         `prompt: images start a run, and this session ${isSuspended ? 'is suspended; wake it with a text message first' : 'waits between jobs in a run that does not end; send text'}`,
         'prompt',
       );
-    if (!isSuspended && this.#needsRun(said)) {
+    if (!isSuspended && this.#needsRun(content)) {
       this.#prompts.hold(prompt);
       return;
     }
-    const text = said as string;
+    const text = content as string;
     await this.#sendAs(prompt, (session, sending) =>
       isSuspended ? session.steer(text, { ...sending, mode: 'interrupt_immediate' }) : session.followup(text, sending),
     );
   }
 
   /** Whether the prompt cannot join the run in progress. A prompt after a held one is also held, to keep the order. */
-  #needsRun(said: WirePrompt): boolean {
-    return typeof said !== 'string' || this.settings.hasChanges || this.#prompts.open.some(({ isHeld }) => isHeld);
+  #needsRun(content: WirePrompt): boolean {
+    return typeof content !== 'string' || this.settings.hasChanges || this.#prompts.open.some(({ isHeld }) => isHeld);
   }
 
   /** Sends a prompt that starts a run, with the chosen settings. */
-  async #tellWith(prompt: OwnPrompt, send: (session: Session, sending: Sending) => Promise<unknown>): Promise<void> {
-    const untell = this.settings.tell();
+  async #sendWithSettings(
+    prompt: OwnPrompt,
+    send: (session: Session, sending: Sending) => Promise<unknown>,
+  ): Promise<void> {
+    const undoSent = this.settings.markSent();
     try {
       await this.#sendAs(prompt, send);
     } catch (error) {
-      untell();
+      undoSent();
       throw error;
     }
     // The journal has the settings. A leftover file changes nothing and must not fail the prompt.
@@ -269,22 +272,22 @@ export class EditorSession {
    * Withdraws a prompt unless a run has it. A sent prompt may be queued before its record arrives here. A prompt that
    * still waits to be sent is left unchanged.
    */
-  async #callOff(prompt: OwnPrompt): Promise<void> {
+  async #withdraw(prompt: OwnPrompt): Promise<void> {
     const isBehind = prompt.commandId === '' && !prompt.isHeld;
     if (prompt.stage === 'running' || isBehind || !this.#prompts.open.includes(prompt)) return;
-    if (await this.#takeBack(prompt)) prompt.settle({ stopReason: 'cancelled' });
+    if (await this.#revoke(prompt)) prompt.settle({ stopReason: 'cancelled' });
   }
 
   /** Withdraws a queued or held prompt. @returns false if the session no longer has it queued. */
-  async #takeBack(prompt: OwnPrompt): Promise<boolean> {
+  async #revoke(prompt: OwnPrompt): Promise<boolean> {
     const id = newCommandId();
-    prompt.isTakenBack = true;
+    prompt.isRevoking = true;
     if (prompt.isHeld) return true;
     try {
       await this.#use((session) => session.revoke(prompt.commandId, { ...SENDING, id }));
       return true;
     } catch (error) {
-      prompt.isTakenBack = false;
+      prompt.isRevoking = false;
       if (hasCode(error, 'already_delivered', 'already_revoked', 'unknown_command_id')) return false;
       throw error;
     }
@@ -293,10 +296,10 @@ export class EditorSession {
   /**
    * After a run ended without this prompt: sends the prompt again, or answers `cancelled` if that run was cancelled.
    */
-  #begin(prompt: OwnPrompt, isCancelled: boolean): void {
-    prompt.isTakenBack = true;
+  #resend(prompt: OwnPrompt, isCancelled: boolean): void {
+    prompt.isRevoking = true;
     this.#inOrder(async () => {
-      if (!this.#prompts.open.includes(prompt) || !(await this.#takeBack(prompt))) return;
+      if (!this.#prompts.open.includes(prompt) || !(await this.#revoke(prompt))) return;
       if (isCancelled) prompt.settle({ stopReason: 'cancelled' });
       else await this.#deliver(prompt);
     }).catch((error: unknown) => prompt.fail(asRequestError(error)));
@@ -325,10 +328,10 @@ export class EditorSession {
   }
 
   #settle(record: JournalRecord): void {
-    const left = this.#prompts.take(record).filter(({ isTakenBack }) => !isTakenBack);
+    const left = this.#prompts.take(record).filter(({ isRevoking }) => !isRevoking);
     const isCancelled = record.events.some((event) => event.type === 'agent_end' && event.stop_reason === 'cancelled');
     // The first prompt starts the next run; the others join that run.
-    for (const prompt of isCancelled ? left : left.slice(0, 1)) this.#begin(prompt, isCancelled);
+    for (const prompt of isCancelled ? left : left.slice(0, 1)) this.#resend(prompt, isCancelled);
   }
 
   #lost(error: Error): void {

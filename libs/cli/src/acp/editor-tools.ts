@@ -10,14 +10,14 @@ import {
   type ToolDefinition,
   ToolResult,
 } from '@coxswain/protocol';
+import type { CurrentBus } from './current-bus.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { EditorFiles } from './editor-files.ts';
 import { runInTerminal } from './editor-terminal.ts';
-import type { LivingBus } from './living-bus.ts';
 
 /** The session and the editor that the tools belong to. */
-export interface EditorToolsOf {
-  readonly bus: LivingBus;
+export interface EditorToolsOptions {
+  readonly bus: CurrentBus;
   readonly client: AgentContext;
   readonly sessionId: string;
   readonly root: string;
@@ -30,7 +30,7 @@ type Run = (args: JsonObject, context: ToolCallContext) => Promise<ToolResult>;
 const DRAIN_MS = 1;
 
 /** The bus names of an editor's tools, keyed by the built-in tool that each one replaces. */
-export function standInsFor(sessionId: string, { fs, terminal }: ClientCapabilities): StandIns {
+export function editorToolNames(sessionId: string, { fs, terminal }: ClientCapabilities): StandIns {
   const named = (tool: string) => `editor_${sessionId}_${tool}`;
   const { readTextFile: reads, writeTextFile: writes } = fs ?? {};
   return {
@@ -46,14 +46,14 @@ export function standInsFor(sessionId: string, { fs, terminal }: ClientCapabilit
  * only. They replace the host's tools while the editor is connected.
  */
 export class EditorTools {
-  readonly #of: EditorToolsOf;
+  readonly #options: EditorToolsOptions;
   readonly #files: EditorFiles;
   readonly #leaving = new AbortController();
   #served: ServedTool[] = [];
 
-  constructor(of: EditorToolsOf) {
-    this.#of = of;
-    this.#files = new EditorFiles(of.client, of.sessionId, of.root);
+  constructor(options: EditorToolsOptions) {
+    this.#options = options;
+    this.#files = new EditorFiles(options.client, options.sessionId, options.root);
   }
 
   /**
@@ -86,7 +86,7 @@ export class EditorTools {
   }
 
   async #serveNow(standIns: StandIns, succession: 'claims' | 'waits'): Promise<void> {
-    const { bus, sessionId, root } = this.#of;
+    const { bus, sessionId, root } = this.#options;
     const { client, gone } = await bus.open(this.#leaving.signal);
     const ref = sessionRef(sessionId, client.tenant);
     const opened = await createBuiltInTools().open({ ref, root, mcpServers: {} }, this.#leaving.signal);
@@ -110,7 +110,7 @@ export class EditorTools {
   }
 
   #definition({ description, input_schema: inputSchema, traits }: ToolDefinition, name: string, run: Run) {
-    const { sessionId } = this.#of;
+    const { sessionId } = this.#options;
     return {
       name,
       description,
@@ -146,13 +146,13 @@ export class EditorTools {
       return this.#edit(String(path), context, this.#files.edit(String(path), change, context.abortSignal));
     },
     run_command: ({ command, cwd, timeout_ms }, { abortSignal, toolCallId }) =>
-      runInTerminal(this.#of.client, {
-        sessionId: this.#of.sessionId,
+      runInTerminal(this.#options.client, {
+        sessionId: this.#options.sessionId,
         command: String(command),
-        cwd: resolve(this.#of.root, typeof cwd === 'string' ? cwd : '.'),
+        cwd: resolve(this.#options.root, typeof cwd === 'string' ? cwd : '.'),
         timeoutMs: typeof timeout_ms === 'number' ? timeout_ms : TOOL_BOUNDS.commandTimeoutDefaultMs,
         signal: abortSignal,
-        show: (content) => this.#of.show(toolCallId, content),
+        show: (content) => this.#options.show(toolCallId, content),
       }),
   };
 }

@@ -25,12 +25,12 @@ const ABOUT = {
   _meta: z.record(z.string(), z.unknown()).nullish(),
   id: z.string().optional(),
 };
-const Saying = z.looseObject({
+const MessageParams = z.looseObject({
   ...ABOUT,
   /** The stage of the receipt to wait for. */
   wait: z.enum(['stored', 'accepted', 'delivered']).default('accepted'),
 });
-const CancellingACall = z.looseObject({
+const CancelCallParams = z.looseObject({
   ...ABOUT,
   toolCallId: z.string().min(1).max(256),
   // The wait for the outcome is computed from it.
@@ -52,7 +52,7 @@ export const EXTENSION_METHODS: readonly ExtensionMethod[] = [
 ];
 
 /** The result of a method that sends a message. */
-export interface CommandTold {
+export interface CommandResult {
   readonly commandId: string;
   readonly stage: Receipt['stage'] | 'stored';
   readonly seam?: string | undefined;
@@ -62,7 +62,7 @@ export interface CommandTold {
 }
 
 /** The result of cancelling a call. */
-export interface CancelTold {
+export interface CancelResult {
   readonly commandId: string;
   readonly toolCallId: string;
   readonly outcome: CancelOutcome;
@@ -75,21 +75,21 @@ export interface CancelTold {
  * @param sessionOf returns an open session, and throws RequestError if there is none with the id.
  * @throws RequestError
  */
-export async function extend(
+export async function runExtension(
   method: ExtensionMethod,
   params: unknown,
   sessionOf: (id: string) => EditorSession,
-): Promise<CommandTold | CancelTold> {
+): Promise<CommandResult | CancelResult> {
   try {
     const verb = VERB_OF[method];
     refuseUnknown(params, verb, method);
-    if (method === 'cancel_tool_call') return await cancelCall(read(CancellingACall, params), sessionOf);
-    const said = read(Saying, params);
-    if (method === 'remind') return await send('remind', said, sessionOf);
-    if (method === 'steering') return await send('steer', said, sessionOf);
-    const { mode } = read(InjectMode, said, 'invalid_mode');
-    const { mode: _, ...others } = said;
-    return mode === 'queue' ? await send('followup', others, sessionOf) : await send('steer', said, sessionOf);
+    if (method === 'cancel_tool_call') return await cancelCall(read(CancelCallParams, params), sessionOf);
+    const message = read(MessageParams, params);
+    if (method === 'remind') return await send('remind', message, sessionOf);
+    if (method === 'steering') return await send('steer', message, sessionOf);
+    const { mode } = read(InjectMode, message, 'invalid_mode');
+    const { mode: _, ...others } = message;
+    return mode === 'queue' ? await send('followup', others, sessionOf) : await send('steer', message, sessionOf);
   } catch (error) {
     throw asRequestError(error);
   }
@@ -116,7 +116,7 @@ const VERB_OF = {
  * and names a call with `toolCallId`, not `call_id`.
  */
 function refuseUnknown(params: unknown, verb: 'steer' | 'remind' | 'cancel_call', method: ExtensionMethod): void {
-  const own = verb === 'cancel_call' ? Object.keys(CancellingACall.shape) : Object.keys(Saying.shape);
+  const own = verb === 'cancel_call' ? Object.keys(CancelCallParams.shape) : Object.keys(MessageParams.shape);
   const ofBody = Object.keys(COMMAND_BODIES[verb].shape).filter((name) => name !== 'actor' && name !== 'call_id');
   const members = [...new Set([...own.filter((name) => name !== '_meta'), ...ofBody])];
   const unknown = Object.keys(params ?? {}).find((name) => name !== '_meta' && !members.includes(name));
@@ -128,9 +128,9 @@ function refuseUnknown(params: unknown, verb: 'steer' | 'remind' | 'cancel_call'
 
 async function send(
   verb: 'steer' | 'remind' | 'followup',
-  { sessionId, wait, id, _meta, ...body }: z.output<typeof Saying>,
+  { sessionId, wait, id, _meta, ...body }: z.output<typeof MessageParams>,
   sessionOf: (id: string) => EditorSession,
-): Promise<CommandTold> {
+): Promise<CommandResult> {
   const options = { wait, id: id ?? newCommandId(), acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
   // Waiting for a delivery can take a whole turn. Messages sent meanwhile do not wait for it.
   const { sent } = await sessionOf(sessionId).inOrder(async (session) => ({
@@ -142,9 +142,9 @@ async function send(
 }
 
 async function cancelCall(
-  { sessionId, toolCallId, id, _meta, ...how }: z.output<typeof CancellingACall>,
+  { sessionId, toolCallId, id, _meta, ...how }: z.output<typeof CancelCallParams>,
   sessionOf: (id: string) => EditorSession,
-): Promise<CancelTold> {
+): Promise<CancelResult> {
   const session = await sessionOf(sessionId).session();
   const body = { ...how, call_id: toolCallId } as BodyInput<'cancel_call'>;
   const timeoutMs = (body.timeout_ms ?? BOUNDS.abortGraceMs) + ACP_BOUNDS.cancelSlackMs;

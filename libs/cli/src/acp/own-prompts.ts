@@ -8,13 +8,13 @@ import { turnEndOf } from './session-updates.ts';
 
 /** A prompt whose end the editor awaits. */
 export interface OwnPrompt {
-  readonly said: WirePrompt;
+  readonly content: WirePrompt;
   /** The id of the command that carries the prompt; empty if unsent. It changes when the prompt is sent again. */
   commandId: string;
   /** `sent`: not recorded yet. `waiting`: queued in the session, or held here. `running`: a run has it. */
   stage: 'sent' | 'waiting' | 'running';
-  /** The prompt is being withdrawn, to be sent again or dropped. */
-  isTakenBack: boolean;
+  /** Whether the prompt is being withdrawn, to be sent again or dropped. */
+  isRevoking: boolean;
   /** The prompt is held here, unsent, until the run ends. The next run starts with it. */
   isHeld: boolean;
   readonly answer: Promise<PromptResponse>;
@@ -36,7 +36,7 @@ export class OwnPrompts {
   }
 
   /** Adds a prompt. @throws RequestError `session_busy` if `ACP_BOUNDS.promptsWaitingMax` prompts are open. */
-  add(said: WirePrompt): OwnPrompt {
+  add(content: WirePrompt): OwnPrompt {
     if (this.#open.size >= ACP_BOUNDS.promptsWaitingMax)
       throw invalidParams(`${this.#open.size} prompts of this session are already queued`, 'sessionId', 'session_busy');
     const { promise: answer, resolve, reject } = deferred<PromptResponse>();
@@ -45,10 +45,10 @@ export class OwnPrompts {
       done();
     };
     const prompt: OwnPrompt = {
-      said,
+      content,
       commandId: '',
       stage: 'sent',
-      isTakenBack: false,
+      isRevoking: false,
       isHeld: false,
       answer,
       settle: (response) => end(() => resolve(response)),
@@ -64,7 +64,7 @@ export class OwnPrompts {
   sentAs(prompt: OwnPrompt, commandId: string): void {
     prompt.commandId = commandId;
     prompt.stage = 'sent';
-    prompt.isTakenBack = false;
+    prompt.isRevoking = false;
     prompt.isHeld = false;
     this.#sent.add(commandId);
     const [oldest] = this.#sent;
@@ -75,7 +75,7 @@ export class OwnPrompts {
   hold(prompt: OwnPrompt): void {
     prompt.commandId = '';
     prompt.stage = 'waiting';
-    prompt.isTakenBack = false;
+    prompt.isRevoking = false;
     prompt.isHeld = true;
   }
 
@@ -115,7 +115,7 @@ export class OwnPrompts {
       case 'control_outcome': {
         if (event.control !== 'revoke' || event.status !== 'revoked') return;
         const prompt = this.#find(event.target);
-        if (prompt && !prompt.isTakenBack) prompt.settle({ stopReason: 'cancelled', _meta: meta({ revoked: true }) });
+        if (prompt && !prompt.isRevoking) prompt.settle({ stopReason: 'cancelled', _meta: meta({ revoked: true }) });
         return;
       }
       case 'suspended':
@@ -123,8 +123,8 @@ export class OwnPrompts {
         return;
       case 'agent_end': {
         const { stop_reason, run, turns, usage, cost_usd = null, error } = event;
-        const told = { stop_reason, run, turns, usage, cost_usd, ...(error ? { error } : {}) };
-        this.#settleRunning({ stopReason: turnEndOf(stop_reason), _meta: meta(told) });
+        const result = { stop_reason, run, turns, usage, cost_usd, ...(error ? { error } : {}) };
+        this.#settleRunning({ stopReason: turnEndOf(stop_reason), _meta: meta(result) });
         for (const one of this.#open) if (one.stage === 'waiting') left.push(one);
         return;
       }
@@ -145,6 +145,6 @@ export class OwnPrompts {
   }
 }
 
-function meta(told: Readonly<Record<string, unknown>>): { coxswain: Readonly<Record<string, unknown>> } {
-  return { coxswain: told };
+function meta(result: Readonly<Record<string, unknown>>): { coxswain: Readonly<Record<string, unknown>> } {
+  return { coxswain: result };
 }

@@ -15,7 +15,7 @@ import { writeDiagnostic } from './diagnostics.ts';
 import { asRequestError, hasCode } from './request-errors.ts';
 
 /** A call that waits for approval. */
-export interface Asked {
+export interface PendingCall {
   /** The session that made the call: the open one or a descendant of it. */
   readonly sessionId: string;
   readonly event: Pick<UiEventOf<'approval_needed'>, 'callId' | 'tool' | 'args' | 'question' | 'requestedBy'>;
@@ -34,7 +34,7 @@ const OPTIONS: readonly PermissionOption[] = [
 ];
 
 /** The session and the editor of permission requests. */
-export interface PermissionsOf {
+export interface PermissionRequestsOptions {
   readonly client: AgentContext;
   /** The session that the editor has open. */
   readonly sessionId: string;
@@ -47,30 +47,30 @@ export interface PermissionsOf {
 
 /** The permission requests of one open session and of its child sessions. */
 export class PermissionRequests {
-  readonly #of: PermissionsOf;
-  readonly #asked = new Map<string, AbortController>();
+  readonly #options: PermissionRequestsOptions;
+  readonly #requests = new Map<string, AbortController>();
 
-  constructor(of: PermissionsOf) {
-    this.#of = of;
+  constructor(options: PermissionRequestsOptions) {
+    this.#options = options;
   }
 
   /** Sets the pending calls: requests the new ones and withdraws the missing ones. */
-  sync(waiting: readonly Asked[]): void {
+  sync(waiting: readonly PendingCall[]): void {
     const keys = new Set(waiting.map(keyOf));
-    for (const [key, taking] of [...this.#asked]) {
+    for (const [key, withdrawing] of [...this.#requests]) {
       if (keys.has(key)) continue;
-      this.#asked.delete(key);
-      taking.abort();
+      this.#requests.delete(key);
+      withdrawing.abort();
     }
-    for (const asked of waiting) {
-      const key = keyOf(asked);
-      if (this.#asked.has(key)) continue;
-      const taking = new AbortController();
-      this.#asked.set(key, taking);
-      void this.#ask(asked, taking.signal).catch((error: unknown) => {
-        if (taking.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
+    for (const call of waiting) {
+      const key = keyOf(call);
+      if (this.#requests.has(key)) continue;
+      const withdrawing = new AbortController();
+      this.#requests.set(key, withdrawing);
+      void this.#ask(call, withdrawing.signal).catch((error: unknown) => {
+        if (withdrawing.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
         const { message } = asRequestError(error);
-        writeDiagnostic(`${asked.event.callId} is still undecided: ${message}`);
+        writeDiagnostic(`${call.event.callId} is still undecided: ${message}`);
       });
     }
   }
@@ -80,8 +80,8 @@ export class PermissionRequests {
     this.sync([]);
   }
 
-  async #ask({ sessionId: whose, event }: Asked, taken: AbortSignal): Promise<void> {
-    const { client, sessionId, root, isConnected, use } = this.#of;
+  async #ask({ sessionId: whose, event }: PendingCall, withdrawn: AbortSignal): Promise<void> {
+    const { client, sessionId, root, isConnected, use } = this.#options;
     const isChild = whose !== sessionId;
     const { callId, tool, args, question, requestedBy } = event;
     const view = callView(tool, args, root);
@@ -99,13 +99,13 @@ export class PermissionRequests {
         options: [...options],
         _meta: { coxswain: { session: whose, call_id: callId, requested_by: requestedBy } },
       },
-      { cancellationSignal: taken, stopWaitingOnCancel: true },
+      { cancellationSignal: withdrawn, stopWaitingOnCancel: true },
     );
     const decision = await asking.then(
       (answer) => decisionOf(answer, options),
       (error: unknown) => {
         // The request was withdrawn, or the editor disconnected. Neither is an answer.
-        if (taken.aborted || !isConnected()) throw error;
+        if (withdrawn.aborted || !isConnected()) throw error;
         return denied(`the editor answered the permission request with an error: ${asRequestError(error).message}`);
       },
     );
@@ -143,6 +143,6 @@ function denied(reason: string): PermissionDecision {
 
 const REASON_MAX_CHARS = 400;
 
-function keyOf({ sessionId, event }: Asked): string {
+function keyOf({ sessionId, event }: PendingCall): string {
   return `${sessionId}/${event.callId}`;
 }

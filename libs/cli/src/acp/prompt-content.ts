@@ -30,11 +30,11 @@ export function toPrompted(prompt: WirePrompt): Prompted {
  */
 export function promptContent(blocks: readonly ContentBlock[]): WirePrompt {
   if (blocks.length > ACP_BOUNDS.promptBlocksMax)
-    throw invalidParams(`prompt: ${blocks.length} blocks, at most ${ACP_BOUNDS.promptBlocksMax} are taken`, 'prompt');
+    throw invalidParams(`prompt: ${blocks.length} blocks; the limit is ${ACP_BOUNDS.promptBlocksMax}`, 'prompt');
   const parts = joined(blocks.map(partOf));
   const bytes = parts.reduce((sum, part) => sum + bytesOf(part), 0);
   if (bytes > ACP_BOUNDS.promptMaxBytes) {
-    const message = `prompt: it has ${bytes} bytes, at most ${ACP_BOUNDS.promptMaxBytes} are taken, images as base64`;
+    const message = `prompt: it has ${bytes} bytes with images as base64; the limit is ${ACP_BOUNDS.promptMaxBytes}`;
     throw invalidParams(
       `${message}; make them smaller, or link what the session’s tools can read`,
       'prompt',
@@ -94,13 +94,16 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const IMAGES = /^image\/(png|jpeg|gif|webp)$/;
 
 /** Validates an image. A provider rejects a session's later requests if the session contains an invalid image. */
-function image(data: string, said: string, uri: string | undefined, field: string): Part {
+function image(data: string, declaredType: string, uri: string | undefined, field: string): Part {
   if (!BASE64.test(data) || data.length % 4 !== 0) throw invalidParams(`${field}.data: must be base64`, field);
-  const beginning = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), 'base64');
-  const media = shownMediaType(said, beginning);
+  const head = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), 'base64');
+  const media = shownMediaType(declaredType, head);
   if ('refused' in media) throw invalidParams(`${field}: ${media.refused}`, field);
   if (!IMAGES.test(media.mediaType))
-    throw invalidParams(`${field}.mimeType: png, jpeg, gif and webp are taken, not ${media.mediaType}`, field);
+    throw invalidParams(
+      `${field}.mimeType: ${media.mediaType} is not supported; supported types: png, jpeg, gif and webp`,
+      field,
+    );
   const name = uri?.split(/[?#]/, 1)[0]?.split('/').at(-1);
   return { type: 'file', media_type: media.mediaType, data, ...(name ? { filename: cutText(name, 256) } : {}) };
 }

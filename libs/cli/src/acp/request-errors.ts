@@ -47,14 +47,14 @@ export function asRequestError(given: unknown): RequestError {
     readonly field?: unknown;
     readonly detail?: unknown;
   };
-  const said = typeof message === 'string' ? message : String(error);
+  const text = typeof message === 'string' ? message : String(error);
   if (typeof code !== 'string') {
-    writeDiagnostic((error instanceof Error && error.stack) || said);
-    return new RequestError(INTERNAL, said, { code: 'internal' });
+    writeDiagnostic((error instanceof Error && error.stack) || text);
+    return new RequestError(INTERNAL, text, { code: 'internal' });
   }
   const data = { code, ...(typeof field === 'string' ? { field } : {}), ...(detail === undefined ? {} : { detail }) };
   const number = code === 'session_not_found' ? NOT_FOUND : CALLERS_OWN.has(code) ? INVALID_PARAMS : INTERNAL;
-  return new RequestError(number, said.startsWith(`${code}: `) ? said : `${code}: ${said}`, data);
+  return new RequestError(number, text.startsWith(`${code}: `) ? text : `${code}: ${text}`, data);
 }
 
 /** Whether an error has one of these codes. */

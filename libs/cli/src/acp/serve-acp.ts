@@ -2,7 +2,7 @@
 import { type AgentConnection, type AgentHandlerContext, agent, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { AcpAgent, type AcpAgentOptions } from './acp-agent.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
-import { EXTENSION_METHODS, extend } from './extensions.ts';
+import { EXTENSION_METHODS, runExtension } from './extensions.ts';
 import { asRequestError, invalidParams } from './request-errors.ts';
 
 /** A connected editor. */
@@ -33,41 +33,43 @@ export function serveAcp(
     })
     .onRequest(
       session.new,
-      told(({ params, client }) => acp.create(params, client)),
+      withRequestErrors(({ params, client }) => acp.create(params, client)),
     )
     .onRequest(
       session.load,
-      told(({ params, client }) => acp.open(params, client, true)),
+      withRequestErrors(({ params, client }) => acp.open(params, client, true)),
     )
     .onRequest(
       session.resume,
-      told(({ params, client }) => acp.open({ ...params, mcpServers: params.mcpServers ?? [] }, client, false)),
+      withRequestErrors(({ params, client }) =>
+        acp.open({ ...params, mcpServers: params.mcpServers ?? [] }, client, false),
+      ),
     )
     .onRequest(
       session.list,
-      told(({ params }) => acp.list(params)),
+      withRequestErrors(({ params }) => acp.list(params)),
     )
     .onRequest(
       session.prompt,
-      told(({ params, signal }) => acp.prompt(params, signal)),
+      withRequestErrors(({ params, signal }) => acp.prompt(params, signal)),
     )
     .onRequest(
       session.close,
-      told(async ({ params }) => {
+      withRequestErrors(async ({ params }) => {
         await acp.end(params.sessionId);
         return {};
       }),
     )
     .onRequest(
       session.delete,
-      told(async ({ params }) => {
+      withRequestErrors(async ({ params }) => {
         await acp.remove(params.sessionId);
         return {};
       }),
     )
     .onRequest(
       session.setMode,
-      told(async ({ params }) => {
+      withRequestErrors(async ({ params }) => {
         const open = acp.session(params.sessionId);
         open.settings.chooseMode(params.modeId);
         await acp.saveChoice(open);
@@ -77,7 +79,7 @@ export function serveAcp(
     )
     .onRequest(
       session.setConfigOption,
-      told(async ({ params }) => {
+      withRequestErrors(async ({ params }) => {
         const open = acp.session(params.sessionId);
         open.settings.chooseOption(params.configId, params.value);
         await acp.saveChoice(open);
@@ -89,14 +91,14 @@ export function serveAcp(
     )
     .onNotification(
       session.cancel,
-      told(({ params }) => acp.session(params.sessionId).cancel()),
+      withRequestErrors(({ params }) => acp.session(params.sessionId).cancel()),
     );
   for (const name of EXTENSION_METHODS) {
     for (const method of [`_session/${name}`, `session/${name}`])
       app.onRequest(
         method,
         (params) => params,
-        ({ params }) => extend(name, params, (id) => acp.session(id)),
+        ({ params }) => runExtension(name, params, (id) => acp.session(id)),
       );
   }
   connection = app.connect(ndJsonStream(output, input, { maxMessageBytes: ACP_BOUNDS.lineMaxBytes }));
@@ -104,7 +106,7 @@ export function serveAcp(
 }
 
 /** Converts the errors of a handler into RequestErrors. */
-function told<C extends AgentHandlerContext<unknown>, R>(
+function withRequestErrors<C extends AgentHandlerContext<unknown>, R>(
   handle: (context: C) => R | Promise<R>,
 ): (context: C) => Promise<R> {
   return async (context) => {

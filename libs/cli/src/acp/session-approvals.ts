@@ -1,14 +1,14 @@
 import type { AgentContext } from '@agentclientprotocol/sdk';
 import type { UiEvent } from '@coxswain/client';
 import { ChildApprovals } from '../run/child-approvals.ts';
+import type { CurrentBus } from './current-bus.ts';
 import { writeDiagnostic } from './diagnostics.ts';
-import type { LivingBus } from './living-bus.ts';
-import { type Asked, PermissionRequests } from './permission-requests.ts';
+import { type PendingCall, PermissionRequests } from './permission-requests.ts';
 
 /** The session and the editor of the approvals. */
-export interface ApprovalsOf {
+export interface SessionApprovalsOptions {
   readonly client: AgentContext;
-  readonly bus: LivingBus;
+  readonly bus: CurrentBus;
   readonly sessionId: string;
   readonly root: string;
   isConnected(): boolean;
@@ -17,12 +17,12 @@ export interface ApprovalsOf {
 /** Collects pending approvals of an open session and of its child sessions, and requests them from the editor. */
 export class SessionApprovals {
   readonly #sessionId: string;
-  readonly #own = new Map<string, Asked>();
-  readonly #below = new Map<string, Asked['event']>();
+  readonly #own = new Map<string, PendingCall>();
+  readonly #below = new Map<string, PendingCall['event']>();
   readonly #children: ChildApprovals;
   readonly #permissions: PermissionRequests;
 
-  constructor({ client, bus, sessionId, root, isConnected }: ApprovalsOf) {
+  constructor({ client, bus, sessionId, root, isConnected }: SessionApprovalsOptions) {
     this.#sessionId = sessionId;
     this.#permissions = new PermissionRequests({
       client,
@@ -57,7 +57,7 @@ export class SessionApprovals {
   /** Requests the pending approvals, and withdraws the requests that are no longer pending. */
   ask(): void {
     this.#children.begin();
-    const below = this.#children.list.flatMap(({ session: { id }, callId }): Asked[] => {
+    const below = this.#children.list.flatMap(({ session: { id }, callId }): PendingCall[] => {
       const event = this.#below.get(`${id}/${callId}`);
       return event ? [{ sessionId: id, event }] : [];
     });

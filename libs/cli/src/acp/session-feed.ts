@@ -3,37 +3,37 @@
  * nor repeats.
  */
 import type { Session, WatchItem } from '@coxswain/client';
-import type { LivingBus } from './living-bus.ts';
+import type { CurrentBus } from './current-bus.ts';
 
 /** The consumer of a feed. Each item is awaited before the next is read. */
-export interface Fed {
+export interface FeedConsumer {
   take(item: WatchItem): Promise<void>;
   /** Called when the session can no longer be followed. */
   ended(error: Error): void;
 }
 
-const AGAIN_AFTER_MS = 250;
+const RETRY_MS = 250;
 
 /** Follows a session from its first record until {@link close}. */
 export class SessionFeed {
-  readonly #bus: LivingBus;
+  readonly #bus: CurrentBus;
   readonly #id: string;
-  readonly #fed: Fed;
+  readonly #consumer: FeedConsumer;
   readonly #leaving = new AbortController();
   #next = 1;
   #following: Promise<void> | null = null;
 
-  constructor(bus: LivingBus, id: string, fed: Fed) {
+  constructor(bus: CurrentBus, id: string, consumer: FeedConsumer) {
     this.#bus = bus;
     this.#id = id;
-    this.#fed = fed;
+    this.#consumer = consumer;
   }
 
   /** Starts following, even if the session has no record yet. Has no effect while it follows. */
   begin(): void {
     this.#following ??= this.#follow().catch((error: Error) => {
       this.#following = null;
-      if (!this.#leaving.signal.aborted) this.#fed.ended(error);
+      if (!this.#leaving.signal.aborted) this.#consumer.ended(error);
     });
   }
 
@@ -56,14 +56,14 @@ export class SessionFeed {
         .records({ deltas: true, from: this.#next, signal: AbortSignal.any([leaving, gone]) });
       try {
         for await (const item of items) {
-          await this.#fed.take(item);
+          await this.#consumer.take(item);
           if (item.record) this.#next = item.record.n + 1;
         }
       } catch (error) {
         // When the instance stops, the connection can fail with any error.
         if (!gone.aborted) throw error;
       }
-      if (!leaving.aborted) await new Promise((resolve) => setTimeout(resolve, AGAIN_AFTER_MS));
+      if (!leaving.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 }

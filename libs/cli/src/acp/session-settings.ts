@@ -12,7 +12,7 @@ import type { Choice as SavedChoice, Unsent } from './unsent-settings.ts';
 const NO_MODE = 'default';
 
 /** The available choices. */
-export interface Offered {
+export interface Choices {
   /** Model names. The first one is the default. */
   readonly models: readonly string[];
   /** The persona's modes with their prompts. */
@@ -31,15 +31,15 @@ interface Choice {
 
 /** The chosen settings of one session. */
 export class SessionSettings {
-  readonly #offered: Offered;
-  #modes: Offered['modes'];
+  readonly #offered: Choices;
+  #modes: Choices['modes'];
   #chosen: Choice;
   /** The settings that the session has; null before its start. */
-  #told: Choice | null = null;
+  #sent: Choice | null = null;
   /** The session's run never ends, so no new run starts. */
   #isDaemon = false;
 
-  constructor(offered: Offered) {
+  constructor(offered: Choices) {
     this.#offered = offered;
     this.#modes = offered.modes;
     this.#chosen = { model: offered.models[0], mode: offered.mode };
@@ -60,24 +60,24 @@ export class SessionSettings {
   }
 
   /** Marks the current choice as sent. @returns a function that undoes this if sending fails. */
-  tell(): () => void {
-    const before = this.#told;
-    const telling = this.#chosen;
-    this.#told = telling;
+  markSent(): () => void {
+    const before = this.#sent;
+    const sending = this.#chosen;
+    this.#sent = sending;
     return () => {
-      if (this.#told === telling) this.#told = before;
+      if (this.#sent === sending) this.#sent = before;
     };
   }
 
   /** The changed settings that the next prompt must carry. */
   get changes(): Partial<Pick<PromptOptions, 'model' | 'mode' | 'baseUrl'>> {
-    const told = this.#told;
-    if (!told) return {};
+    const sent = this.#sent;
+    if (!sent) return {};
     const { model, mode } = this.#chosen;
     const { baseUrl } = this.#offered;
     return {
-      ...(model === undefined || model === told.model ? {} : { model, ...(baseUrl === undefined ? {} : { baseUrl }) }),
-      ...(mode === told.mode ? {} : { mode: mode ?? null }),
+      ...(model === undefined || model === sent.model ? {} : { model, ...(baseUrl === undefined ? {} : { baseUrl }) }),
+      ...(mode === sent.mode ? {} : { mode: mode ?? null }),
     };
   }
 
@@ -88,7 +88,7 @@ export class SessionSettings {
 
   /** The choice in its saved form, with the settings that it replaces. */
   get unsent(): Pick<Unsent, 'chosen' | 'replaces'> {
-    return { chosen: { ...this.#chosen }, replaces: this.#told === null ? null : { ...this.#told } };
+    return { chosen: { ...this.#chosen }, replaces: this.#sent === null ? null : { ...this.#sent } };
   }
 
   /**
@@ -96,9 +96,9 @@ export class SessionSettings {
    * stays if the persona no longer has the saved one.
    */
   restore({ chosen, replaces }: Pick<Unsent, 'chosen' | 'replaces'>): void {
-    const told = this.#told;
-    if (this.#isDaemon || (told === null) !== (replaces === null)) return;
-    const holds = (setting: keyof SavedChoice) => told === null || told[setting] === replaces?.[setting];
+    const sent = this.#sent;
+    if (this.#isDaemon || (sent === null) !== (replaces === null)) return;
+    const holds = (setting: keyof SavedChoice) => sent === null || sent[setting] === replaces?.[setting];
     const hasMode = chosen.mode === undefined || Object.hasOwn(this.#modes, chosen.mode);
     this.#chosen = {
       model: holds('model') && chosen.model !== undefined ? chosen.model : this.#chosen.model,
@@ -112,28 +112,28 @@ export class SessionSettings {
    */
   learn(event: EventOf<'persona_changed'> | EventOf<'settings_changed'>): boolean {
     const before = JSON.stringify([this.options, this.#chosen]);
-    const told = this.#told ?? this.#chosen;
+    const sent = this.#sent ?? this.#chosen;
     if (event.type === 'settings_changed') {
-      const { mode = told.mode ?? null } = event.settings;
-      this.#becomes({ model: modelName(event.settings) ?? told.model, mode: mode ?? undefined });
+      const { mode = sent.mode ?? null } = event.settings;
+      this.#apply({ model: modelName(event.settings) ?? sent.model, mode: mode ?? undefined });
     } else {
       const { definition, mode, model, daemon } = event.provision;
       this.#modes = definition.modes ?? {};
       this.#isDaemon = daemon;
-      this.#becomes({ model: model.name, mode });
+      this.#apply({ model: model.name, mode });
     }
     return JSON.stringify([this.options, this.#chosen]) !== before;
   }
 
   /** Keeps a choice that is not sent yet. */
-  #becomes(told: Choice): void {
+  #apply(sent: Choice): void {
     const { model, mode } = this.#chosen;
-    const before = this.#told ?? this.#chosen;
+    const before = this.#sent ?? this.#chosen;
     this.#chosen = {
-      model: model === before.model ? told.model : model,
-      mode: mode === before.mode ? told.mode : mode,
+      model: model === before.model ? sent.model : model,
+      mode: mode === before.mode ? sent.mode : mode,
     };
-    this.#told = told;
+    this.#sent = sent;
   }
 
   /** Chooses a mode. @throws RequestError for an unknown mode, or if the session's settings can no longer change. */
@@ -201,7 +201,7 @@ export class SessionSettings {
 
   /** The offered models, and the session's own, which another client may have chosen. */
   #models(): string[] {
-    const own = [this.#told?.model, this.#chosen.model].filter((name) => name !== undefined);
+    const own = [this.#sent?.model, this.#chosen.model].filter((name) => name !== undefined);
     return [...new Set([...this.#offered.models, ...own])];
   }
 

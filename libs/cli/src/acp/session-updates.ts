@@ -19,7 +19,7 @@ import { type CallView, callView, resultContent, textContent } from './call-view
 import type { SessionSettings } from './session-settings.ts';
 
 /** The parts that the conversion uses. */
-export interface UpdatesFor {
+export interface SessionUpdatesOptions {
   /** The folder that relative paths refer to. */
   readonly root: string;
   /** The chosen settings of the session. They are updated from its records here. */
@@ -36,7 +36,7 @@ export function turnEndOf(reason: StopReason): TurnEnd {
 
 /** Creates the updates of one session. Records and deltas must be passed in order of arrival. */
 export class SessionUpdates {
-  readonly #for: UpdatesFor;
+  readonly #options: SessionUpdatesOptions;
   readonly #translator = createEventTranslator();
   readonly #calls = new Map<string, CallView>();
   readonly #progress = new Map<string, string>();
@@ -53,8 +53,8 @@ export class SessionUpdates {
   #isUsageShown = true;
   #steps: { readonly content: string; status: 'pending' | 'in_progress' | 'completed' }[] = [];
 
-  constructor(updatesFor: UpdatesFor) {
-    this.#for = updatesFor;
+  constructor(options: SessionUpdatesOptions) {
+    this.#options = options;
   }
 
   /** Adds content to the view of a running call. */
@@ -80,7 +80,7 @@ export class SessionUpdates {
 
   #learn(event: SessionEvent): SessionUpdate[] {
     if (event.type !== 'persona_changed' && event.type !== 'settings_changed') return [];
-    const { settings } = this.#for;
+    const { settings } = this.#options;
     const isNews = settings.learn(event);
     if (event.type === 'persona_changed') this.#pinned(event);
     if (!isNews) return [];
@@ -100,7 +100,7 @@ export class SessionUpdates {
     switch (event.type) {
       case 'prompt_shown': {
         const prompt = recorded.find((one) => one.type === 'prompt_received');
-        if (prompt && this.#for.isShown(prompt.command_id)) return [];
+        if (prompt && this.#options.isShown(prompt.command_id)) return [];
         return [userText(event.text, prompt?.command_id ?? `prompt.${this.#run + 1}`)];
       }
       case 'run_started':
@@ -120,17 +120,17 @@ export class SessionUpdates {
         ];
       case 'answer_restarted':
         this.#again += 1;
-        return [said('\n\n[the answer starts again]\n\n')];
+        return [agentNote('\n\n[the answer starts again]\n\n')];
       case 'answer_ended':
         return this.#asked(event.turn, recorded);
       case 'call_started': {
         const { callId, tool, args } = event;
         // Rewritten arguments replace those of the answer.
-        const view = callView(tool, args, this.#for.root);
+        const view = callView(tool, args, this.#options.root);
         return [...this.#announced(callId, view), this.#changed(callId, view, 'in_progress')];
       }
       case 'approval_needed':
-        return this.#announced(event.callId, callView(event.tool, event.args, this.#for.root));
+        return this.#announced(event.callId, callView(event.tool, event.args, this.#options.root));
       case 'call_progressed': {
         const progress = cutTextToEnd(`${this.#progress.get(event.callId) ?? ''}${event.text}\n`, 4_096);
         this.#progress.set(event.callId, progress);
@@ -141,7 +141,7 @@ export class SessionUpdates {
         return this.#ended(event, recorded);
       case 'seam_delivered':
         return event.injections
-          .filter(({ origin, commandId }) => isSpoken(origin) && !this.#for.isShown(commandId))
+          .filter(({ origin, commandId }) => isSpoken(origin) && !this.#options.isShown(commandId))
           .map(({ text, commandId }) => userText(text, commandId));
       case 'step_started':
         return this.#plan(event.step, 'in_progress');
@@ -149,7 +149,9 @@ export class SessionUpdates {
         return this.#plan(event.step, 'completed');
       case 'session_suspended':
         return [
-          said(`\n\n[suspended${event.until === null ? '' : ` until ${event.until}`}: send a message to continue]\n\n`),
+          agentNote(
+            `\n\n[suspended${event.until === null ? '' : ` until ${event.until}`}: send a message to continue]\n\n`,
+          ),
         ];
       case 'run_ended':
         return this.#runEnded(event);
@@ -159,9 +161,9 @@ export class SessionUpdates {
   }
 
   #runEnded({ error, stopReason, reason }: UiEventOf<'run_ended'>): SessionUpdate[] {
-    if (error) return [said(`\n\n[the run has failed: ${error.code}: ${error.message}]\n\n`)];
+    if (error) return [agentNote(`\n\n[the run has failed: ${error.code}: ${error.message}]\n\n`)];
     const blocked = stopReason === 'user_prompt_submit_blocked';
-    return blocked ? [said(`\n\n[the prompt was blocked${reason === null ? '' : `: ${reason}`}]\n\n`)] : [];
+    return blocked ? [agentNote(`\n\n[the prompt was blocked${reason === null ? '' : `: ${reason}`}]\n\n`)] : [];
   }
 
   /** Announces the calls of a complete answer: they may still be denied or wait for approval. */
@@ -169,7 +171,7 @@ export class SessionUpdates {
     const answer = recorded.find((one) => one.type === 'message_complete' && one.turn === turn);
     if (answer?.type !== 'message_complete') return [];
     return callsOf(answer.message).flatMap(({ call_id, tool, args }) =>
-      this.#announced(call_id, callView(tool, args, this.#for.root)),
+      this.#announced(call_id, callView(tool, args, this.#options.root)),
     );
   }
 
@@ -190,7 +192,7 @@ export class SessionUpdates {
   ): SessionUpdate[] {
     const ended = recorded.find((one) => one.type === 'call_ended' && one.call_id === callId);
     if (ended?.type !== 'call_ended') return [];
-    const announced = this.#announced(callId, callView(tool, null, this.#for.root));
+    const announced = this.#announced(callId, callView(tool, null, this.#options.root));
     const view = this.#calls.get(callId);
     // A later answer may use the same id for another call.
     this.#calls.delete(callId);
@@ -257,7 +259,7 @@ function text(shown: string): { readonly type: 'text'; readonly text: string } {
   return { type: 'text', text: shown };
 }
 
-function said(sentence: string): SessionUpdate {
+function agentNote(sentence: string): SessionUpdate {
   return { sessionUpdate: 'agent_message_chunk', content: text(printable(sentence)) };
 }
 

@@ -7,10 +7,10 @@ import type { Invocation } from '../line/command-spec.ts';
 import { modelOf, startBody } from '../run/start-body.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { WirePrompt } from './prompt-content.ts';
-import type { Offered, SessionSettings } from './session-settings.ts';
+import type { Choices, SessionSettings } from './session-settings.ts';
 
 /** The editor's settings of one session. */
-export interface Started {
+export interface EditorStart {
   readonly root: string;
   readonly mcpServers: McpServers;
   readonly settings: SessionSettings;
@@ -24,7 +24,7 @@ type Flags = Pick<Invocation, 'flags' | 'env'>;
  * The choices of an editor.
  * @throws CliError with exit code 2 naming the flag that is wrong or missing.
  */
-export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
+export async function readChoices({ flags, env }: Flags): Promise<Choices> {
   const { model, mode, persona, base_url: baseUrl } = await startBody({ flags, env }, 'a prompt', false);
   const own = typeof persona === 'object' ? persona.model : undefined;
   const first = model ?? (typeof own === 'object' ? own.name : own);
@@ -39,9 +39,9 @@ export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
 export async function sendStart(
   { flags, env }: Flags,
   session: Session,
-  said: WirePrompt,
+  prompt: WirePrompt,
   id: string,
-  { root, mcpServers, settings, standIns }: Started,
+  { root, mcpServers, settings, standIns }: EditorStart,
 ): Promise<void> {
   const {
     model: flagged,
@@ -52,10 +52,10 @@ export async function sendStart(
   } = await startBody({ flags, env }, '', false);
   const { model, mode } = settings;
   // A model that the editor and the flags leave unchanged comes from the persona, with all its settings.
-  const isPersonas = flagged === undefined && model === (await offeredBy({ flags, env })).models[0];
+  const isPersonas = flagged === undefined && model === (await readChoices({ flags, env })).models[0];
   const start: BodyInput<'start'> = {
     ...body,
-    ...(typeof said === 'string' ? { prompt: said } : { messages: [...said] }),
+    ...(typeof prompt === 'string' ? { prompt } : { messages: [...prompt] }),
     root,
     ...(isPersonas || model === undefined ? {} : { model }),
     ...(mode === undefined ? {} : { mode }),

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { MessageTooLargeError } from '@agentclientprotocol/sdk';
-import { LivingBus } from '../acp/living-bus.ts';
+import { CurrentBus } from '../acp/current-bus.ts';
 import { serveAcp } from '../acp/serve-acp.ts';
-import { offeredBy, sendStart } from '../acp/start-session.ts';
+import { readChoices, sendStart } from '../acp/start-session.ts';
 import { UnsentSettings } from '../acp/unsent-settings.ts';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
@@ -15,11 +15,11 @@ import type { CommandRun } from '../line/command-spec.ts';
 
 /** Serves an editor on standard input and output until it disconnects. Its sessions continue. Exits 0. */
 export const run: CommandRun = async (invocation) => {
-  const offered = await offeredBy(invocation);
+  const offered = await readChoices(invocation);
   // Standard output carries only the protocol: console output of libraries goes to standard error.
   for (const method of ['log', 'info', 'debug', 'warn'] as const) console[method] = console.error;
-  const bus = new LivingBus();
-  const told = stopSignal();
+  const bus = new CurrentBus();
+  const stop = stopSignal();
   const { agent, connection } = serveAcp(
     {
       bus,
@@ -36,7 +36,7 @@ export const run: CommandRun = async (invocation) => {
   // abruptly.
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => connection.close());
-  const left = Promise.race([connection.closed.catch(() => undefined), told.promise]);
+  const left = Promise.race([connection.closed.catch(() => undefined), stop.promise]);
   let isLeft = false;
   void left.then(() => {
     isLeft = true;
@@ -54,7 +54,7 @@ export const run: CommandRun = async (invocation) => {
     await agent.close();
     if (open.embedded && isBusy) await leaveRunning(open, say);
   });
-  told.release();
+  stop.release();
   const { reason } = connection.signal;
   if (reason instanceof MessageTooLargeError) say(`cox acp: ${reason.message}`);
   connection.close();

@@ -2,7 +2,7 @@
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { takePart } from '../run/take-part.ts';
+import { joinSession } from '../run/join-session.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 
 /** Joins a session. If no instance runs, one is started, and it continues the session. */
@@ -13,7 +13,7 @@ export const run: CommandRun = (invocation) => {
   return withBus(invocation, true, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
     const part = shown === 0 ? { from } : { from: shown + 1, after: shown + 1 };
-    return takePart(invocation, bus, session, {
+    return joinSession(invocation, bus, session, {
       ...part,
       onShown: (n) => {
         shown = n;

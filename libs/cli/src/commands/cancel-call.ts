@@ -5,7 +5,7 @@ import { sessionStatus } from '../instance/session-status.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { chooseCall } from '../run/decide.ts';
-import { type SentSomewhere, sendToSession } from '../run/send-to-session.ts';
+import { type SentResult, sendToSession } from '../run/send-to-session.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const GRACE_MAX_MS = 600_000;
@@ -41,7 +41,7 @@ export const run: CommandRun = (invocation) => {
   );
 };
 
-async function reportOutcome(session: Session, sent: SentSomewhere, json: boolean): Promise<ExitCode> {
+async function reportOutcome(session: Session, sent: SentResult, json: boolean): Promise<ExitCode> {
   const cancellation = sent.cancellation ?? (await recordedOutcome(session, sent.commandId));
   const { outcome, call_id, tool } = cancellation;
   standardStreams.out(

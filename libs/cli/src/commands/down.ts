@@ -8,8 +8,8 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** The time to stop, in ms. A session host transfers its sessions first, and the server writes its state. */
-const STOPPED_WITHIN_MS = 60_000;
-const LOOKED_EVERY_MS = 50;
+const STOP_TIMEOUT_MS = 60_000;
+const POLL_MS = 50;
 
 /**
  * Stops every `cox up` of a state directory, and waits until each has ended. Exits 1 for `not_running` and
@@ -20,14 +20,14 @@ export const run: CommandRun = async ({ flags, env }) => {
   const running = await runningUps(stateDir);
   if (running.length === 0) throw await nothingRuns(stateDir);
   for (const { pid } of running) endProcess(pid);
-  const untilMs = Date.now() + STOPPED_WITHIN_MS;
+  const untilMs = Date.now() + STOP_TIMEOUT_MS;
   for (const one of running) {
     while (await isAlive(one)) {
       if (Date.now() > untilMs) {
-        const message = `up_not_stopped: cox up (process ${one.pid}) is still running after ${STOPPED_WITHIN_MS / 1_000} s`;
+        const message = `up_not_stopped: cox up (process ${one.pid}) is still running after ${STOP_TIMEOUT_MS / 1_000} s`;
         throw new CliError(EXIT.error, 'up_not_stopped', message);
       }
-      await sleep(LOOKED_EVERY_MS);
+      await sleep(POLL_MS);
     }
     standardStreams.out(
       flags.on('json')

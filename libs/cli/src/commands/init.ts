@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { makeFolder, systemTrouble } from '@coxswain/adapter-nats';
 import { VERSION } from '@coxswain/protocol/version';
-import { broughtBy } from '../instance/brought-by.ts';
+import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';
 import { isPublished, packageFolder } from '../instance/package-folder.ts';
 import { callerFolder } from '../instance/state-dir.ts';
@@ -54,7 +54,7 @@ export const run: CommandRun = async ({ flags, args, env }) => {
     });
   }
   // The user requested these files, so the first run does not ask about them.
-  await new FolderTrust(folder, env, false).trust(await broughtBy(folder));
+  await new FolderTrust(folder, env, false).trust(await filesNeedingTrust(folder));
   const paths = [...files.keys()];
   if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'project', folder, files: paths })}\n`);
   else standardStreams.out(nextSteps(relative(from, folder), paths));
@@ -90,7 +90,7 @@ async function starterFiles(home: string, name: string, link: boolean): Promise<
 async function declareTypes(home: string): Promise<void> {
   const script = join(home, '../../scripts/declare-packages.mjs');
   if (!(await lstat(script).catch(() => null))) return;
-  const { declarePackages }: { declarePackages(begun: () => void): Promise<boolean> } = await import(
+  const { declarePackages }: { declarePackages(onStart: () => void): Promise<boolean> } = await import(
     pathToFileURL(script).href
   );
   const note = (text: string) => standardStreams.err(`${text}\n`);

@@ -17,7 +17,7 @@ import { standardStreams } from '../terminal/streams.ts';
 export const run: CommandRun = async (invocation) => {
   const scopes = scopesOf(invocation.flags);
   const access = McpAccess.of(invocation);
-  const told = stopSignal();
+  const stop = stopSignal();
   const service = await startMcpService({
     access,
     scopes,
@@ -27,7 +27,7 @@ export const run: CommandRun = async (invocation) => {
   });
   let isLeft = false;
   let code: ExitCode = EXIT.ok;
-  const left = Promise.race([service.closed, told.promise]).then((why) => {
+  const left = Promise.race([service.closed, stop.promise]).then((why) => {
     isLeft = true;
     if (why === 'too_long') code = EXIT.error;
   });
@@ -37,7 +37,7 @@ export const run: CommandRun = async (invocation) => {
     return code;
   } finally {
     await service.stop();
-    told.release();
+    stop.release();
   }
 };
 
@@ -45,7 +45,7 @@ export const run: CommandRun = async (invocation) => {
  * Serves until the client disconnects or the instance stops. @throws the error that closed the connection to the bus.
  */
 async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<ExitCode> {
-  access.has(bus);
+  access.setBus(bus);
   try {
     const ended = new Promise<void>((resolve) => {
       if (bus.gone.aborted) resolve();
@@ -57,7 +57,7 @@ async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isL
       await leaveRunning(bus, (text) => standardStreams.err(`${text}\n`));
     return EXIT.ok;
   } finally {
-    access.hasNone();
+    access.clearBus();
   }
 }
 

@@ -37,7 +37,7 @@ function asText({ name, since, digest, announcement, instances }: ListedTool): s
   const traits = Object.entries(announcement.traits).flatMap(([trait, has]) => (has ? [trait] : []));
   return [
     [name, digest, `since ${since}`, lives, ...traits].join('  '),
-    ...instances.map((instance) => `  ${told(instance, digest)}`),
+    ...instances.map((instance) => `  ${instanceText(instance, digest)}`),
     ...(isOrphaned(digest, instances) ? [`  ! ${ORPHANED}`] : []),
     '',
   ].join('\n');
@@ -52,7 +52,7 @@ function isOrphaned(digest: string, instances: ListedTool['instances']): boolean
   return serving.length > 0 && serving.every((one) => one.digest !== null && one.digest !== digest);
 }
 
-function told({ instance, state, since, digest, running }: ListedToolInstance, announced: string): string {
+function instanceText({ instance, state, since, digest, running }: ListedToolInstance, announced: string): string {
   return [
     instance,
     state,

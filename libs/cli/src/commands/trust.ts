@@ -1,7 +1,7 @@
 /** `cox trust`. */
 import { realpath } from 'node:fs/promises';
-import { broughtBy } from '../instance/brought-by.ts';
-import { describeBrought, FolderTrust, QUESTION } from '../instance/folder-trust.ts';
+import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
+import { describeEffects, FolderTrust, QUESTION } from '../instance/folder-trust.ts';
 import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -15,24 +15,24 @@ import { isInteractive, standardStreams } from '../terminal/streams.ts';
 export const run: CommandRun = async ({ flags, env }) => {
   const folder = await realpath(callerFolder(env));
   const trust = new FolderTrust(folder, env, false);
-  const say = (text: string, told: object) =>
-    standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'trust', folder, ...told })}\n` : `${text}\n`);
+  const say = (text: string, members: object) =>
+    standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'trust', folder, ...members })}\n` : `${text}\n`);
   if (flags.on('forget')) {
     await trust.forget();
     say(`${folder} is not trusted`, { trusted: false });
     return EXIT.ok;
   }
-  const brought = await broughtBy(folder);
-  const isTrusted = (await Promise.all(brought.map((one) => trust.has(one)))).every(Boolean);
-  const files = brought.map(({ name }) => name);
-  if (brought.length > 0 && !isTrusted) {
+  const found = await filesNeedingTrust(folder);
+  const isTrusted = (await Promise.all(found.map((one) => trust.has(one)))).every(Boolean);
+  const files = found.map(({ name }) => name);
+  if (found.length > 0 && !isTrusted) {
     if (!flags.on('yes') && !isInteractive()) throw usageError('cox trust needs a terminal to ask at, or --yes');
-    standardStreams.err(describeBrought(folder, brought));
+    standardStreams.err(describeEffects(folder, found));
     if (!flags.on('yes') && !(await askYes(QUESTION)))
       throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${folder} is not trusted`);
-    await trust.trust(brought);
+    await trust.trust(found);
   }
-  const text = brought.length === 0 ? 'contains nothing that needs trust' : `is trusted: ${files.join(', ')}`;
+  const text = found.length === 0 ? 'contains nothing that needs trust' : `is trusted: ${files.join(', ')}`;
   say(`${folder} ${text}`, { trusted: true, files });
   return EXIT.ok;
 };

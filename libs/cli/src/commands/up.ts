@@ -20,7 +20,7 @@ import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metric
 import { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { policyOf } from '../instance/policy.ts';
-import { serveUntilTold } from '../instance/serve-until-told.ts';
+import { serveUntilStopped } from '../instance/serve-until-stopped.ts';
 import { startOffersOf } from '../instance/start-offers.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
@@ -33,7 +33,7 @@ import { type ReportedBus, reportSessions } from '../run/report-sessions.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** The wait for a folder that another command's server still uses, in ms. */
-const FOLDER_FREE_WITHIN_MS = 60_000;
+const FOLDER_TIMEOUT_MS = 60_000;
 
 /**
  * Runs an instance on this machine until it is stopped, or until its server ends permanently. With `--nats` or
@@ -78,12 +78,12 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const { flags, env } = invocation;
   const metrics = await metricsAddressOf(invocation);
   const gatewayPort = ownGatewayPort(flags);
-  const waitMs = flags.duration('wait-for-folder', { minMs: 1, maxMs: 86_400_000 }) ?? FOLDER_FREE_WITHIN_MS;
+  const waitMs = flags.duration('wait-for-folder', { minMs: 1, maxMs: 86_400_000 }) ?? FOLDER_TIMEOUT_MS;
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
   const policy = policyOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
-  const told = stopSignal();
+  const signal = stopSignal();
   const log = await upLog(stateDir, echoesLog(flags));
   const holder = { title: 'cox up', passing: false, manifest: manifest?.path };
   const json = flags.on('json');
@@ -94,11 +94,11 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   };
   const instance = await whenFree(
     () => startEmbedded({ stateDir, port, services: true, env, manifest, policy, holder, log, metrics, onRestart }),
-    { waitMs, told: told.promise, say: standardStreams.err },
+    { waitMs, stopped: signal.promise, say: standardStreams.err },
   );
   if (instance === null) return EXIT.ok;
   const { server } = instance;
-  const gateway = await beside(instance, () =>
+  const gateway = await stopInstanceOnError(instance, () =>
     startKeptGateway(gatewayPort, null, {
       nats: { servers: server.url, token: server.token },
       stateDir,
@@ -118,8 +118,8 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     // The file contains the id of the server process, which changes with a restart.
     afterRestart = () => void announce().catch((error: Error) => standardStreams.err(`${error.message}\n`));
   }
-  const asked = { title: 'the instance', ping: instance.ping, remark: instance.remark };
-  const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
+  const checked = { title: 'the instance', ping: instance.ping, remark: instance.remark };
+  const endHealth = await answerHealth(stateDir, 'up', checked, (problem) => standardStreams.err(`${problem}\n`));
   ready(json, { nats_url: server.url, token: server.token, state_dir: stateDir, ...metricsMember(instance) }, gateway);
   if (!json) {
     const named = `nats-server ${server.version} from ${serverSourceName(instance.source)}`;
@@ -132,7 +132,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     standardStreams.err('stop with Ctrl-C\n');
   }
   const endReports = await reportsOf(flags, { servers: server.url, token: server.token });
-  const ended = await Promise.race([told.promise, server.exited, instance.failed]);
+  const ended = await Promise.race([signal.promise, server.exited, instance.failed]);
   await endReports();
   await endHealth();
   if (ended !== undefined) {
@@ -141,7 +141,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     const tries = `nats-server ended unexpectedly, and ${ended.restarts} restarts in a row failed`;
     throw new CliError(EXIT.error, 'nats_server_ended', `${tries}; its log:\n${ended.logTail}`);
   }
-  told.release();
+  signal.release();
   await stop();
   return EXIT.ok;
 }
@@ -197,7 +197,7 @@ function echoesLog(flags: Invocation['flags']): boolean {
 }
 
 /** Stops the instance if the additional part cannot start. */
-async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): Promise<T> {
+async function stopInstanceOnError<T>(instance: EmbeddedInstance, start: () => Promise<T>): Promise<T> {
   try {
     return await start();
   } catch (error) {
@@ -218,7 +218,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   await (await connectNats({ ...connectionTo({ servers: url }), name: 'cox-up' })).close();
   const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
   const log = await upLog(stateDir, echoesLog(flags));
-  return serveUntilTold(
+  return serveUntilStopped(
     { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
     async () => {
       const nats = { servers: url };

@@ -2,7 +2,7 @@
 import type { Session } from '@coxswain/client';
 
 /** In ms. A call has five seconds to stop, and its tools need time to close. */
-const ENDED_WITHIN_MS = 15_000;
+const END_TIMEOUT_MS = 15_000;
 
 /**
  * Cancels the run and waits for its end. Never rejects: a failure is printed.
@@ -11,7 +11,7 @@ const ENDED_WITHIN_MS = 15_000;
 export async function cancelAndWait(
   session: Pick<Session, 'id' | 'cancel' | 'result'>,
   say: (text: string) => void,
-  withinMs = ENDED_WITHIN_MS,
+  withinMs = END_TIMEOUT_MS,
 ): Promise<void> {
   say('leaving: the demo is cancelled');
   const late = AbortSignal.timeout(withinMs);

@@ -35,26 +35,26 @@ import { SelfPlayer } from './self-player.ts';
 import { writeStory } from './story.ts';
 
 /** The time limit of the demo without a terminal, in ms. It normally ends within a minute. */
-const SELF_PLAYED_WITHIN_MS = 120_000;
+const SELF_PLAY_TIMEOUT_MS = 120_000;
 
 /** Plays the demo. Exits with the code of the run's stop reason, or with `EXIT.cancelled` if the run did not end. */
 export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   const interactive = isInteractive();
   const say = (text: string) => process.stdout.write(`${text}\n`);
   // From here on, a signal stops the demo before the process ends, so that the demo's files are removed.
-  const told = stopSignal();
+  const stop = stopSignal();
   const leaving = new AbortController();
-  void told.promise.then(() => {
+  void stop.promise.then(() => {
     say('stopping; once more stops at once');
     leaving.abort();
   });
   const story = await writeStory();
   let scratch: string | null = null;
   // Removes the files when the process exits early, such as after a closed pipe (`cox demo | head`).
-  const clearAway = () => {
+  const removeFiles = () => {
     for (const folder of [story.folder, scratch]) if (folder !== null) rmSync(folder, { recursive: true, force: true });
   };
-  process.once('exit', clearAway);
+  process.once('exit', removeFiles);
   try {
     // A demo without a terminal uses a temporary state directory, because its sessions are not needed and several demos
     // may run at once.
@@ -75,8 +75,8 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
         const file = await steerFromFile(invocation, bus.stateDir, session, say);
         try {
           end = await (interactive
-            ? byHand(session, invocation.env, pasted, leaving)
-            : byItself(session, bus, say, leaving.signal, pasted));
+            ? playInteractively(session, invocation.env, pasted, leaving)
+            : playAutomatically(session, bus, say, leaving.signal, pasted));
         } finally {
           await file.close();
           if (end.kind !== 'ended') await cancelAndWait(session, say);
@@ -94,8 +94,8 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       return exitCodeOf(end.result.stopReason);
     });
   } finally {
-    told.release();
-    process.removeListener('exit', clearAway);
+    stop.release();
+    process.removeListener('exit', removeFiles);
     await story.remove();
     if (scratch !== null) await rm(scratch, { recursive: true, force: true });
   }
@@ -112,7 +112,7 @@ function hasPlace({ flags, env }: Invocation): boolean {
   return flags.on('state-dir') || flags.on('nats') || Boolean(env.COX_STATE_DIR) || Boolean(env.NATS_URL);
 }
 
-async function byItself(
+async function playAutomatically(
   session: Session,
   bus: OpenBus,
   say: (text: string) => void,
@@ -124,7 +124,7 @@ async function byItself(
     createStyle(false),
   );
   const player = new SelfPlayer(session, reachable(bus), say, pasted);
-  const signal = AbortSignal.any([left, AbortSignal.timeout(SELF_PLAYED_WITHIN_MS)]);
+  const signal = AbortSignal.any([left, AbortSignal.timeout(SELF_PLAY_TIMEOUT_MS)]);
   try {
     const end = await followSession({ session, view, participant: player, after: 1, signal });
     if (left.aborted) return end;
@@ -133,7 +133,7 @@ async function byItself(
       throw new CliError(
         EXIT.error,
         'timeout',
-        `the demo did not end within ${SELF_PLAYED_WITHIN_MS} ms; cox doctor looks at this machine`,
+        `the demo did not end within ${SELF_PLAY_TIMEOUT_MS} ms; cox doctor looks at this machine`,
       );
     return end;
   } finally {
@@ -141,7 +141,7 @@ async function byItself(
   }
 }
 
-async function byHand(
+async function playInteractively(
   session: Session,
   env: NodeJS.ProcessEnv,
   pasted: (command: string) => string,

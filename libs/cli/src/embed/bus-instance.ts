@@ -14,8 +14,8 @@ import type { Instance } from './instance.ts';
 import type { CoxswainOptions } from './options.ts';
 
 /** The wait until a host knows a persona, in ms. */
-const HEARD_WITHIN_MS = 10_000;
-const LOOKED_EVERY_MS = 20;
+const HEARD_TIMEOUT_MS = 10_000;
+const POLL_MS = 20;
 
 /** A started session host and its bus. */
 interface StartedHost {
@@ -124,10 +124,10 @@ async function joinServer(
 }
 
 async function untilHeard(isHeard: () => boolean, name: string): Promise<void> {
-  const untilMs = performance.now() + HEARD_WITHIN_MS;
+  const untilMs = performance.now() + HEARD_TIMEOUT_MS;
   while (!isHeard()) {
     if (performance.now() > untilMs)
-      throw new CoxswainError('no_host', `no session host knows the persona ${name} within ${HEARD_WITHIN_MS} ms`);
-    await sleep(LOOKED_EVERY_MS);
+      throw new CoxswainError('no_host', `no session host knows the persona ${name} within ${HEARD_TIMEOUT_MS} ms`);
+    await sleep(POLL_MS);
   }
 }

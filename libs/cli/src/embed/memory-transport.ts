@@ -127,7 +127,7 @@ export class MemoryTransport implements Transport {
     const before = await this.lastNumber(ref);
     try {
       let sent: WireSentCommand | null = null;
-      const told = new Promise<Receipt>((resolve, reject) => {
+      const received = new Promise<Receipt>((resolve, reject) => {
         const take = (receipt: Receipt) => {
           if (receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
           const failure = failureOfReceipt(receipt, ref);
@@ -151,12 +151,12 @@ export class MemoryTransport implements Transport {
         endings.push(() => signal?.removeEventListener('abort', aborted));
         if (signal?.aborted) aborted();
       });
-      told.catch(() => undefined);
+      received.catch(() => undefined);
       sent = this.#store(command, receiptTo);
       // Only the journal shows that the run ended before the message was delivered.
       const from = options.id === undefined ? before + 1 : 1;
       const receipt = await Promise.race(
-        wait === 'delivered' ? [told, this.#deliveredIn(command, from, before, leaving.signal)] : [told],
+        wait === 'delivered' ? [received, this.#deliveredIn(command, from, before, leaving.signal)] : [received],
       );
       return { ...sent, duplicate: receipt.duplicate === true || REPEATED.test(receipt.message ?? ''), receipt };
     } finally {

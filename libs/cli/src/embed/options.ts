@@ -60,11 +60,11 @@ const CHECKS: Readonly<Record<keyof CoxswainOptions, Check>> = {
   tenant: (value) => (TenantId.safeParse(value).success ? null : 'must be 1 to 64 characters of A-Z a-z 0-9 _ -'),
   model: modelName,
   models: modelsProblem,
-  tools: (value) => listProblem(value, (one) => (isObject(one) ? null : 'must be what defineTool() returns')),
+  tools: (value) => listProblem(value, (one) => (isObject(one) ? null : 'must be a result of defineTool()')),
   hooks: (value) => (Array.isArray(value) ? listProblem(value, hooksProblem) : hooksProblem(value)),
   personas: (value) =>
     listProblem(value, (one) =>
-      isObject(one) || text(one) === null ? null : 'must be what definePersona() returns, or a path',
+      isObject(one) || text(one) === null ? null : 'must be a result of definePersona(), or a path',
     ),
   root: text,
   stopPredicates: (value) =>
@@ -128,7 +128,7 @@ function modelsProblem(value: unknown): string | null {
 function hooksProblem(value: unknown): string | null {
   return (isObject(value) && !Array.isArray(value)) || text(value) === null
     ? null
-    : 'must be what defineHooks() returns, or the path of a module or manifest';
+    : 'must be a result of defineHooks(), or the path of a module or manifest';
 }
 
 function listProblem(value: unknown, problemOf: Check): string | null {

@@ -61,7 +61,7 @@ export async function run<Schema extends OutputSource = never, PersonaValue = un
   const coxswain = await startCoxswain({ bus: 'memory', ...inMemory });
   try {
     return await coxswain.run<Schema, PersonaValue>(persona, prompt, {
-      onApproval: (approval) => approval.deny({ reason: 'no one can decide: run() has no onApproval' }),
+      onApproval: (approval) => approval.deny({ reason: 'no approver: run() has no onApproval' }),
       ...options,
     });
   } finally {

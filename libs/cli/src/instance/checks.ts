@@ -217,9 +217,9 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, addre
 
 function busFailure(address: BusAddress, error: unknown): Check {
   const { source } = address;
-  const { code, message: said } = error as Error & { readonly code?: string };
+  const { code, message: text } = error as Error & { readonly code?: string };
   // The user is running `cox doctor` already.
-  const message = said.replace(/; run cox doctor for more$/, '');
+  const message = text.replace(/; run cox doctor for more$/, '');
   if (code === 'nats_unreachable') {
     const own =
       source === '--nats'

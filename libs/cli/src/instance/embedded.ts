@@ -72,7 +72,7 @@ export interface EmbeddedOptions {
 const SERVER_RESTARTS_MAX = 6;
 
 /** The longest wait for a span collector at the end of a command, in ms. */
-const SPANS_WITHIN_MS = 1_000;
+const SPANS_TIMEOUT_MS = 1_000;
 
 /**
  * Starts a server on a state directory and, if requested, the services. If the services fail to start, the server is
@@ -116,7 +116,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       log: options.log ?? 'file',
       metrics: options.metrics ?? null,
       // A long-running instance reports lost spans in its log.
-      ...(holder.passing ? { spansWithinMs: SPANS_WITHIN_MS, spansLost: tellSpansLost } : {}),
+      ...(holder.passing ? { spansWithinMs: SPANS_TIMEOUT_MS, spansLost: tellSpansLost } : {}),
     });
     // A command that ends with its run leaves the purging to the next cox up.
     const retention = holder.passing

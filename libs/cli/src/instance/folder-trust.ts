@@ -16,7 +16,7 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import { askYes } from '../terminal/ask-yes.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
-import type { Brought } from './brought.ts';
+import type { FileNeedingTrust } from './file-effects.ts';
 import { replaceFile } from './replace-file.ts';
 import { defaultStateDir } from './state-dir.ts';
 
@@ -49,7 +49,7 @@ export class FolderTrust {
    * that need trust.
    * @throws CliError `folder_not_trusted`
    */
-  async expect(needed: Brought): Promise<void> {
+  async expect(needed: FileNeedingTrust): Promise<void> {
     if (await this.has(needed)) return;
     const folder = await realpath(this.#folder);
     const refused = (why: string) =>
@@ -58,16 +58,16 @@ export class FolderTrust {
       throw refused(
         `needs your trust, because it is new or has changed: run cox trust in ${folder}, or name the file by its path`,
       );
-    const { broughtBy } = await import('./brought-by.ts');
-    const others = (await broughtBy(folder)).filter(({ name }) => name !== needed.name);
-    const brought = [needed, ...others].sort((one, other) => (one.name < other.name ? -1 : 1));
-    standardStreams.err(describeBrought(folder, brought));
+    const { filesNeedingTrust } = await import('./files-needing-trust.ts');
+    const others = (await filesNeedingTrust(folder)).filter(({ name }) => name !== needed.name);
+    const files = [needed, ...others].sort((one, other) => (one.name < other.name ? -1 : 1));
+    standardStreams.err(describeEffects(folder, files));
     if (!(await askYes(QUESTION))) throw refused('is not trusted, and nothing was started');
-    await this.trust(brought);
+    await this.trust(files);
   }
 
   /** Whether the user trusts the current content of a file of the folder. */
-  async has({ name, digest }: Pick<Brought, 'name' | 'digest'>): Promise<boolean> {
+  async has({ name, digest }: Pick<FileNeedingTrust, 'name' | 'digest'>): Promise<boolean> {
     return (await this.#read())[name] === digest;
   }
 
@@ -75,9 +75,9 @@ export class FolderTrust {
    * Stores that the user trusts the current content of these files, and no other file of the folder. If the answer
    * cannot be stored, a notice is printed.
    */
-  async trust(brought: readonly Brought[]): Promise<void> {
+  async trust(files: readonly FileNeedingTrust[]): Promise<void> {
     const folder = await realpath(this.#folder);
-    const trusted = Object.fromEntries(brought.map(({ name, digest }) => [name, digest]));
+    const trusted = Object.fromEntries(files.map(({ name, digest }) => [name, digest]));
     const file = await this.#file();
     try {
       await makeFolder(answersFolder(this.#env));
@@ -119,19 +119,19 @@ export class FolderTrust {
   }
 }
 
-/** The question after {@link describeBrought}. */
-export const QUESTION = 'Trust the current content of this folder? After a change you are asked again.';
+/** The question after {@link describeEffects}. */
+export const QUESTION = 'Trust the current content of this folder? A change requires a new answer.';
 
 /**
  * Describes the files of a folder that need trust, for the user's decision. Text in the files cannot control the
  * terminal, hide lines or change the direction of letters.
  */
-export function describeBrought(folder: string, brought: readonly Brought[]): string {
-  const lines = brought.flatMap(({ name, does }) => {
-    const more = does.length - LINES_MAX;
+export function describeEffects(folder: string, files: readonly FileNeedingTrust[]): string {
+  const lines = files.flatMap(({ name, effects }) => {
+    const more = effects.length - LINES_MAX;
     return [
       `  ${shown(name)}`,
-      ...does.slice(0, LINES_MAX).map((line) => `    ${shown(line)}`),
+      ...effects.slice(0, LINES_MAX).map((line) => `    ${shown(line)}`),
       ...(more > 0 ? [`    and ${counted(more, 'line')} more`] : []),
     ];
   });

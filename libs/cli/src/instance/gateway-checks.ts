@@ -7,7 +7,7 @@ import { type GatewayAccess, gatewayFile, readGatewayFile } from './gateway-file
 import { keptAccessFile } from './kept-access.ts';
 
 /** The time limit of a response from a process on this machine, in ms. */
-const ANSWER_WITHIN_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 
 /** Runs the checks in order. @param pid the process id of the server on the state directory; undefined if none runs. */
 export async function* gatewayChecks(stateDir: string, pid: number | undefined): AsyncGenerator<Check> {
@@ -21,7 +21,7 @@ export async function* gatewayChecks(stateDir: string, pid: number | undefined):
       name: 'gateway_token',
       status: 'failed',
       message: `${file} is readable by other users (mode ${(found.mode & 0o777).toString(8)}), and contains a token with all rights`,
-      remedy: `chmod 600 ${file}, stop cox up, delete ${keptAccessFile(stateDir)} and start cox up again: it makes new tokens`,
+      remedy: `chmod 600 ${file}, stop cox up, delete ${keptAccessFile(stateDir)} and start cox up again, which creates new tokens`,
     };
   else yield { name: 'gateway_token', status: 'ok', message: `the token in ${file} is readable only by this user` };
   const access = pid === undefined ? null : await readGatewayFile(stateDir, pid);
@@ -43,7 +43,7 @@ async function reachedCheck({ url }: GatewayAccess): Promise<Check> {
     remedy: 'stop cox up and start it again; its log is in the state folder',
   });
   try {
-    const { status } = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    const { status } = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
     return status === 200
       ? { name: 'gateway', status: 'ok', message: `the gateway at ${url} responds` }
       : failed(`answers HTTP ${status}: it is not ready`);

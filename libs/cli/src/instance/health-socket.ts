@@ -19,7 +19,7 @@ export interface Health {
 }
 
 /** A service that answers health checks. */
-export interface Asked {
+export interface CheckedService {
   /** Its name for people: `the session host one-3f2a`. */
   readonly title: string;
   /** Contract: rejects with the reason while the service cannot do its work. */
@@ -30,11 +30,11 @@ export interface Asked {
 
 const SUFFIX = '.health';
 /** The time limit of a service's own check, in ms. */
-const LOOKED_WITHIN_MS = 1_500;
+const CHECK_TIMEOUT_MS = 1_500;
 /** The time limit of an answer, in ms. The health check of a container has a longer limit. */
-const ANSWERED_WITHIN_MS = 2_500;
+const ANSWER_TIMEOUT_MS = 2_500;
 const ANSWER_MAX_CHARS = 4_096;
-const ASKING_MAX = 16;
+const CONNECTIONS_MAX = 16;
 const SERVICES_MAX = 64;
 
 /**
@@ -44,22 +44,22 @@ const SERVICES_MAX = 64;
 export async function answerHealth(
   stateDir: string,
   service: string,
-  asked: Asked,
-  tell: (problem: string) => void,
+  checked: CheckedService,
+  report: (problem: string) => void,
 ): Promise<() => Promise<void>> {
   const { makeFolder } = await import('@coxswain/adapter-nats');
   const path = join(stateDir, `${service}-${randomUUID().slice(0, 8)}${SUFFIX}`);
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    void look(service, asked).then((health) => socket.end(`${JSON.stringify(health)}\n`));
+    void look(service, checked).then((health) => socket.end(`${JSON.stringify(health)}\n`));
   });
-  server.maxConnections = ASKING_MAX;
+  server.maxConnections = CONNECTIONS_MAX;
   try {
     await makeFolder(stateDir);
     await removeDead(stateDir);
     await listen(server, path);
   } catch (error) {
-    tell(`cox health cannot reach this service: ${(error as Error).message}`);
+    report(`cox health cannot reach this service: ${(error as Error).message}`);
     return async () => undefined;
   }
   // The socket must not keep a process alive that has ended otherwise.
@@ -78,18 +78,18 @@ export async function askHealth(stateDir: string): Promise<Health[]> {
   return answers.filter((health) => health !== null);
 }
 
-async function look(service: string, { title, ping, remark }: Asked): Promise<Health> {
-  const said = (healthy: boolean, message: string): Health => ({ service, pid: process.pid, healthy, message });
+async function look(service: string, { title, ping, remark }: CheckedService): Promise<Health> {
+  const answer = (healthy: boolean, message: string): Health => ({ service, pid: process.pid, healthy, message });
   let late: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
-    late = setTimeout(() => reject(new Error('NATS does not respond')), LOOKED_WITHIN_MS);
+    late = setTimeout(() => reject(new Error('NATS does not respond')), CHECK_TIMEOUT_MS);
   });
   try {
     await Promise.race([ping(), tooLate]);
     const known = remark?.() ?? null;
-    return said(true, known === null ? `${title} is healthy` : `${title} is healthy; ${cutGraphemes(known, 500)}`);
+    return answer(true, known === null ? `${title} is healthy` : `${title} is healthy; ${cutGraphemes(known, 500)}`);
   } catch (error) {
-    return said(false, `${title} is not healthy: ${cutGraphemes((error as Error).message, 500)}`);
+    return answer(false, `${title} is not healthy: ${cutGraphemes((error as Error).message, 500)}`);
   } finally {
     clearTimeout(late);
   }
@@ -125,7 +125,7 @@ function ask(stateDir: string, name: string): Promise<Health | null> {
       resolve(health);
     };
     const unwell = (message: string) => end({ service, pid: 0, healthy: false, message: `${service}: ${message}` });
-    const late = setTimeout(() => unwell(`no response within ${ANSWERED_WITHIN_MS} ms`), ANSWERED_WITHIN_MS);
+    const late = setTimeout(() => unwell(`no response within ${ANSWER_TIMEOUT_MS} ms`), ANSWER_TIMEOUT_MS);
     socket.on('data', (part: string) => {
       text += part;
       if (text.length > ANSWER_MAX_CHARS) unwell('its response cannot be read');

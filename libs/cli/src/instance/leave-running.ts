@@ -8,8 +8,8 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import type { OpenBus } from './open-bus.ts';
 import { pastedCommand } from './pasted-command.ts';
 
-const UP_WITHIN_MS = 60_000;
-const LOOKED_EVERY_MS = 100;
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 100;
 
 /**
  * Starts `cox up` in the background on the same state directory, and stops the instance in this process. `cox up`
@@ -47,12 +47,12 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
     });
     // Closes the bus only after `cox up` was spawned, because this process may be killed at any time.
     await bus.close();
-    const untilMs = Date.now() + UP_WITHIN_MS;
+    const untilMs = Date.now() + START_TIMEOUT_MS;
     while (!(await readConnection(bus.stateDir))) {
       if (ended || Date.now() > untilMs) {
         throw new CliError(EXIT.error, 'not_left_running', `cox up did not start in the background; see ${errorFile}`);
       }
-      await sleep(LOOKED_EVERY_MS);
+      await sleep(POLL_MS);
     }
     child.unref();
     const pasted = (command: string) => pastedCommand(command, { address: null, stateDir: bus.stateDir }, process.env);

@@ -3,7 +3,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '@coxswain/client';
 
-const LOOKED_EVERY_MS = 250;
+const POLL_MS = 250;
 const CHUNK_BYTES = 64 * 1024;
 /** A longer line, in characters, is printed in parts. */
 const LINE_MAX_CHARS = 1024 * 1024;
@@ -44,7 +44,7 @@ export class LogReader {
         this.#file = await opened(this.#path);
         continue;
       }
-      await sleep(LOOKED_EVERY_MS, undefined, { signal }).catch(() => undefined);
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 

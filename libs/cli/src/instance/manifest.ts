@@ -47,7 +47,7 @@ export async function chooseManifest(
   if (found.isNamed) return { path: found.path, digest: undefined };
   // Imported only if a folder has a manifest.
   const [{ manifestOfFolder }, { FolderTrust }] = await Promise.all([
-    import('./brought.ts'),
+    import('./file-effects.ts'),
     import('./folder-trust.ts'),
   ]);
   const brought = await manifestOfFolder(found.path);

@@ -17,13 +17,13 @@ import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { writeNotice } from '../line/output.ts';
+import { actorName } from './actor-name.ts';
 import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, describeSource, findBus } from './find-bus.ts';
 import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
 import { policyOf } from './policy.ts';
 import { untilPrepared } from './until-prepared.ts';
-import { whoActs } from './who-acts.ts';
 import { whyUnreachable } from './why-unreachable.ts';
 
 /** An open bus. */
@@ -49,13 +49,13 @@ export interface OpenBus {
 }
 
 /** The wait for another process that is starting or stopping an instance, in ms. */
-const SETTLED_WITHIN_MS = 20_000;
-const LOOKED_AGAIN_MS = 100;
-const WATCHED_EVERY_MS = 500;
+const SETTLE_TIMEOUT_MS = 20_000;
+const POLL_MS = 100;
+const WATCH_POLL_MS = 500;
 /**
  * A restart of `cox up` takes seconds. During this time, in ms, a command that it served starts no instance of its own.
  */
-const RETURNS_WITHIN_MS = 10_000;
+const RETURN_TIMEOUT_MS = 10_000;
 const REOPENED_MAX = 8;
 /** Repetitions of a task without a sign that the instance has ended: it may have been restarted at the same address. */
 const UNANSWERED_REPEATS_MAX = 1;
@@ -94,11 +94,11 @@ export async function withBus<T>(where: Where, services: boolean, task: (bus: Op
 
 /** Waits until an instance runs on the state directory again, for at most `RETURNS_WITHIN_MS`. */
 async function untilReturned({ flags, env }: Where): Promise<void> {
-  const untilMs = performance.now() + RETURNS_WITHIN_MS;
+  const untilMs = performance.now() + RETURN_TIMEOUT_MS;
   const isAway = async () => (await findBus(flags, env)).address === null;
   if (!(await isAway())) return;
-  process.stderr.write(`cox up has ended; waiting ${RETURNS_WITHIN_MS / 1_000} s for its restart\n`);
-  while ((await isAway()) && performance.now() < untilMs) await sleep(LOOKED_AGAIN_MS);
+  process.stderr.write(`cox up has ended; waiting ${RETURN_TIMEOUT_MS / 1_000} s for its restart\n`);
+  while ((await isAway()) && performance.now() < untilMs) await sleep(POLL_MS);
 }
 
 /** Like {@link withBus}, for a task that must not be repeated. */
@@ -118,7 +118,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
   const mayAsk = isFirst && !OF_PROTOCOLS.includes(command);
   let manifest: ChosenManifest | undefined;
   const policy = services ? policyOf(flags, env) : undefined;
-  const untilMs = Date.now() + SETTLED_WITHIN_MS;
+  const untilMs = Date.now() + SETTLE_TIMEOUT_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
     const tenant = namedTenant(flags, address);
@@ -135,7 +135,7 @@ async function openBus({ command, flags, env }: Where, services: boolean, isFirs
       // Another process has taken or left the state directory between two checks.
       const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
       if (!unsettled || Date.now() > untilMs) throw error;
-      await sleep(LOOKED_AGAIN_MS);
+      await sleep(POLL_MS);
     }
   }
 }
@@ -222,7 +222,7 @@ function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout 
   return setInterval(() => {
     // A file that cannot be read at the moment says nothing about the server.
     look().catch(() => undefined);
-  }, WATCHED_EVERY_MS).unref();
+  }, WATCH_POLL_MS).unref();
 }
 
 async function startBus(options: {
@@ -250,7 +250,7 @@ async function startBus(options: {
       token,
       tenant: options.tenant,
       name: 'cox',
-      actor: whoActs(options.env),
+      actor: actorName(options.env),
     });
     const close = async () => {
       try {
@@ -271,7 +271,7 @@ async function startBus(options: {
 /** Options for another connection to the same bus: to the joined bus, or to the server in this process. */
 export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embedded'>): ConnectNatsOptions {
   if (address) return connectionTo(address);
-  if (!embedded) throw new Error('a bus that is neither joined nor run here');
+  if (!embedded) throw new Error('the bus has neither an address nor a server in this process');
   return { servers: embedded.server.url, token: embedded.server.token };
 }
 
@@ -286,7 +286,7 @@ export async function connectTo(
   env: NodeJS.ProcessEnv,
   tenant = address.context?.tenant ?? address.credentials?.tenant,
 ): Promise<BusClient> {
-  const actor = whoActs(env);
+  const actor = actorName(env);
   try {
     const { seed, inboxPrefix } = address.credentials ?? {};
     const { servers, token } = address;

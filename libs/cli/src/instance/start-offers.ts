@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import type { StartOffers } from '@coxswain/gateway';
 import { writeStory } from '../demo/story.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
-import { personaOfFolder } from './brought.ts';
+import { personaOfFolder } from './file-effects.ts';
 import { FolderTrust } from './folder-trust.ts';
 import { callerFolder } from './state-dir.ts';
 

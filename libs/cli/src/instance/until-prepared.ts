@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BusClient } from '@coxswain/client';
 
-const LOOKED_AGAIN_MS = 100;
+const POLL_MS = 100;
 
 /** The bus of an instance, and a signal that aborts when the instance ends. */
 export interface JoinedInstance {
@@ -21,7 +21,7 @@ export async function untilPrepared({ client, gone }: JoinedInstance, untilMs: n
   while (!gone.aborted) {
     const { streams } = await client.busInfo();
     if (streams.every(({ present }) => present) || Date.now() > untilMs) return true;
-    await sleep(LOOKED_AGAIN_MS);
+    await sleep(POLL_MS);
   }
   return false;
 }

@@ -3,16 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StateDirInUseError } from '@coxswain/adapter-nats';
 
 /** How to wait. */
-export interface Waiting {
+export interface WaitOptions {
   /** The longest wait for a command, in ms. Without a command as the holder, there is no wait. */
   readonly waitMs: number;
   /** Resolves when the start is no longer wanted. */
-  readonly told: Promise<unknown>;
+  readonly stopped: Promise<unknown>;
   /** Called once if it waits. */
   say(text: string): void;
 }
 
-const LOOKED_AGAIN_MS = 500;
+const POLL_MS = 500;
 
 /**
  * Starts the instance. A command such as `cox run` runs its own server on the directory while it works, and other
@@ -20,11 +20,11 @@ const LOOKED_AGAIN_MS = 500;
  * @returns null if the start is no longer wanted.
  * @throws StateDirInUseError if the directory is not free in time, or has a long-running holder; the errors of `start`.
  */
-export async function whenFree<T>(start: () => Promise<T>, { waitMs, told, say }: Waiting): Promise<T | null> {
+export async function whenFree<T>(start: () => Promise<T>, { waitMs, stopped, say }: WaitOptions): Promise<T | null> {
   const untilMs = performance.now() + waitMs;
   let isOver = false;
-  let isTold = false;
-  void told.then(() => {
+  let hasNotified = false;
+  void stopped.then(() => {
     isOver = true;
   });
   for (;;) {
@@ -34,10 +34,10 @@ export async function whenFree<T>(start: () => Promise<T>, { waitMs, told, say }
       if (!(error instanceof StateDirInUseError) || error.holder?.passing !== true) throw error;
       if (performance.now() >= untilMs) throw error;
       const { stateDir, pid, holder } = error;
-      if (!isTold) say(`${holder.title} (process ${pid}) uses ${stateDir}; cox up starts after it has ended\n`);
-      isTold = true;
+      if (!hasNotified) say(`${holder.title} (process ${pid}) uses ${stateDir}; cox up starts after it has ended\n`);
+      hasNotified = true;
     }
-    await sleep(LOOKED_AGAIN_MS);
+    await sleep(POLL_MS);
     if (isOver) return null;
   }
 }

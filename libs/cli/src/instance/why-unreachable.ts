@@ -13,12 +13,12 @@ export interface TriedBus {
  * @returns the reason and, after a semicolon, the remedy.
  */
 export function whyUnreachable(error: unknown, { source, servers }: TriedBus): string {
-  const said = chainOf(error);
+  const lines = chainOf(error);
   const meant = source === 'state-dir' ? 'the running instance' : source;
-  const found = REASONS.find(({ when }) => said.some((text) => when.test(text)));
+  const found = REASONS.find(({ when }) => lines.some((text) => when.test(text)));
   if (!found) return `${error instanceof Error ? error.message : String(error)}; run cox doctor for more`;
-  const host = said.map((text) => /\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN) (\S+)/.exec(text)?.[1]).find(Boolean);
-  const code = said.map((text) => SYSTEM_CODE.exec(text)?.[0]).find(Boolean);
+  const host = lines.map((text) => /\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN) (\S+)/.exec(text)?.[1]).find(Boolean);
+  const code = lines.map((text) => SYSTEM_CODE.exec(text)?.[0]).find(Boolean);
   return found.words(host ?? withoutCredentials(servers), meant, code);
 }
 
@@ -84,11 +84,11 @@ const CAUSES_MAX = 8;
 
 /** The names, codes and messages of an error and its causes. */
 function chainOf(error: unknown): string[] {
-  const said: string[] = [];
+  const lines: string[] = [];
   let at: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && at instanceof Error; depth += 1) {
-    said.push(`${at.name} ${String((at as NodeJS.ErrnoException).code ?? '')} ${at.message}`);
+    lines.push(`${at.name} ${String((at as NodeJS.ErrnoException).code ?? '')} ${at.message}`);
     at = at.cause;
   }
-  return said;
+  return lines;
 }

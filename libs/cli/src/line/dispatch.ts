@@ -28,7 +28,7 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     const { run } = await command.load();
     return await withOutput(flags, () => run({ command: command.name, flags, args, env }));
   } catch (error) {
-    return await tell(error, format, argv[0] === 'serve');
+    return await printError(error, format, argv[0] === 'serve');
   }
 }
 
@@ -43,7 +43,7 @@ function dataFormat(argv: readonly string[]): 'json' | 'yaml' | null {
 }
 
 /** Prints an error. @param isService both streams go to one log. With a `format`, every line of it must be JSON. */
-async function tell(error: unknown, format: 'json' | 'yaml' | null, isService: boolean): Promise<ExitCode> {
+async function printError(error: unknown, format: 'json' | 'yaml' | null, isService: boolean): Promise<ExitCode> {
   const known = await coded(error);
   const { exitCode, code, message } = asFailure(known);
   // Errors of the command line itself already contain the remedy.
@@ -116,6 +116,6 @@ function asFailure(error: unknown): { exitCode: ExitCode; code: string; message:
   const { code, commandId } = error as { code?: unknown; commandId?: unknown };
   if (typeof code !== 'string') return { exitCode: EXIT.error, code: 'internal', message: error.message };
   // A command that was rejected before it was sent has an invalid flag or argument.
-  const badlyPut = error.name === 'CommandRejectedError' && (commandId === undefined || REFUSED_STARTS.has(code));
-  return { exitCode: badlyPut ? EXIT.usage : EXIT.error, code, message: `${code}: ${error.message}` };
+  const isInputError = error.name === 'CommandRejectedError' && (commandId === undefined || REFUSED_STARTS.has(code));
+  return { exitCode: isInputError ? EXIT.usage : EXIT.error, code, message: `${code}: ${error.message}` };
 }

@@ -99,8 +99,8 @@ function optionOf({ value, short }: FlagSpec) {
  * @returns undefined if no command has that name.
  */
 export function namedCommand(words: readonly string[], commands: readonly CommandSpec[]): CommandSpec | undefined {
-  const isSaid = (name: string) => name.split(' ').every((part, at) => part === words[at]);
-  return commands.find(({ name, aliases = [] }) => isSaid(name) || aliases.some(isSaid));
+  const isNamed = (name: string) => name.split(' ').every((part, at) => part === words[at]);
+  return commands.find(({ name, aliases = [] }) => isNamed(name) || aliases.some(isNamed));
 }
 
 /**

@@ -70,10 +70,10 @@ function callRows({ event, args, output }: EndedCall, unfolded: boolean, columns
   const [tool, result] = [printable(event.tool), printable(event.result)];
   const subject = callSubject(args, event.summary);
   const mark = status === 'ok' ? style.green('✓') : status === 'error' ? style.red('✗') : style.yellow('⊘');
-  const said =
+  const statusText =
     status === 'ok' ? '' : `${style.dim(' · ')}${status === 'error' ? style.red('failed') : style.yellow(status)}`;
   const took = durationMs > 0 ? style.dim(` · ${duration(durationMs)}`) : '';
-  const head = `  ${mark} ${style.bold(tool)} ${style.dim(subject)}${said}${took}`;
+  const head = `  ${mark} ${style.bold(tool)} ${style.dim(subject)}${statusText}${took}`;
   const rows = wrapStyled(head, columns, { first: '', rest: HANG });
   if (unfolded) {
     if (args !== null) rows.push(...argumentLines(args, columns, style, UNFOLDED_ARGUMENT_ROWS));

@@ -17,7 +17,7 @@ export interface ChildSession {
 export interface FollowTree {
   readonly sessionOf: (id: string) => Session;
   /** Resolves when the stored commands of a session are processed: they may decide its approvals. */
-  readonly untilTaken?: ((id: string) => Promise<void>) | undefined;
+  readonly untilProcessed?: ((id: string) => Promise<void>) | undefined;
   /** Called with a record of a child, after its approvals were updated. */
   readonly saw: (record: JournalRecord, events: readonly UiEvent[], child: ChildSession) => void;
   /** Called when a child can no longer be followed. */
@@ -29,7 +29,7 @@ interface Followed {
   readonly session: Session;
   readonly approvals: OpenApprovals;
   readonly leaving: AbortController;
-  begun: boolean;
+  isFollowing: boolean;
 }
 
 /**
@@ -62,7 +62,7 @@ export class ChildApprovals {
       session,
       approvals,
       leaving: new AbortController(),
-      begun: false,
+      isFollowing: false,
     });
   }
 
@@ -72,8 +72,8 @@ export class ChildApprovals {
    */
   begin(): void {
     for (const followed of this.#followed.values()) {
-      if (followed.begun) continue;
-      followed.begun = true;
+      if (followed.isFollowing) continue;
+      followed.isFollowing = true;
       const { child, leaving } = followed;
       void this.#read(followed, leaving.signal).catch((error: Error) => {
         if (leaving.signal.aborted) return;
@@ -95,7 +95,7 @@ export class ChildApprovals {
 
   async #read({ child, session, approvals }: Followed, signal: AbortSignal): Promise<void> {
     const translator = createEventTranslator();
-    await this.#tree.untilTaken?.(child.id);
+    await this.#tree.untilProcessed?.(child.id);
     const present = (await session.newest())?.n ?? 0;
     let past: [JournalRecord, UiEvent[]][] = [];
     for await (const record of session.records({ signal })) {
@@ -113,7 +113,8 @@ export class ChildApprovals {
       // Of the earlier approvals, only those that are still pending are reported.
       const isOpen = (event: UiEvent) =>
         event.type === 'approval_needed' && approvals.list.some(({ callId }) => callId === event.callId);
-      for (const [earlier, told] of past) if (told.some(isOpen)) this.#tree.saw(earlier, told.filter(isOpen), child);
+      for (const [earlier, pastEvents] of past)
+        if (pastEvents.some(isOpen)) this.#tree.saw(earlier, pastEvents.filter(isOpen), child);
       past = [];
       this.#tree.saw(record, events, child);
     }

@@ -23,11 +23,14 @@ export function chooseWaiting(given: string | undefined, waiting: Waiting): stri
  * Reads `ID TEXT` or `TEXT`: the message to replace, and the new text. The first word is an id only if a queued message
  * has that id.
  */
-export function readReplacement(said: string, waiting: Waiting): { readonly commandId: string; readonly text: string } {
-  const [, word = '', rest] = /^(\S+)(?:\s+([\s\S]+))?$/.exec(said) ?? [];
+export function readReplacement(
+  input: string,
+  waiting: Waiting,
+): { readonly commandId: string; readonly text: string } {
+  const [, word = '', rest] = /^(\S+)(?:\s+([\s\S]+))?$/.exec(input) ?? [];
   const commandId = rest === undefined ? undefined : named(word, waiting);
   return commandId === undefined || rest === undefined
-    ? { commandId: chooseWaiting(undefined, waiting), text: said }
+    ? { commandId: chooseWaiting(undefined, waiting), text: input }
     : { commandId, text: rest };
 }
 

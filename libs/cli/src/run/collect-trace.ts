@@ -16,7 +16,7 @@ export interface CollectedTrace {
 
 /** Maximum number of sessions in one trace. */
 const SESSIONS_MAX = 256;
-const SIDE_BY_SIDE = 8;
+const CONCURRENT_READS = 8;
 
 /** Reads a session and its descendants. @throws the errors of reading the topmost journal. */
 export async function traceOfSession(client: BusClient, sessionId: string): Promise<CollectedTrace> {
@@ -30,8 +30,8 @@ export async function traceOfSession(client: BusClient, sessionId: string): Prom
     const wanted = fresh.slice(0, Math.max(0, SESSIONS_MAX - seen.size));
     leftOut += fresh.length - wanted.length;
     const next: string[] = [];
-    for (let start = 0; start < wanted.length; start += SIDE_BY_SIDE) {
-      const some = wanted.slice(start, start + SIDE_BY_SIDE);
+    for (let start = 0; start < wanted.length; start += CONCURRENT_READS) {
+      const some = wanted.slice(start, start + CONCURRENT_READS);
       // A child that cannot be read is missing from the trace, which is still shown.
       const found = await Promise.all(some.map((id) => spansOf(client, id).catch(() => null)));
       for (const one of found) {
@@ -48,23 +48,23 @@ export async function traceOfSession(client: BusClient, sessionId: string): Prom
 
 /** Reads an exported journal, which does not contain child sessions. @throws as {@link exportedRecords} does. */
 export async function traceOfJournal(journal: OpenJournal, tenant: SessionRef['tenant']): Promise<CollectedTrace> {
-  let fold: Fold | null = null;
+  let collector: SpanCollector | null = null;
   for await (const { record } of exportedRecords(journal)) {
-    fold ??= new Fold({ tenant, sessionId: SessionId.parse(record.session_id) });
-    fold.take(record);
+    collector ??= new SpanCollector({ tenant, sessionId: SessionId.parse(record.session_id) });
+    collector.take(record);
   }
-  if (!fold) throw new Error('a journal without a record was read to its end');
-  return { sessionId: fold.ref.sessionId, spans: fold.all(), leftOut: fold.children.length };
+  if (!collector) throw new Error('the journal contains no record');
+  return { sessionId: collector.ref.sessionId, spans: collector.all(), leftOut: collector.children.length };
 }
 
 async function spansOf(client: BusClient, sessionId: string) {
   const { ref } = client.session(sessionId);
-  const fold = new Fold(ref);
-  for await (const { record } of client.session(sessionId).journal()) fold.take(record);
-  return { spans: fold.all(), children: fold.children };
+  const collector = new SpanCollector(ref);
+  for await (const { record } of client.session(sessionId).journal()) collector.take(record);
+  return { spans: collector.all(), children: collector.children };
 }
 
-class Fold {
+class SpanCollector {
   readonly ref: SessionRef;
   readonly #spans: SessionSpans;
   readonly #ended: EndedSpan[] = [];

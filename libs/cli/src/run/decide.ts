@@ -18,23 +18,23 @@ export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Prom
   const reason = flags.text('reason');
   const remember = flags.oneOf('remember', ['session', 'persona']);
   return sendToSession(invocation, async (session, options, bus) => {
-    const { asked, calls } = await whoAsks(bus, session, args[1]);
+    const { owner, calls } = await findPendingCalls(bus, session, args[1]);
     const callId = chooseCall(args[1], calls);
     const how = { ...acceptedAtMost(options), reason, remember };
     const sent = await (decision === 'allow'
-      ? asked.approve(callId, { ...how, args: edited })
-      : asked.deny(callId, how));
-    return { ...sent, to: asked };
+      ? owner.approve(callId, { ...how, args: edited })
+      : owner.deny(callId, how));
+    return { ...sent, to: owner };
   });
 }
 
-interface Asking {
-  readonly asked: Session;
+interface PendingCalls {
+  readonly owner: Session;
   readonly calls: readonly { readonly call_id: string; readonly tool: string }[];
 }
 
 /** The session itself if one of its calls waits; otherwise the only descendant with a matching call. */
-async function whoAsks(bus: OpenBus, session: Session, given: string | undefined): Promise<Asking> {
+async function findPendingCalls(bus: OpenBus, session: Session, given: string | undefined): Promise<PendingCalls> {
   const own = await callsOf(bus, session);
   if (own.calls.length > 0) return own;
   const below = (await approvalsBelow(bus, session.id)).filter(({ call_id }) => call_id.startsWith(given ?? ''));
@@ -43,12 +43,12 @@ async function whoAsks(bus: OpenBus, session: Session, given: string | undefined
     const listed = below.map(({ session_id, call_id, tool }) => `${session_id} ${call_id} (${tool})`);
     throw usageError(`several sessions below ${session.id} match: ${listed.join(', ')}; name one of them`);
   }
-  return only === undefined ? own : { asked: bus.client.session(only), calls: below };
+  return only === undefined ? own : { owner: bus.client.session(only), calls: below };
 }
 
-async function callsOf(bus: OpenBus, session: Session): Promise<Asking> {
+async function callsOf(bus: OpenBus, session: Session): Promise<PendingCalls> {
   const { approvals } = await sessionStatus(bus, session);
-  return { asked: session, calls: approvals.map(({ call_id, tool }) => ({ call_id, tool })) };
+  return { owner: session, calls: approvals.map(({ call_id, tool }) => ({ call_id, tool })) };
 }
 
 /**

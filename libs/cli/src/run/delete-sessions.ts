@@ -8,7 +8,7 @@ export interface Deleting {
   /** Asks once for confirmation, with the sessions that can be deleted. Without it, no question is asked. */
   readonly confirm?: ((refs: readonly SessionRef[]) => Promise<boolean>) | undefined;
   /** Called with the result for each session. */
-  readonly tell: (ref: SessionRef, deletion: Deletion) => void;
+  readonly report: (ref: SessionRef, deletion: Deletion) => void;
 }
 
 /**
@@ -29,7 +29,7 @@ export interface DeletedSessions {
 export async function deleteSessions(
   ports: DeletePorts,
   refs: readonly SessionRef[],
-  { options, confirm, tell }: Deleting,
+  { options, confirm, report }: Deleting,
 ): Promise<DeletedSessions> {
   const { deleteSession } = await import('@coxswain/session');
   const blobs = new Set<string>();
@@ -40,7 +40,7 @@ export async function deleteSessions(
     if (looked.status !== 'refused') deletable.push(ref);
     else {
       refused++;
-      tell(ref, looked);
+      report(ref, looked);
     }
   }
   if (confirm && deletable.length > 0 && !(await confirm(deletable))) return { status: 'declined', refused, blobs };
@@ -48,7 +48,7 @@ export async function deleteSessions(
     const deletion = await deleteSession(ports, ref, options);
     if (deletion.status === 'refused') refused++;
     else if (deletion.status !== 'would_delete') for (const sha256 of deletion.blobs) blobs.add(sha256);
-    tell(ref, deletion);
+    report(ref, deletion);
   }
   return { status: 'done', refused, blobs };
 }

@@ -1,7 +1,7 @@
 /** The report of a deletion, and its actor. */
 import type { Actor } from '@coxswain/protocol';
 import type { Deletion } from '@coxswain/session';
-import { whoActs } from '../instance/who-acts.ts';
+import { actorName } from '../instance/actor-name.ts';
 import { counted } from '../terminal/counted.ts';
 
 /** The text for standard output, and the text for people on standard error. */
@@ -21,15 +21,15 @@ export function deletedLine(id: string, tenant: string, deletion: Deletion, json
   }
   const records = deletion.status === 'would_delete' ? deletion.records : deletion.tombstone.records;
   if (json) return { out: `${JSON.stringify({ ...head, records })}\n`, err: '' };
-  const said = { deleted: 'deleted', completed: 'its deletion is complete now', would_delete: 'would be deleted' }[
+  const outcome = { deleted: 'deleted', completed: 'its deletion is complete now', would_delete: 'would be deleted' }[
     deletion.status
   ];
   const of = tenant === 'default' ? '' : ` of ${tenant}`;
-  return { out: `${id}\n`, err: `${id}${of}: ${said}, ${counted(records, 'record')}\n` };
+  return { out: `${id}\n`, err: `${id}${of}: ${outcome}, ${counted(records, 'record')}\n` };
 }
 
 /** The actor of a deletion; unverified, like every name on the bare bus. */
-export function whoDeletes(env: NodeJS.ProcessEnv): Actor | undefined {
-  const name = whoActs(env);
+export function deletingActor(env: NodeJS.ProcessEnv): Actor | undefined {
+  const name = actorName(env);
   return name === undefined ? undefined : { name, verified: false };
 }

@@ -3,7 +3,7 @@ import { ExportLineInvalidError, type JournalRecord, RecordUnreadableError } fro
 import type { OpenJournal } from './journal-source.ts';
 
 /** The first bytes of a record and of the closing line. Members are sorted by name. */
-const BEGINNINGS = ['{"at":', '{"end":'];
+const LINE_STARTS = ['{"at":', '{"end":'];
 
 /** The notice for an export without a closing line. */
 export function unprovenTail(name: string, records: number): string {
@@ -36,7 +36,7 @@ export async function* exportedRecords({
     try {
       record = await readRecord(bytes, blobs);
     } catch (error) {
-      throw (await whatItIs(name, read, bytes, error, lines)) ?? error;
+      throw (await invalidLineError(name, read, bytes, error, lines)) ?? error;
     }
     read++;
     yield { record, bytes };
@@ -45,7 +45,7 @@ export async function* exportedRecords({
 }
 
 /** The error for an invalid line; null if the line is a record, possibly of another release. */
-async function whatItIs(
+async function invalidLineError(
   name: string,
   read: number,
   bytes: Uint8Array,
@@ -53,7 +53,7 @@ async function whatItIs(
   lines: AsyncIterator<Uint8Array>,
 ): Promise<ExportLineInvalidError | null> {
   if (!(error instanceof RecordUnreadableError) || isVersioned(bytes)) return null;
-  const begins = BEGINNINGS.some((one) => {
+  const begins = LINE_STARTS.some((one) => {
     const shown = Buffer.from(bytes.subarray(0, one.length)).toString('latin1');
     return one.startsWith(shown);
   });

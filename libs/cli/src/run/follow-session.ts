@@ -57,7 +57,7 @@ export interface FollowOptions {
   /** If given, the approvals of child sessions are followed too. */
   readonly sessionOf?: ((id: string) => Session) | undefined;
   /** Resolves when the stored commands of a child session are processed. */
-  readonly untilTaken?: ((id: string) => Promise<void>) | undefined;
+  readonly untilProcessed?: ((id: string) => Promise<void>) | undefined;
   /** Aborts to stop following. */
   readonly signal: AbortSignal;
 }
@@ -99,7 +99,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   const children = sessionOf
     ? new ChildApprovals({
         sessionOf,
-        untilTaken: options.untilTaken,
+        untilProcessed: options.untilProcessed,
         saw: (record, events, child) => {
           view.child(record, events, child);
           announce();

@@ -16,7 +16,7 @@ import {
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
 import type { Imported, ImportRequest } from '@coxswain/session';
-import { permittedTo } from '../instance/permitted-to.ts';
+import { withPermissionErrors } from '../instance/with-permission-errors.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
 
@@ -34,7 +34,7 @@ export async function importTo(
 ): Promise<Imported> {
   const nc = await connectNats(to);
   try {
-    return await permittedTo('import sessions, which needs the key of an admin: give it', async () => {
+    return await withPermissionErrors('import sessions, which needs the key of an admin: give it', async () => {
       await ensureStreams(nc);
       await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
       const { importJournal } = await import('@coxswain/session');
@@ -91,7 +91,7 @@ export async function readableFile(
   const found = await stat(path).catch(() => null);
   if (!found?.isFile()) {
     const what = found?.isDirectory() ? 'is a folder' : 'is not a file';
-    throw usageError(`${asked} ${what}; give what cox session export wrote, or - for standard input`);
+    throw usageError(`${asked} ${what}; give a file of cox session export, or - for standard input`);
   }
   return { path, remove: async () => undefined };
 }

@@ -5,13 +5,12 @@ import { type BodyInput, type BusClient, type Client, isNotPermitted } from '@co
 import type { ListedPersona, SessionsAccess, StartWanted } from '@coxswain/mcp';
 import { BOUNDS, cutText } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
+import { actorName } from '../instance/actor-name.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';
 import { type OpenBus, reachedAt } from '../instance/open-bus.ts';
 import { callerFolder } from '../instance/state-dir.ts';
-import { whoActs } from '../instance/who-acts.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
-import { crewOf } from './crew-of.ts';
 import {
   choosePersona,
   PERSONAS_FOLDER,
@@ -20,10 +19,11 @@ import {
   readPersona,
   whatLiesAt,
 } from './persona-file.ts';
+import { readCrew } from './read-crew.ts';
 import { baseUrlOf, modelOf } from './start-body.ts';
 
 /** The wait for an instance that is starting, in ms. Its server may have to be downloaded first. */
-const BUS_WITHIN_MS = 60_000;
+const BUS_TIMEOUT_MS = 60_000;
 
 /** The access of `cox mcp` to sessions: the current bus, and settings from the folder and the flags. */
 export class McpAccess implements SessionsAccess {
@@ -45,19 +45,19 @@ export class McpAccess implements SessionsAccess {
 
   /** @throws CliError with exit code 2 naming the invalid flag or variable. */
   static of(invocation: Invocation): McpAccess {
-    whoActs(invocation.env);
+    actorName(invocation.env);
     return new McpAccess(invocation);
   }
 
   /** Sets the open bus. */
-  has(bus: OpenBus): void {
+  setBus(bus: OpenBus): void {
     this.#bus = bus;
     for (const resolve of this.#waiting) resolve(bus);
     this.#waiting.clear();
   }
 
   /** Notes that no bus is open. */
-  hasNone(): void {
+  clearBus(): void {
     this.#bus = null;
   }
 
@@ -75,9 +75,8 @@ export class McpAccess implements SessionsAccess {
   async startBody(wanted: StartWanted): Promise<BodyInput<'start'>> {
     const { persona: name, model: named, root, ...more } = wanted;
     const trust = new FolderTrust(this.#folder, this.#env, false);
-    const persona =
-      name === undefined ? undefined : await inWordsOfTools(() => choosePersona(name, this.#folder, trust));
-    const crew = await inWordsOfTools(() => crewOf(persona, [], this.#folder, trust));
+    const persona = name === undefined ? undefined : await asToolErrors(() => choosePersona(name, this.#folder, trust));
+    const crew = await asToolErrors(() => readCrew(persona, [], this.#folder, trust));
     const model = this.#modelOf(named) ?? this.#model;
     if (model === undefined && !namesModel(persona)) {
       const message =
@@ -121,7 +120,7 @@ export class McpAccess implements SessionsAccess {
   }
 
   async #servedPersonas(client: Client): Promise<ListedPersona[]> {
-    const nc = await connectNats({ ...reachedAt(await this.#open(AbortSignal.timeout(BUS_WITHIN_MS))), name: 'cox' });
+    const nc = await connectNats({ ...reachedAt(await this.#open(AbortSignal.timeout(BUS_TIMEOUT_MS))), name: 'cox' });
     try {
       const served = await listServedPersonas(nc, client.tenant);
       return served.flatMap(({ name, announcement, pause, instances }) =>
@@ -176,11 +175,11 @@ export class McpAccess implements SessionsAccess {
 
   async #open(signal: AbortSignal): Promise<OpenBus> {
     if (this.#bus) return this.#bus;
-    const late = AbortSignal.timeout(BUS_WITHIN_MS);
+    const late = AbortSignal.timeout(BUS_TIMEOUT_MS);
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(opened);
-        reject(new CliError(EXIT.error, 'nats_unreachable', `no bus was open within ${BUS_WITHIN_MS} ms`));
+        reject(new CliError(EXIT.error, 'nats_unreachable', `no bus was open within ${BUS_TIMEOUT_MS} ms`));
       };
       const opened = (bus: OpenBus) => {
         for (const one of [signal, late]) one.removeEventListener('abort', giveUp);
@@ -212,7 +211,7 @@ function notValid(error: unknown): null {
 }
 
 /** Converts errors of a file in the folder, which are no errors of the server's command line. */
-async function inWordsOfTools<T>(read: () => Promise<T>): Promise<T> {
+async function asToolErrors<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {

@@ -9,7 +9,7 @@ import {
   whatLiesAt,
 } from '@coxswain/personas/persona-file';
 import { cutGraphemes, ID_PATTERN } from '@coxswain/protocol';
-import { personaOfFolder } from '../instance/brought.ts';
+import { personaOfFolder } from '../instance/file-effects.ts';
 import type { FolderTrust } from '../instance/folder-trust.ts';
 import { usageError } from '../line/cli-error.ts';
 

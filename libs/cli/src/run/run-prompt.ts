@@ -9,11 +9,11 @@ import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts'
 import type { Invocation } from '../line/command-spec.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
+import { joinSession } from './join-session.ts';
 import { baseUrlOf, expectRoot, modelOf, sessionIdOf, startBody } from './start-body.ts';
-import { takePart } from './take-part.ts';
 
-const ACCEPTED_WITHIN_MS = 20_000;
-const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
+const ACCEPT_TIMEOUT_MS = 20_000;
+const SENDING = { wait: 'accepted', timeoutMs: ACCEPT_TIMEOUT_MS } as const;
 
 /** Flags that set up a session, which a later prompt cannot change. */
 const ONLY_AT_THE_START = [
@@ -28,32 +28,32 @@ const ONLY_AT_THE_START = [
  */
 export async function runPrompt(invocation: Invocation, prompt: string, stay = false): Promise<ExitCode> {
   const { flags } = invocation;
-  const begin = await prepare(invocation, prompt);
+  const send = await prepare(invocation, prompt);
   flags.oneOf('on-ask', ['deny', 'wait']);
   if (namedSteeringFile(invocation) && flags.on('steering-file') && flags.on('detach')) {
     throw usageError('--steering-file and --detach exclude each other; cox attach --steering-file reads the file');
   }
-  let begun: { readonly id: string; readonly n: number | undefined } | null = null;
+  let started: { readonly id: string; readonly n: number | undefined } | null = null;
   let shown = 0;
   return withBus(invocation, true, async (bus) => {
-    if (begun === null) {
-      const { session, sent } = await accepted(begin(bus), (command) => pastedCommand(command, bus, invocation.env));
-      begun = { id: session.id, n: sent.receipt?.n };
+    if (started === null) {
+      const { session, sent } = await accepted(send(bus), (command) => pastedCommand(command, bus, invocation.env));
+      started = { id: session.id, n: sent.receipt?.n };
     }
-    const session = bus.client.session(begun.id);
+    const session = bus.client.session(started.id);
     if (flags.on('detach')) return detach(invocation, bus, session);
-    const from = Math.max(shown + 1, begun.n ?? 1);
-    return takePart(invocation, bus, session, { from, after: begun.n, stay, onShown: (n) => (shown = n) });
+    const from = Math.max(shown + 1, started.n ?? 1);
+    return joinSession(invocation, bus, session, { from, after: started.n, stay, onShown: (n) => (shown = n) });
   });
 }
 
-type Begun = Promise<{
+type SentPrompt = Promise<{
   readonly session: Session;
   readonly sent: { readonly receipt?: { readonly n?: number | undefined } | undefined };
 }>;
 
 /** Checks the whole command line before anything is started. */
-async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => Begun> {
+async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => SentPrompt> {
   const { flags } = invocation;
   const goOn = flags.text('session');
   // All attempts use one id: repeating the command has no effect.
@@ -85,9 +85,9 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   };
 }
 
-async function accepted(begun: Begun, pasted: (command: string) => string): Begun {
+async function accepted(sending: SentPrompt, pasted: (command: string) => string): SentPrompt {
   try {
-    return await begun;
+    return await sending;
   } catch (error) {
     if (error instanceof CommandRejectedError && error.code === 'session_exists') {
       const goOn = pasted('run "…" --session ID');

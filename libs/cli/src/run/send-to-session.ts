@@ -21,21 +21,21 @@ import { commandIdOf } from './start-body.ts';
 /**
  * The time limit of acceptance, in ms. A host processes a command within milliseconds; loading a session takes longer.
  */
-const ACCEPTED_WITHIN_MS = 15_000;
+const ACCEPT_TIMEOUT_MS = 15_000;
 /** The time limit of a delivery, in ms. It takes as long as the running turn. */
-const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
+const DELIVERY_TIMEOUT_MS = 24 * 60 * 60 * 1_000;
 
 /** Error codes for a command line without a call id if no call is open. */
 const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
 
 /** The sent command, and its session if it is not the named one. */
-export type SentSomewhere = SentCommand & {
+export type SentResult = SentCommand & {
   readonly to?: Session;
   /** The outcome of cancelling a call, if it was awaited. */
   readonly cancellation?: CallCancellation | undefined;
 };
 /** Sends the command. */
-export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentSomewhere>;
+export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentResult>;
 
 /**
  * Finds the session, sends the command and prints the result.
@@ -45,7 +45,7 @@ export type Send = (session: Session, options: SendOptions<WaitStage>, bus: Open
 export function sendToSession(
   invocation: Invocation,
   send: Send,
-  then?: (session: Session, sent: SentSomewhere) => Promise<ExitCode>,
+  then?: (session: Session, sent: SentResult) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
   // All attempts use one id: repeating the command has no effect.
@@ -55,14 +55,14 @@ export function sendToSession(
     const session = await findSession(bus.client, invocation.args[0] as string);
     // Without a host, the command is stored for the next one and no receipt arrives.
     const wait = bus.hosted ? asked : 'stored';
-    const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
-    const bounds = { timeoutMs, acceptedWithinMs: ACCEPTED_WITHIN_MS, signal: bus.gone };
-    const sent: SentSomewhere = await send(session, { id, wait, ...bounds }, bus).catch((error) =>
+    const timeoutMs = wait === 'delivered' ? DELIVERY_TIMEOUT_MS : ACCEPT_TIMEOUT_MS;
+    const bounds = { timeoutMs, acceptedWithinMs: ACCEPT_TIMEOUT_MS, signal: bus.gone };
+    const sent: SentResult = await send(session, { id, wait, ...bounds }, bus).catch((error) =>
       repetition(session, given, error),
     );
     const follows = then && bus.hosted ? then : null;
     // If the outcome is awaited, text output has only the outcome. JSON output also has the receipt.
-    if (!follows || invocation.flags.on('json')) tell(invocation, sent.to ?? session, sent, bus);
+    if (!follows || invocation.flags.on('json')) printSent(invocation, sent.to ?? session, sent, bus);
     const goOn = (command: string) => pastedCommand(command, bus, invocation.env);
     if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session, goOn);
     return follows ? follows(session, sent) : EXIT.ok;
@@ -96,7 +96,7 @@ async function repetition(session: Session, commandId: string | undefined, error
   return { commandId: CommandId.parse(commandId), seq: 0, duplicate: true, receipt };
 }
 
-function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
+function printSent({ flags, env }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
   const { commandId, seq, receipt } = sent;
   if (flags.on('json')) {
     const line = (receipt && receiptToWire(receipt)) ?? {

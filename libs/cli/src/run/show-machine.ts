@@ -38,7 +38,7 @@ export interface ShownMachine {
  * hosting sessions.
  */
 export function showSession(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
-  return untilTold((told) =>
+  return untilStopped((stopped) =>
     withScratch(async (folder) => {
       const copy = join(folder, 'journal.jsonl');
       const shown = await withBusOnce(invocation, false, async (bus) => {
@@ -47,9 +47,9 @@ export function showSession(invocation: Invocation, wanted: ShownMachine): Promi
           await pipeline(lines(session.export()), createWriteStream(copy, { mode: 0o600 }));
           return null;
         }
-        return showOnBus(bus, bus.address, session.id, wanted, told);
+        return showOnBus(bus, bus.address, session.id, wanted, stopped);
       });
-      return shown ?? showJournal(invocation, copy, wanted, told);
+      return shown ?? showJournal(invocation, copy, wanted, stopped);
     }),
   );
 }
@@ -62,10 +62,10 @@ interface Showing {
 
 /** Serves the console for an exported journal. */
 export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
-  return untilTold(async (told) => {
+  return untilStopped(async (stopped) => {
     const { path, remove } = await readableFile(wanted.asked, callerFolder(invocation.env));
     try {
-      return await showJournal(invocation, path, wanted, told);
+      return await showJournal(invocation, path, wanted, stopped);
     } finally {
       await remove();
     }
@@ -73,15 +73,15 @@ export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<
 }
 
 /** Handles the stop signal from the start, so that temporary files are removed even before the viewer runs. */
-async function untilTold(task: (told: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
+async function untilStopped(task: (stopped: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
   const stop = stopSignal();
-  const told = new AbortController();
-  void stop.promise.then(() => told.abort());
+  const stopped = new AbortController();
+  void stop.promise.then(() => stopped.abort());
   try {
-    return await task(told.signal);
+    return await task(stopped.signal);
   } catch (error) {
     // Ctrl-C also reaches the child processes: failures that it causes are not reported.
-    if (told.signal.aborted) return EXIT.detached;
+    if (stopped.signal.aborted) return EXIT.detached;
     throw error;
   } finally {
     stop.release();
@@ -93,15 +93,15 @@ async function showOnBus(
   nats: BusAddress,
   sessionId: string,
   { from, port }: ShownMachine,
-  told: AbortSignal,
+  stopped: AbortSignal,
 ): Promise<ExitCode> {
   const running = port === undefined ? await runningConsole(bus) : null;
   if (running !== null) {
-    tell(running, sessionId, from);
+    printAddress(running, sessionId, from);
     return EXIT.ok;
   }
   const viewer = await startViewer({ nats, stateDir: bus.stateDir, tenant: bus.client.tenant, port });
-  return serve(viewer, sessionId, from, { told, gone: bus.gone });
+  return serve(viewer, sessionId, from, { stopped, gone: bus.gone });
 }
 
 /** Serves a journal on a temporary bus that contains nothing else. */
@@ -109,10 +109,10 @@ function showJournal(
   { command, env }: Invocation,
   path: string,
   { from, port }: ShownMachine,
-  told: AbortSignal,
+  stopped: AbortSignal,
 ): Promise<ExitCode> {
   return withScratch(async (stateDir) => {
-    if (told.aborted) return EXIT.detached;
+    if (stopped.aborted) return EXIT.detached;
     const holder = { title: `cox ${command}`, passing: true };
     const { server } = await startEmbedded({ stateDir, services: false, env, holder });
     try {
@@ -121,11 +121,11 @@ function showJournal(
       const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
       const { ref, records } = await importTo(nats, request, () => undefined);
       requireRecord(from, records);
-      if (told.aborted) return EXIT.detached;
+      if (stopped.aborted) return EXIT.detached;
       const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
       const gone = new AbortController();
       void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended unexpectedly')));
-      return await serve(viewer, ref.sessionId, from, { told, gone: gone.signal });
+      return await serve(viewer, ref.sessionId, from, { stopped, gone: gone.signal });
     } finally {
       await server.stop();
     }
@@ -170,7 +170,7 @@ async function runningConsole({ address, stateDir, client }: OpenBus): Promise<S
   if (access === null || access.readToken === null) return null;
   const { url, readToken: token } = access;
   try {
-    const page = await fetch(`${url}/`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    const page = await fetch(`${url}/`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
     await page.body?.cancel();
     return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? { url, token } : null;
   } catch {
@@ -179,20 +179,20 @@ async function runningConsole({ address, stateDir, client }: OpenBus): Promise<S
   }
 }
 
-const ANSWERS_WITHIN_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 async function serve(
   viewer: GatewayService,
   sessionId: string,
   from: number | undefined,
-  { told, gone }: { readonly told: AbortSignal; readonly gone: AbortSignal },
+  { stopped, gone }: { readonly stopped: AbortSignal; readonly gone: AbortSignal },
 ): Promise<ExitCode> {
   try {
-    if (told.aborted) return EXIT.detached;
-    tell({ url: viewer.url, token: String(viewer.readToken) }, sessionId, from);
+    if (stopped.aborted) return EXIT.detached;
+    printAddress({ url: viewer.url, token: String(viewer.readToken) }, sessionId, from);
     standardStreams.err('stop with Ctrl-C\n');
     const lost = aborted(gone).then(() => gone.reason as Error);
-    const failure = await Promise.race([aborted(told), viewer.failed, lost]);
+    const failure = await Promise.race([aborted(stopped), viewer.failed, lost]);
     if (failure) throw failure;
     return EXIT.ok;
   } finally {
@@ -207,12 +207,12 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-function tell(access: Showing, sessionId: string, from: number | undefined): void {
+function printAddress(access: Showing, sessionId: string, from: number | undefined): void {
   const place = `/sessions/${sessionId}?tab=statechart${from === undefined ? '' : `&at=${from}`}`;
   standardStreams.out(`${consoleAddress(access, place)}\n`);
   const socket = new URL(`/v1/sessions/${sessionId}/inspect`, access.url.replace(/^http/, 'ws'));
   socket.username = 'inspect';
   socket.password = access.token;
   if (from !== undefined) socket.searchParams.set('from', String(from));
-  standardStreams.err(`for what speaks @statelyai/inspect: ${socket}\n`);
+  standardStreams.err(`endpoint for @statelyai/inspect: ${socket}\n`);
 }

@@ -7,9 +7,9 @@ import { FolderTrust } from '../instance/folder-trust.ts';
 import { callerFolder } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
-import { crewOf } from './crew-of.ts';
 import { readMcpFile } from './mcp-file.ts';
 import { choosePersona, type PersonaChoice } from './persona-file.ts';
+import { readCrew } from './read-crew.ts';
 import { readSchemaFile } from './schema-file.ts';
 
 /** The variables for the API keys of providers, with the providers' names. Their values are never shown. */
@@ -37,7 +37,7 @@ export async function startBody(
   const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder, trust);
   const mode = flags.text('persona-mode');
   if (mode !== undefined) checkMode(mode, persona);
-  const crew = await crewOf(
+  const crew = await readCrew(
     persona,
     flags.inOrder(['crew']).map(({ value }) => value),
     folder,

@@ -66,15 +66,15 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
   if (text === '') return { do: 'nothing' };
   const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
   // A path such as /etc/hosts is a text. An additional slash turns a command into a text.
-  const said = text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '');
+  const content = text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '');
   // An interrupt ends the running answer and calls. The line is a text for the model, unless it is a command.
-  if (kind === 'interrupt' && !slash) return { do: 'interrupt', text: said, preempt: true };
+  if (kind === 'interrupt' && !slash) return { do: 'interrupt', text: content, preempt: true };
   if (asked && /^y(es)?$/i.test(text)) return { do: 'decide', decision: 'allow', reason: undefined };
   if (asked && /^no?$/i.test(text)) return { do: 'decide', decision: 'deny', reason: undefined };
   if (asked && /^a(lways)?$/i.test(text))
     return { do: 'decide', decision: 'allow', reason: undefined, remember: 'session' };
   if (asked && /^e(dit)?$/i.test(text)) return { do: 'edit_args' };
-  if (!slash) return { do: 'steer', text: said };
+  if (!slash) return { do: 'steer', text: content };
   const word = slash[1] as string;
   const rest = slash[2]?.trim() || undefined;
   switch (word as (typeof WORDS)[number]) {

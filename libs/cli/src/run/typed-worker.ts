@@ -12,14 +12,14 @@ export const WORKERS_MAX = 1_024;
  * @throws CliError with exit code 2 naming the flag.
  */
 export function readWorker(flag: string, text: string, tenants: readonly string[]): ToolWorkerKey {
-  const said = `${flag}${cutGraphemes(text, 120)}`;
+  const shown = `${flag}${cutGraphemes(text, 120)}`;
   const parts = /^(?:([^/=]+)\/)?([^/=]+)=(.+)$/.exec(text);
-  if (!parts) throw usageError(`${said} is invalid: it takes NAME=TOOL,TOOL`);
+  if (!parts) throw usageError(`${shown} is invalid: it takes NAME=TOOL,TOOL`);
   const [, named, name = '', tools = ''] = parts;
   const tenant = named ?? (tenants.length === 1 ? tenants[0] : undefined);
-  if (tenant === undefined) throw usageError(`${said} needs a tenant; write TENANT/${name}=${tools}`);
+  if (tenant === undefined) throw usageError(`${shown} needs a tenant; write TENANT/${name}=${tools}`);
   const worker = { tenant, name, tools: tools.split(',') };
   const problem = toolWorkerProblem(worker);
-  if (problem !== null) throw usageError(`${said}: ${problem}`);
+  if (problem !== null) throw usageError(`${shown}: ${problem}`);
   return worker;
 }

@@ -39,7 +39,7 @@ const LINE_MAX_BYTES = BOUNDS.commandBodyMaxBytes - 256;
 const CHUNK_BYTES = 64 * 1024;
 
 /** The suffixes of the side files, keyed by purpose. */
-const BESIDE = { state: '.state', sent: '.sent', refused: '.refused' } as const;
+const SUFFIXES = { state: '.state', sent: '.sent', refused: '.refused' } as const;
 
 /** The file itself, or the one that was moved aside. */
 type Which = 'current' | 'sent';
@@ -58,7 +58,7 @@ export class SteeringFile {
     Which,
     { readonly generation: string; readonly end: number; readonly sinceMs: number }
   >();
-  #said = '';
+  #lastNotice = '';
 
   constructor(options: SteeringFileOptions) {
     this.#options = options;
@@ -69,7 +69,7 @@ export class SteeringFile {
   async look(): Promise<void> {
     try {
       if (!(await this.#held())) return;
-      this.#state ??= await readState(this.#beside('state'));
+      this.#state ??= await readState(this.#sideFile('state'));
       await this.#takeSent();
       await this.#takeCurrent();
     } catch (error) {
@@ -77,8 +77,8 @@ export class SteeringFile {
       // The file does not exist, so there is nothing to send.
       if (code === 'ENOENT') return;
       if (error instanceof NotSentError)
-        this.#say(`steering_not_sent: ${message}; the line stays in ${this.#options.path}`);
-      else this.#say(`steering_file_unusable: ${this.#options.path}: ${message}`);
+        this.#notify(`steering_not_sent: ${message}; the line stays in ${this.#options.path}`);
+      else this.#notify(`steering_file_unusable: ${this.#options.path}: ${message}`);
       // The stored state may be behind the work that was done, so it is read again.
       this.#state = null;
     }
@@ -95,7 +95,7 @@ export class SteeringFile {
     if (this.#claim) return true;
     const claim = await claimWatch(this.#options.path);
     if ('heldBy' in claim) {
-      this.#say(`steering_file_held: process ${claim.heldBy} already reads ${this.#options.path}`);
+      this.#notify(`steering_file_held: process ${claim.heldBy} already reads ${this.#options.path}`);
       return false;
     }
     this.#claim = claim;
@@ -104,7 +104,7 @@ export class SteeringFile {
 
   /** Sends lines of the moved file: from a writer that still had it open, or left unsent by a crash (S3). */
   async #takeSent(): Promise<void> {
-    const handle = await openFile(this.#beside('sent'));
+    const handle = await openFile(this.#sideFile('sent'));
     if (!handle) return;
     try {
       const { current, sent } = this.#known;
@@ -124,7 +124,7 @@ export class SteeringFile {
     const entry = await lstat(path);
     const handle = await openFile(path);
     if (!handle) {
-      this.#say(`steering_file_unusable: ${path} is not a file`);
+      this.#notify(`steering_file_unusable: ${path} is not a file`);
       return;
     }
     try {
@@ -134,7 +134,7 @@ export class SteeringFile {
       }
       if (!(await this.#takeLines(handle, 'current'))) return;
       if (this.#known.current.consumed > 0) await this.#clear(handle, entry.isSymbolicLink() || entry.nlink > 1);
-      this.#said = '';
+      this.#lastNotice = '';
     } finally {
       await handle.close();
     }
@@ -157,7 +157,7 @@ export class SteeringFile {
           break;
         case 'too_long':
           if (found.end === null) {
-            this.#say(
+            this.#notify(
               `body_too_large: a line has ${found.atLeast} bytes without an end; the limit is ${LINE_MAX_BYTES}`,
             );
             return false;
@@ -203,7 +203,7 @@ export class SteeringFile {
 
   /** Stores a line that cannot be sent (S4). It is copied in chunks, because a line may be larger than memory. */
   async #refuse(handle: FileHandle, from: number, end: number, why: string): Promise<void> {
-    const refused = this.#beside('refused');
+    const refused = this.#sideFile('refused');
     for (let at = from; at < end; at += CHUNK_BYTES) {
       await appendFile(refused, await readAt(handle, at, Math.min(CHUNK_BYTES, end - at)), { mode: 0o600 });
     }
@@ -242,7 +242,7 @@ export class SteeringFile {
 
   async #moveAside(): Promise<boolean> {
     try {
-      await rename(this.#options.path, this.#beside('sent'));
+      await rename(this.#options.path, this.#sideFile('sent'));
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw error;
@@ -252,23 +252,23 @@ export class SteeringFile {
   }
 
   get #known(): SteeringState {
-    if (!this.#state) throw new Error('a steering file is looked at before its state is read');
+    if (!this.#state) throw new Error('the state of the steering file is not loaded');
     return this.#state;
   }
 
   async #remember(state: SteeringState): Promise<void> {
-    await writeState(this.#beside('state'), state);
+    await writeState(this.#sideFile('state'), state);
     this.#state = state;
   }
 
-  #beside(what: keyof typeof BESIDE): string {
-    return `${this.#options.path}${BESIDE[what]}`;
+  #sideFile(what: keyof typeof SUFFIXES): string {
+    return `${this.#options.path}${SUFFIXES[what]}`;
   }
 
   // A problem that repeats at every call is reported once.
-  #say(text: string): void {
-    if (text === this.#said) return;
-    this.#said = text;
+  #notify(text: string): void {
+    if (text === this.#lastNotice) return;
+    this.#lastNotice = text;
     this.#options.notice(text);
   }
 }

@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path';
 import { SteeringFile, type SteeringFileOptions } from './steering-file.ts';
 
 /** The interval of reads without a notification, in ms. */
-const LOOK_EVERY_MS = 500;
+const POLL_MS = 500;
 
 /** A watched file. */
 export interface WatchedSteeringFile {
@@ -29,7 +29,7 @@ export function watchSteeringFile(options: SteeringFileOptions): WatchedSteering
       await file.look();
       if (!rung && !ended.signal.aborted) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, LOOK_EVERY_MS);
+          const timer = setTimeout(resolve, POLL_MS);
           wake = () => {
             clearTimeout(timer);
             resolve();

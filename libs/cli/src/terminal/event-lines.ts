@@ -85,7 +85,7 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.yellow(`  ! ${event.commandId} was blocked: ${event.reason}`);
     case 'session_suspended':
       return style.yellow(
-        `  ‖ ${event.byItself ? 'parked itself' : 'suspended'}${quoted(event.reason)}${waitsFor(event)}`,
+        `  ‖ ${event.byItself ? 'suspended itself' : 'suspended'}${quoted(event.reason)}${waitsFor(event)}`,
       );
     case 'session_resumed':
       return style.yellow(`  ▶ resumed${WOKEN_BY[event.cause]}`);
@@ -110,7 +110,7 @@ export function eventLine(given: UiEvent, style: Style): string | null {
     case 'host_changed':
       return style.dim(`  (host ${event.host} continues it)`);
     case 'persona_awaited':
-      return style.yellow(`  ! waits: ${awaited(event)}`);
+      return style.yellow(`  ! waits: ${personaWaitText(event)}`);
     case 'session_handed_off':
       return style.yellow(`  ⇥ ${event.persona} takes over from ${event.from}`);
     case 'step_lost':
@@ -148,7 +148,7 @@ export function childLine(
 
 const AFTER_FAILURE = {
   fail: '',
-  continue: '; the run goes on without it',
+  continue: '; the run continues without it',
   escalate: '; resume the session to try it again',
 } as const;
 
@@ -166,12 +166,12 @@ const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> 
 /** ` until 2030-01-31T09:00:00.000Z or signal deployed`; empty if only a command resumes the session. */
 export function waitsFor({ until, signal }: { readonly until: string | null; readonly signal: string | null }): string {
   const what = [until === null ? null : `until ${until}`, signal === null ? null : `for signal ${signal}`];
-  const said = what.filter((part) => part !== null).join(' or ');
-  return said === '' ? '' : `, ${said}`;
+  const text = what.filter((part) => part !== null).join(' or ');
+  return text === '' ? '' : `, ${text}`;
 }
 
 /** `writer is paused`, `no running instance of writer 4d99980f, waits until 2030-01-31T09:00:00.000Z`. */
-export function awaited(wait: {
+export function personaWaitText(wait: {
   readonly persona: string;
   readonly version: string;
   readonly why: 'unserved' | 'paused';
@@ -188,7 +188,7 @@ export function endState(reason: StopReason): string {
 }
 
 /** `3 turns · 1,234 tokens in, 56 out · $0.0123`. */
-export function effort(turns: number, usage: TokenUsage, costUsd: number | null = null): string {
+export function runUsageText(turns: number, usage: TokenUsage, costUsd: number | null = null): string {
   return `${turns} turn${turns === 1 ? '' : 's'} · ${spent(usage, costUsd)}`;
 }
 
@@ -239,8 +239,8 @@ function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
 }
 
 function hookVetoed({ hook, point, decision, reason }: UiEventOf<'hook_vetoed'>, style: Style): string {
-  const said = decision === 'allow' || decision === 'ask' ? `says ${decision}` : 'vetoed';
-  return style.yellow(`  ! hook ${hook} at ${point}: ${said}${quoted(reason)}`);
+  const outcome = decision === 'allow' || decision === 'ask' ? `returned ${decision}` : 'vetoed';
+  return style.yellow(`  ! hook ${hook} at ${point}: ${outcome}${quoted(reason)}`);
 }
 
 function approvalNeeded({ tool, summary, callId, question }: UiEventOf<'approval_needed'>, style: Style): string {
@@ -281,7 +281,7 @@ function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
   const failed = event.stopReason === 'error';
   const colour = failed ? style.red : event.stopReason === 'cancelled' ? style.yellow : style.green;
   const lines = [
-    `${colour(`● ${endState(event.stopReason)}`)} ${style.dim(`· ${effort(event.turns, event.usage, event.costUsd)}`)}`,
+    `${colour(`● ${endState(event.stopReason)}`)} ${style.dim(`· ${runUsageText(event.turns, event.usage, event.costUsd)}`)}`,
   ];
   if (event.error) {
     lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));

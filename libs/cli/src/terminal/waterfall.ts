@@ -129,8 +129,8 @@ function noteOf(span: EndedSpan): string {
   if (attributes['coxswain.open'] === true) return 'in progress';
   const { 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output } = attributes;
   const operation = attributes['gen_ai.operation.name'];
-  const isUsageTold = input !== undefined && (operation === 'chat' || operation === 'invoke_agent');
-  const usage = isUsageTold ? [`${String(input)} in, ${String(output)} out`] : [];
+  const isUsageShown = input !== undefined && (operation === 'chat' || operation === 'invoke_agent');
+  const usage = isUsageShown ? [`${String(input)} in, ${String(output)} out`] : [];
   const decision = attributes['coxswain.approval.decision'];
   if (decision !== undefined) return String(decision);
   return [...endOf(attributes), ...usage].join(', ');

@@ -1,6 +1,7 @@
 /**
- * The closed catalogue of seams: the only points where injections and inbox feedback are delivered. Most are in a turn;
- * the idle seams and `loop_exit` are outside. Follow-ups need no seam: the state `steering_check` delivers them.
+ * The closed catalogue of seams: the points where steers, reminders and inbox feedback are delivered. Most are in a turn;
+ * the idle seams and `loop_exit` are outside. Follow-ups and direct reminders of hooks need no seam: the state
+ * `steering_check` delivers follow-ups, and a direct reminder is delivered at once.
  */
 import * as z from 'zod';
 
@@ -19,8 +20,8 @@ export const ModeInput = z
   .transform((mode): Mode => (mode === 'interrupt' ? 'interrupt_immediate' : mode === 'steer' ? 'finish_step' : mode));
 
 /**
- * The seams in the order of a turn. A turn passes `iteration_end` or `post_tool_dispatch`, and neither if an interrupt
- * skips its whole batch.
+ * The seams in the order of a turn. A turn passes `iteration_end`, `post_tool_dispatch`, or none of these two: an interrupt
+ * skips its whole batch, or the run ends early (a cancel, a failure, a used-up budget).
  */
 export const SEAM_KINDS = [
   'iteration_start',

@@ -1,5 +1,6 @@
 /**
- * The choice of persona and model, in a start and in the changes of a fork.
+ * The choice of persona and model, in a start and in the changes of a fork. `chooseModel` (provision-session.ts) pins the
+ * model.
  */
 import * as z from 'zod';
 import { ModelName, Persona } from '../personas/persona.ts';

@@ -26,7 +26,7 @@ export const Receipt = z.strictObject({
   stage: z.enum(['accepted', 'rejected', 'delivered', 'blocked', 'revoked']),
   /**
    * The number of the record. Absent if nothing was recorded: an unknown session, a used-up quota or share of rejections,
-   * or a repeated command.
+   * or a repeated command. With `duplicate`: the record of the first start.
    */
   n: z.number().int().positive().optional(),
   code: z.string().optional(),
@@ -41,7 +41,7 @@ export const Receipt = z.strictObject({
    * the session.
    */
   duplicate: z.literal(true).optional(),
-  /** The message is queued for the next run: the session has ended, or its run ends in the same record. */
+  /** The message is queued for the next run: the session has ended, or its run ends in record `n`. */
   pending_for_next_run: z.literal(true).optional(),
   /** For a prompt with `if_running`: whether it started a run, or was queued as a steer. */
   became: z.enum(['prompt', 'steer']).optional(),

@@ -1,6 +1,6 @@
 /**
- * Validates a final answer against the output schema of its session. A host validates when the answer arrives and
- * records the result, so replay needs no schema. This is a separate entry point, because it contains a validator.
+ * Validates a complete answer without calls against the output schema of its session. A host validates when the answer
+ * arrives and records the result, so replay needs no schema. This is a separate entry point, because it contains a validator.
  */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -35,11 +35,13 @@ interface Compiled {
   readonly all: ValidateFunction;
 }
 
-// Cache of compiled schemas of the host's sessions: the most recently used ones.
+// Cache of compiled schemas of the host's sessions. It is cleared when it is full.
 const compiled = new Map<string, Compiled | string>();
 const COMPILED_MAX = 64;
 const bySchema = new WeakMap<JsonObject, Compiled | string>();
-/** All problems are reported if schema and answer together are within this size; otherwise the first one. */
+/**
+ * Beyond this product of the schema's size and the number of values in the answer, validation stops at the first problem.
+ */
 const ALL_PROBLEMS_MAX = 100_000;
 
 /** Why a schema cannot be compiled, or null. */
@@ -106,7 +108,7 @@ function countValues(root: Json): number | null {
 }
 
 function problemsOf(errors: readonly ErrorObject[]): string[] {
-  // For a union, report the issues of the alternatives instead of the union's own.
+  // Leaves out the error of `if` itself: its branch reports the problem.
   const telling = errors.filter(({ keyword }) => keyword !== 'if');
   const sentences = [...new Set((telling.length > 0 ? telling : errors).map(sentenceOf))];
   if (sentences.length === 0) return ['The JSON does not fit the schema.'];

@@ -98,7 +98,7 @@ async function boundText(
         ? `To continue, call ${READ_ON_TOOL} with {"ref": "${sha256}", "offset": ${offset}}.`
         : `The complete text is stored as sha256 ${sha256}.`;
   if (fits) {
-    // Only the tool knows the total size: it may have stored less.
+    // Only the tool knows the total size: its `whole` may be a part, too.
     const shown = stored ? `Only a part of ${whole.length} stored bytes is shown` : 'Only a part is shown';
     const note = `[${shown}. ${readOn(0)}]`;
     return { content: [...texts, { type: 'text', text: note }], detail };
@@ -106,7 +106,10 @@ async function boundText(
   const shown = cutUtf8(Buffer.from(shownText, 'utf8'), maxBytes - NOTE_MAX_BYTES);
   const shownBytes = Buffer.byteLength(shown, 'utf8');
   // A tool that truncated its own output shows another range than the stored whole.
-  const note = `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(given === undefined ? shownBytes : 0)}]`;
+  const note =
+    given === undefined
+      ? `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(shownBytes)}]`
+      : `\n[Truncated: a part of ${whole.length} bytes is shown. ${readOn(0)}]`;
   return { content: [{ type: 'text', text: shown + note }], detail };
 }
 

@@ -1,4 +1,10 @@
-/** Consults hooks: collects their answers, parses verdicts and bounds their time. */
+/**
+ * Consults hooks: collects their answers, parses verdicts and bounds their time.
+ *
+ * The order of the hooks is `inCallOrder` (hook-registrations.ts). The machine decides what the answers cause:
+ * `consequences` (hook-answers.ts) calls one function per hook point. The first refusal wins, and rewrites
+ * accumulate.
+ */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -53,7 +59,7 @@ export interface Consult {
 /**
  * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. The chain ends at a
  * verdict that blocks, denies or decides (also `allow` and `ask`), and at a failure that counts as a refusal: see
- * {@link endsChain} and {@link failsClosed}. Never rejects. Settles within the sum of the registrations' timeouts, or when
+ * {@link endsChain} and {@link refusesByFailure}. Never rejects. Settles within the sum of the registrations' timeouts, or when
  * the signal aborts. Rewritten arguments add `APPROVAL_CHECK_MS` at most.
  */
 export async function consultHooks(
@@ -76,7 +82,7 @@ export async function consultHooks(
     if (payload !== consult.payload) answer.payload = payload;
     answers.push(answer);
     const { verdict } = answer;
-    ended = endsChain(verdict) || failsClosed(answer, registration);
+    ended = endsChain(verdict) || refusesByFailure(answer, registration);
     if (verdict?.kind === 'rewrite_args') rewrittenArgs = verdict.args;
     if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
     payload = payloadAfter(payload, verdict);
@@ -292,7 +298,7 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
 }
 
 /** Whether a failed answer refuses the request: `on_error` says so, or the hook answered wrongly. */
-export function failsClosed({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
+export function refusesByFailure({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
   return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }
 

@@ -107,7 +107,10 @@ export async function startChild(
 /** A persona, and its form in commands: by name or as a definition. */
 export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
 
-/** Looks in the session's own persona, then in personas of its start, then in the personas that the host knows. */
+/**
+ * Looks in the session's own persona, then in personas of its start, then in the personas that the host knows. If the own
+ * persona is a served one, its name is looked up at the host first.
+ */
 export async function chosenPersona(
   known: KnownPersonas,
   { ref, state, transcript }: CrewSession,
@@ -276,7 +279,7 @@ function reportOf(
 
 function answerText(answer: AssistantMessage | null): string {
   const text = answer ? textOf(answer) : '';
-  // JSON may need six bytes for one UTF-16 unit, and the size of a command is bounded.
+  // In UTF-16 units. JSON takes six bytes for one at most: then a quarter is 192 KiB, and fits into a command of 256 KiB.
   const max = BOUNDS.childAnswerMaxBytes / 4;
   const shown = cutText(text, max);
   return shown === text

@@ -28,8 +28,6 @@ import {
   type McpServers,
   type ModelSettings,
   modelName,
-  modeProblem,
-  outputInstruction,
   type ParentLink,
   PERSONA_TOOL_SOURCE,
   type Persona,
@@ -43,7 +41,6 @@ import {
   type RememberedRule,
   type SessionRef,
   type StartSettings,
-  skillIndex,
   type ToolDefinition,
   type ToolSelection,
 } from '@coxswain/protocol';
@@ -56,6 +53,7 @@ import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from
 import { buildHookTable, hooksOfPersona } from './hook-table.ts';
 import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { type PolicyPorts, rulesOfSession } from './session-rules.ts';
+import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
 
 /** Ports that provisioning uses. */
@@ -310,7 +308,10 @@ export function isFailure(value: object | string): value is Failure {
   return typeof value === 'object' && 'code' in value && 'message' in value;
 }
 
-/** The model of a run: from the start, the persona, or the host's default, in this order; a failure where none names one. */
+/**
+ * The model that provisioning pins: from the start, the persona, or the host's default, in this order; a failure where
+ * none names one. `routedModels` (route-model-step.ts) decides only in which process it is asked.
+ */
 export function chooseModel(
   settings: StartSettings,
   persona: Persona,
@@ -351,12 +352,6 @@ function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {
   const own = commandCeiling(rules);
   if (own.length === 0) return above;
   return [...above, { session: POLICY_CEILING, permissions: { rules: own, default: 'allow' } }];
-}
-
-function promptOfMode(mode: string | undefined, persona: Persona): string | Failure {
-  if (mode === undefined) return '';
-  const problem = modeProblem(persona, mode);
-  return problem === null ? (persona.modes?.[mode]?.prompt ?? '') : { code: 'mode_not_found', message: problem };
 }
 
 // A list of skills without the tool to load them would confuse the model. A persona that denies the tool wants no list.
@@ -453,10 +448,8 @@ function pin(
   price: PinnedPrice | undefined,
   notifies: boolean,
 ): Provision {
-  const index = tools.some(({ name }) => name === LOAD_SKILL) ? skillIndex(persona.skills ?? []) : '';
   const output = pinnedOutput(settings, persona);
-  const told = output ? outputInstruction(output.schema) : '';
-  const system = [persona.prompt, index, mode, told].filter((text) => text.trim() !== '').join('\n\n');
+  const system = systemPromptOf(persona, tools, mode, output?.schema);
   const pinned = {
     persona: { name: persona.name, version: personaVersion(persona) },
     ...(identity ? { identity } : {}),

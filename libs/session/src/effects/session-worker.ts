@@ -6,7 +6,6 @@ import type {
   Hooks,
   Journal,
   Log,
-  ModelRequest,
   Models,
   Publisher,
   Telemetry,
@@ -21,26 +20,25 @@ import {
   type HookRegistration,
   type HostRules,
   type JsonObject,
-  type Message,
   type Outcome,
   type PersonaStepInput,
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import { lostAttempts, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { lostAttempts, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
-import { type FileCache, withFiles } from '../view/shown-files.ts';
+import type { FileCache } from '../view/shown-files.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { needsApproval, notifyApproval, withApprovals } from './approvals.ts';
 import { askCompaction } from './ask-compaction.ts';
-import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { asker } from './hook-table.ts';
+import { buildModelRequest, withStoredFiles } from './model-request.ts';
 import { provisionHandoff } from './provision-handoff.ts';
 import {
   isFailure,
@@ -49,13 +47,13 @@ import {
   pinsOf,
   provisionSession,
   toolsOfPersona,
-  toolsOfStep,
 } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
+import { routedModels } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { INTERRUPTED, runToolCall, textOutcome } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
-import { stepModels } from './step-models.ts';
+import { streamAnswer } from './stream-answer.ts';
 import { untilKept } from './until-answered.ts';
 import { wholeResults } from './whole-results.ts';
 
@@ -171,38 +169,23 @@ export class SessionWorker implements EffectWorker {
         return outcome;
       }
       case 'call_model': {
-        const { persona } = transcript.frame;
-        if (!persona) throw new Error('a model call without a persona');
-        const step = openStep(state.context)?.name;
-        const tools = toolsOfStep(transcript.frame.tools, persona.definition, step);
-        const view = transcript.viewLater();
-        let messages: readonly Message[] | null = null;
-        const request: ModelRequest = {
+        const head = {
           idempotencyKey: this.#key(effect.id),
           sessionId: this.#ref.sessionId,
           turn: effect.turn,
-          model: persona.model,
-          system: persona.system_prompt,
-          // Copied at the first read, so that the runner's own work in a turn does not grow with the session.
-          get messages() {
-            messages ??= view();
-            return messages;
-          },
-          tools,
-          ...(persona.output ? { outputSchema: persona.output.schema } : {}),
-          answered: transcript.answered,
           traceparent: this.#traceparent(effect, state),
         };
+        let request = buildModelRequest(head, state, transcript);
         if (transcript.hasStoredFiles) {
           this.#files ??= new Map();
-          messages = await withFiles(view(), untilKept(ports.blobs, ports.clock, signal), this.#files);
+          request = await withStoredFiles(request, untilKept(ports.blobs, ports.clock, signal), this.#files);
         }
         const { epoch } = state.context;
         const ask = { ref: this.#ref, effectId: effect.id, epoch, request, answer: this.#answer };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
-        const outcome = await askModel(this.#models(effect), ports.publisher, ports.clock, ask, signal);
-        return withApprovals(outcome, tools, (tool, { call_id, args }) =>
+        const outcome = await streamAnswer(this.#models(effect), ports.publisher, ports.clock, ask, signal);
+        return withApprovals(outcome, request.tools, (tool, { call_id, args }) =>
           this.#needsApproval(tool, call_id, args as JsonObject, transcript, signal),
         );
       }
@@ -359,7 +342,7 @@ export class SessionWorker implements EffectWorker {
     return this.close();
   }
 
-  /** Replaces the open toolset. A session has at most one, and none after its runner has left. */
+  /** Replaces the toolset in use. During a hand-off, `#next` is open as well. After its runner has left, a session has none. */
   async #hold(toolset: Toolset): Promise<void> {
     const before = this.#toolset;
     this.#toolset = this.#disposed.signal.aborted ? null : toolset;
@@ -515,7 +498,7 @@ export class SessionWorker implements EffectWorker {
     const rules = rulesOfSession(this.#ports, this.#ref.tenant, state.context.settings);
     const models = heldTo(rules, this.#ports.models);
     if (!served || !persona) return models;
-    return stepModels(models, served, clock, {
+    return routedModels(models, served, clock, {
       ref: this.#ref,
       effectId,
       epoch: state.context.epoch,

@@ -1,7 +1,8 @@
 /**
  * The quotas of a host: how much of it the senders of a tenant may use.
  *
- * QUOTA-1  A command beyond a quota leaves no record: its sender gets a receipt, and may send the same command again.
+ * QUOTA-1  A command beyond a quota leaves no record. Its sender may send the same command again, and gets a receipt if it has
+ *          asked for one.
  * QUOTA-2  Controls (cancel, approve and the like) have their own rates, so that a flood of messages cannot keep a person
  *          from stopping a run.
  * QUOTA-3  The tenant is in the subject of a command, and the server restricts every key to its subjects. The sender is in the
@@ -204,7 +205,7 @@ function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }
 
-/** The first two tokens of the inboxes of one key. */
+/** The first two tokens of a receipt subject: they are the same for all inboxes of one NATS key. */
 function inboxOf(receiptTo = ''): string {
   return receiptTo.split('.', 2).join('.');
 }

@@ -24,8 +24,8 @@ export interface DrainingHost {
 }
 
 /**
- * Leaves sessions as soon as their calls have ended, or at the given time. Resolves when all are left or stay, and their
- * snapshots are stored.
+ * Leaves sessions as soon as their calls have ended, or at the given time. Resolves when all are left or stay and their
+ * snapshots were stored or have failed, or when the host is gone.
  * @param untilMs on the monotonic clock.
  */
 export async function drainSessions(

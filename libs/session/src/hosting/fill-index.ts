@@ -98,10 +98,11 @@ async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Pro
 }
 
 function hasCode(error: unknown): boolean {
-  return UNREADABLE.has((error as { readonly code?: unknown }).code as string);
+  return MARKED_CODES.has((error as { readonly code?: unknown }).code as string);
 }
 
-const UNREADABLE: ReadonlySet<string> = new Set([
+/** Codes of sessions that are only marked in the index. */
+const MARKED_CODES: ReadonlySet<string> = new Set([
   'record_unreadable',
   'session_deleted',
   'blob_missing',

@@ -152,17 +152,17 @@ export class HostPartitions {
 
   /**
    * Finds the owner of a session that another host has appended to, and claims the session if there is none.
-   * @param isOld the retries have reached their longest delay: the session is claimed even if its note names a host that
-   *   is not alive. Until then that host may be alive and not heard yet.
+   * @param mayTakeOver whether to claim it even if its note names a host that is not alive. A host that is not heard may
+   *   still be alive, so callers wait first.
    * @returns whether the owner is known. Rejects where the notes cannot be read.
    */
-  async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
+  async lookAt(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isOwn(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#hold(session);
-    else if (host === null || host === this.#peers.self || isOld) await this.#claims.add(session);
+    else if (host === null || host === this.#peers.self || mayTakeOver) await this.#claims.add(session);
     else return false;
     return true;
   }
@@ -384,8 +384,8 @@ export class HostPartitions {
   }
 
   #notified(ref: SessionRef, seq: number): void {
-    // The other host acknowledges: it has the delivery.
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
+    // The other host has the delivery, and acknowledges it.
     else if (seq !== ASKS_ONLY) this.#sessions.ring({ ref, seq, ack: () => undefined });
   }
 

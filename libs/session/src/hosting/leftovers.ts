@@ -1,8 +1,19 @@
 /**
- * Leftovers: outcomes and feedback that a runner had not recorded when it left its session (RUNNER-9). The session's next
- * runner on this host takes them. They are late once another host has appended to the journal, or the session has no work: then
- * they are dropped and logged. An assignment or a note of another host does not suffice: the session may come back before that
- * host has appended a record.
+ * Leftovers: outcomes and feedback that a runner had not recorded when it left its session (RUNNER-9), and the session's
+ * first record if its append had no answer.
+ *
+ * | place | what happens to them |
+ * |---|---|
+ * | `Host.#left` | A runner has left: they are kept. For a deleted session they are not. |
+ * | `Host.#runner` | The session's next runner on this host takes them. |
+ * | `SessionLifecycle.#settleCarried` | If another host wrote the newest record, feedback and outcomes without an open effect are dropped. |
+ * | `Host.#left`, reason `foreign_writer` | Another host has appended a record: they are dropped. |
+ * | `Host.claim` | Another host wrote the newest record, and it leaves no effect open: they are dropped. |
+ * | `HostPartitions.#findUnowned` | The notes of the partition do not list the session: they are dropped. |
+ * | `Leftovers.keep` | Beyond the bounds, the oldest are dropped. |
+ *
+ * Dropped outcomes and feedback are logged. An assignment or a note of another host drops nothing: the session may come back
+ * before that host has appended a record.
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -60,9 +71,9 @@ export class Leftovers {
     return kept?.carried;
   }
 
-  /** Drops the leftovers of sessions that other hosts own. */
-  drop(isOthers: (ref: SessionRef) => boolean): void {
-    for (const kept of this.#kept.values()) if (isOthers(kept.ref)) this.#drop(kept);
+  /** Drops the leftovers of the sessions that the predicate selects. */
+  drop(isObsolete: (ref: SessionRef) => boolean): void {
+    for (const kept of this.#kept.values()) if (isObsolete(kept.ref)) this.#drop(kept);
   }
 
   #drop(kept: Kept): void {

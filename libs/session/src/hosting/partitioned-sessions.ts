@@ -17,8 +17,8 @@ export interface PartitionedSessions {
   hasWork(ref: SessionRef): Promise<boolean>;
   /** Leaves the sessions of these partitions to their next hosts, each when its calls have ended or its time is over. */
   transfer(partitions: ReadonlySet<number>): void;
-  /** Drops the leftovers of sessions that other hosts own, or have owned. */
-  dropLeftovers(isOthers: (ref: SessionRef) => boolean): void;
+  /** Drops the leftovers of the sessions that the predicate selects; leftovers.ts lists when. */
+  dropLeftovers(isObsolete: (ref: SessionRef) => boolean): void;
   /** The host has exactly these partitions from now on. */
   assigned(partitions: ReadonlySet<number>): void;
   /** Wakes all sessions: the host may start effects again. */

@@ -1,5 +1,5 @@
 /**
- * The session host: the sessions in this process. It notifies their runners of commands, claims sessions after a restart,
+ * The session host: the sessions in this process. It notifies their runners of commands, claims sessions without an owner,
  * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
  */
 import { setMaxListeners } from 'node:events';
@@ -25,21 +25,22 @@ import { SessionRunner } from '../runner/session-runner.ts';
 import { statusOf, summaryOf } from '../runner/session-status.ts';
 import { measureSessions } from '../trace/measure-sessions.ts';
 import { CommandQuotas } from './command-quotas.ts';
+import { PassivatedCount } from './count-passivated.ts';
 import { drainSessions } from './drain-sessions.ts';
 import { keepIndexFilled } from './fill-index.ts';
 import type { HostOptions, HostPorts, SessionHost } from './host-interface.ts';
 import { HostPartitions } from './host-partitions.ts';
 import { HostState } from './host-state.ts';
+import { passivateIdle } from './idle-sessions.ts';
 import { Leftovers } from './leftovers.ts';
-import { LoadTurns, sideBySide } from './load-turns.ts';
+import { LoadTurns } from './load-turns.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
-import { PassivatedSessions } from './passivated-sessions.ts';
 import { rejectUnroutable } from './reject-unroutable.ts';
 import { SessionNotes } from './session-notes.ts';
 
 /** How long calls may continue here after the session's partition has moved to another host, milliseconds. */
 const TRANSFER_GRACE_MS = 10_000;
-/** Recovery validates and folds the records behind a snapshot, a tenth of a millisecond each: there should be few. */
+/** Recovery validates and folds the records after a snapshot, a tenth of a millisecond each: there should be few. */
 const SNAPSHOT_EVERY = 16;
 /** Limit of journals that are read at the same time for the spans that another host has opened. */
 const TRACES_AT_ONCE = 2;
@@ -64,7 +65,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** Outcomes and feedback of runners that have left their sessions, for the next runners (RUNNER-9). */
   readonly #leftovers: Leftovers;
   /** Null without metrics. */
-  readonly #passivated: PassivatedSessions | null;
+  readonly #passivated: PassivatedCount | null;
   /** Failed attempts to claim a session, by its key. */
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
@@ -86,7 +87,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#traces = new LoadTurns(ports.clock, TRACES_AT_ONCE);
     const { meters } = ports.telemetry ?? {};
     const isMeasured = meters !== undefined && measureSessions(meters, ports.clock, () => this.#summaries());
-    this.#passivated = isMeasured ? new PassivatedSessions({ ...ports, isHere: (ref) => this.isHere(ref) }) : null;
+    this.#passivated = isMeasured ? new PassivatedCount({ ...ports, isHere: (ref) => this.isHere(ref) }) : null;
     this.id = `${readId(HostName, 'hostName', options.name ?? 'host')}-${ports.ids.next()}`;
     this.#partitions = new HostPartitions(
       ports,
@@ -124,7 +125,7 @@ class Host implements SessionHost, PartitionedSessions {
         for (const runner of this.#runners.values()) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
     const found = await this.#partitions.start();
-    void this.#passivateIdle();
+    void passivateIdle(this.#runners, this.#ports.clock, this.#state, this.#options);
     void this.#passivated?.run(this.#state.ended);
     const sessions = {
       isOwn: (ref: SessionRef) => this.#partitions.isOwn(ref),
@@ -188,7 +189,10 @@ class Host implements SessionHost, PartitionedSessions {
     if (!this.#state.ended.aborted) this.#runner(doorbell.ref).ring(doorbell);
   }
 
-  /** Claims one session. An unreadable session does not keep the host from claiming the others. */
+  /**
+   * Wakes a runner for a session with open effects; the runner claims the session (`SessionLifecycle.own`). An unreadable
+   * session does not keep the host from claiming the others.
+   */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have loaded it already. That starts none of its open effects.
     if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
@@ -201,7 +205,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
-        if (record) void this.#count(ref);
+        if (record) void this.#countAndSnapshot(ref);
         if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
@@ -242,8 +246,11 @@ class Host implements SessionHost, PartitionedSessions {
     this.#passivated?.serve(partitions);
   }
 
-  /** Counts a session without a snapshot of its newest state, for metrics. Contract: does not reject. */
-  async #count(ref: SessionRef): Promise<void> {
+  /**
+   * Counts a session that is not in memory, for metrics. Stores a snapshot if records follow the newest one. Contract: does
+   * not reject.
+   */
+  async #countAndSnapshot(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
     if (!passivated) return;
     try {
@@ -262,8 +269,8 @@ class Host implements SessionHost, PartitionedSessions {
     for (const runner of this.#runners.values()) void runner.wake();
   }
 
-  dropLeftovers(isOthers: (ref: SessionRef) => boolean): void {
-    this.#leftovers.drop(isOthers);
+  dropLeftovers(isObsolete: (ref: SessionRef) => boolean): void {
+    this.#leftovers.drop(isObsolete);
   }
 
   leaveAll(): void {
@@ -322,7 +329,7 @@ class Host implements SessionHost, PartitionedSessions {
     const summary = runner?.summary;
     this.#runners.delete(key);
     if (left.reason === 'deleted') {
-      // The session has no next runner, so its outcomes and feedback are dropped.
+      // No record can hold its outcomes and feedback any longer, so they are dropped.
       this.#retries.delete(key);
       this.#notes.forget(ref);
       this.#ports.log.info({ session_id: ref.sessionId }, `session released: ${left.message}`);
@@ -350,15 +357,15 @@ class Host implements SessionHost, PartitionedSessions {
     // The next command of an unreadable session loads it again, and gets an answer. A session that was left with all others
     // comes back by its note, unless another host claims it.
     if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
-    // After a successful write this is a new failure. A run that cannot end, or a rival host, is not.
+    // After a successful write the back-off starts again, except for a run that cannot end and for a rival host.
     const isOld = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !isOld) this.#retries.delete(key);
     void this.#retry(ref, key, left.reason === 'foreign_writer');
   }
 
   /**
-   * Claims a session again after its runner has left it because of a failure or a rival host, with back-off. A command
-   * may have loaded it before; it is woken all the same, because a load starts no effects.
+   * Claims a session again, with back-off: after a failed claim, or after its runner has left it because of a failure or a
+   * rival host. A command may have loaded it before; it is woken all the same, because a load starts no effects.
    * @param isOthers another host has appended to it. That host may have left it again: its note decides.
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
@@ -371,24 +378,6 @@ class Host implements SessionHost, PartitionedSessions {
     // If the note cannot be read, the owner stays unknown.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
-  }
-
-  // ---- idle sessions ----
-
-  /** Passivates sessions that have been idle for `passivateAfterMs`, and frees memory of the other idle ones. */
-  async #passivateIdle(): Promise<void> {
-    const { clock } = this.#ports;
-    const everyMs = this.#options.sweepEveryMs ?? 5_000;
-    const afterMs = this.#options.passivateAfterMs ?? 30_000;
-    while (!this.#state.ended.aborted) {
-      await clock.sleep(everyMs, this.#state.ended);
-      // Each is checked when its turn comes: it may have got work while others were passivated.
-      await sideBySide([...this.#runners.values()], async (runner) => {
-        if (this.#state.isLeaving) return;
-        if (runner.idleMs() > afterMs) await runner.passivate();
-        else runner.rest();
-      });
-    }
   }
 }
 

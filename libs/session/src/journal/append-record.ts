@@ -169,7 +169,7 @@ export async function appendRecord(
 
 /**
  * The result of a commit. `foreign`: another writer's record is at this position. `deleted`: a tombstone is at this position.
- * `unavailable`: the result is unknown; the session must be loaded again before it continues.
+ * `unavailable`: the record may be stored, or was not sent; the session must be loaded again before it continues.
  */
 export type CommitResult =
   | { readonly status: 'stored'; readonly fence: number }
@@ -184,7 +184,11 @@ export interface CommitBounds {
   readonly maxDelayMs: number;
 }
 
-/** About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a person who waits. */
+/**
+ * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a
+ * person who waits. After the last attempt the runner leaves the session (`JournalWriter.#append`), and the host claims it
+ * again with back-off (`Host.#retry`).
+ */
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
 /**

@@ -111,9 +111,9 @@ function isState(value: unknown): boolean {
 
 /**
  * Loads a session: its state from the newest snapshot and the records after it.
- * @param whole whether to read every record, for the transcript. Records before the snapshot go into the transcript only:
- *   they are neither fed to the machine nor checked by schema, as the snapshot's hash covers them. Otherwise reading starts
- *   after the snapshot, so its cost does not depend on the session's length.
+ * @param whole whether to read every record, for the transcript. Records up to the snapshot are neither fed to the machine
+ *   nor checked by schema, as the snapshot's hash covers them. Otherwise reading starts at the snapshot's record, so its cost
+ *   does not depend on the session's length.
  * @param onRecord called for each record read; for some twice, where the snapshot turns out to be unusable.
  * @param newest position of the newest record, where the caller has just read it.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and errors of the journal.
@@ -126,7 +126,7 @@ export async function loadSession(
   newest?: number,
 ): Promise<LoadedSession> {
   // Both reads run at the same time, so that a session wakes sooner.
-  const all = whole ? begun(ports.journal.read(ref, 0, newest)) : null;
+  const all = whole ? requestedAtOnce(ports.journal.read(ref, 0, newest)) : null;
   const snapshot = await newestSnapshot(ports.snapshots, ref);
   if (snapshot === null) return fold(ports, ref, whole, null, all ?? ports.journal.read(ref, 0, newest), onRecord);
   try {
@@ -150,20 +150,21 @@ export async function loadSession(
   }
 }
 
-/** The same records; the first one is requested at once. */
-async function* begunFrom(
+/** The records in order: the first, then the rest. */
+async function* firstThenRest(
   first: Promise<IteratorResult<StoredRecord>>,
   rest: AsyncIterator<StoredRecord>,
 ): AsyncGenerator<StoredRecord, void, undefined> {
   for (let next = await first; !next.done; next = await rest.next()) yield next.value;
 }
 
-function begun(records: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> {
+/** The same records. The first one is requested at once. */
+function requestedAtOnce(records: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> {
   const iterator = records[Symbol.asyncIterator]();
   const first = iterator.next();
   // The reader gets the error; until then it must not count as unhandled.
   first.catch(() => undefined);
-  return begunFrom(first, iterator);
+  return firstThenRest(first, iterator);
 }
 
 async function fold(

@@ -1,8 +1,8 @@
 /**
  * Replay: runs a journal through the pure core again, with all outside input from the journal, and compares each record with
- * the recorded bytes. It needs no model, tool or hook. Members that the core does not compute (`at`, `attempt`, `cursor`,
- * addresses of receipts) are protected by the hash chain alone: a change shows in the next record. For the newest record,
- * only the closing line of an export shows a change.
+ * the recorded bytes. It needs no model, tool or hook. Replay takes some members from the record: `input`, `at`, `attempt`,
+ * `cursor` and the machine version. If a change of these does not change the events, only the hash chain shows it, in the
+ * next record. For the newest record, only the closing line of an export shows it.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
@@ -51,9 +51,10 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
 /**
  * Replays a whole journal.
  * @param records the stored bytes of every record, from the first.
- * @returns the number of records that were recomputed byte for byte.
+ * @returns the number of records. None of them differs. One of an earlier version is compared in today's shape.
  * @throws ReplayDivergedError at the first record that differs or is unreadable; BlobMissingError where the object store lacks
- *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release.
+ *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release; SessionDeletedError at
+ *   a tombstone.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

@@ -1,7 +1,8 @@
 /**
- * What happens to a stored command before the machine decides it, in this order: {@link admitCommand} parses it,
- * {@link withinPolicy} applies the policy of the host. A command to a session without a record then passes {@link checkStart},
- * any other {@link checkCommand}. Each returns the input, with a problem for a command to reject.
+ * Checks of a stored command before the machine decides it. {@link admitCommand} parses it, and {@link withinPolicy} applies
+ * the policy of the host. Then `SessionIntake` applies the quotas, answers a repeated start, and applies the share of rejections.
+ * Last, a command to a session without a record passes {@link checkStart}, any other {@link checkCommand}; a start that forks
+ * is checked by plan-fork.ts. Each function here returns the input, with a problem for a command to reject.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {

@@ -1,5 +1,5 @@
 /**
- * Inbox feedback that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the bound is
+ * Feedback for the model that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the bound is
  * counted only, and the count is recorded with the next feedback.
  *
  * FEEDBACK-1  After an append without an answer, the journal decides whether it holds the offered feedback: a record has one

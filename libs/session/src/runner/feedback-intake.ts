@@ -1,9 +1,9 @@
-/** Inbox feedback of one session: from tools, servers and hooks into its mailbox, and into one record at a time. */
+/** Feedback of one session for its model: from tools, servers and hooks into its mailbox, and into one record at a time. */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, type JournalRecord } from '@coxswain/protocol';
 import { type FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 
-/** Takes the inbox feedback of one session. */
+/** Takes the feedback of one session. */
 export class FeedbackIntake {
   /** The feedback that no record holds yet. */
   readonly buffer: FeedbackBuffer;

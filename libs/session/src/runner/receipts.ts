@@ -1,6 +1,7 @@
 /**
  * Receipts of commands, only for senders that asked for one. The receipt of a record is sent after the record is durable.
- * A command without a record gets its receipt by `rejectedUnrecorded`, `repeated`, `repeatedStart` or `deleted`.
+ * `deleted` reports a tombstone. A command without a record gets its receipt by `rejectedUnrecorded`, `repeated` or
+ * `repeatedStart`.
  */
 import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {

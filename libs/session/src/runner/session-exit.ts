@@ -10,9 +10,17 @@ import type { FeedbackBuffer } from './feedback-buffer.ts';
 export class SessionLeft extends Error {}
 
 /**
- * Why a runner has left its session. `foreign_writer`: another host appended a record. `late_append`: an append that an
- * earlier runner of this host gave up was stored after all, and no other host owns the session. `deleted`: the journal
- * has a tombstone.
+ * Why a runner has left its session:
+ * - `foreign_writer`: another host appended a record.
+ * - `late_append`: an append that an earlier runner of this host gave up was stored after all.
+ * - `journal_unavailable`: a record could not be appended, or it cannot be read now.
+ * - `unrecoverable`: an exception, and the run could not be ended as failed.
+ * - `abandoned`: the host left all its sessions at once.
+ * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
+ * - `handed_over`: the session had work when its host stopped or lost its partition.
+ * - `unloadable`: the journal cannot be reached now. A later attempt may succeed.
+ * - `unreadable`: the journal is damaged, incomplete, or of a later release.
+ * - `deleted`: the journal has a tombstone.
  */
 export type LeaveReason =
   | 'foreign_writer'
@@ -30,7 +38,7 @@ export type LeaveReason =
 export interface Carried {
   /** Settled outcomes (RUNNER-9). */
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  /** Inbox feedback. Empty if the leave reason loses it. */
+  /** Feedback for the model. Empty if the leave reason loses it. */
   readonly feedback: FeedbackBuffer;
   /** The session's first record, if its append had no answer: the store may hold it. */
   readonly unsettled: SealedRecord | null;

@@ -1,6 +1,6 @@
 /**
- * Intake: commands and timers of the session's inbox become machine events, in the order of the stream (RUNNER-7). A command
- * beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
+ * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7). A
+ * command beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
  */
 import type { StoredCommand } from '@coxswain/ports';
 import {
@@ -15,7 +15,7 @@ import {
   type TimerInput,
   toWellFormed,
 } from '@coxswain/protocol';
-import { decide, isEnded, recordsRejection, timersOf } from '@coxswain/turn';
+import { allTimers, decide, isEnded, recordsRejection } from '@coxswain/turn';
 import type { QuotaProblem } from '../hosting/command-quotas.ts';
 import { isRecordTooLarge } from '../journal/append-record.ts';
 import type { SessionCopy } from '../journal/copy-session.ts';
@@ -23,18 +23,18 @@ import { type LiveSession as Live, transcriptOf } from '../journal/load-session.
 import { asksForFork } from '../journal/plan-fork.ts';
 import { admitCommand, admitTimer, checkCommand, checkStart, withinPolicy } from './admit-command.ts';
 import type { InboxReader } from './inbox-reader.ts';
+import type { JournalWriter } from './journal-writer.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
 import type { InboxPlace, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
-import { type SessionLifecycle, UNREADABLE } from './session-lifecycle.ts';
-import type { SessionStep } from './session-step.ts';
+import { JOURNAL_CODES, type SessionLifecycle } from './session-lifecycle.ts';
 import { areSpent } from './spent-timers.ts';
 import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
 /** The parts of a runner that its intake uses. */
 export interface IntakeParts {
   readonly exit: SessionExit;
-  readonly step: SessionStep;
+  readonly writer: JournalWriter;
   readonly lifecycle: SessionLifecycle;
   readonly inbox: InboxReader;
   readonly copy: SessionCopy;
@@ -46,7 +46,7 @@ export class SessionIntake {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;
   readonly #exit: SessionExit;
-  readonly #step: SessionStep;
+  readonly #writer: JournalWriter;
   readonly #lifecycle: SessionLifecycle;
   readonly #inbox: InboxReader;
   readonly #copy: SessionCopy;
@@ -58,7 +58,7 @@ export class SessionIntake {
     this.#ports = ports;
     this.#ref = ref;
     this.#exit = parts.exit;
-    this.#step = parts.step;
+    this.#writer = parts.writer;
     this.#lifecycle = parts.lifecycle;
     this.#inbox = parts.inbox;
     this.#copy = parts.copy;
@@ -95,13 +95,13 @@ export class SessionIntake {
    * @throws {SessionLeft}
    */
   async apply(session: Live, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean> {
-    const rejected = await this.#step.apply(session, input, place, copiedAt);
+    const rejected = await this.#writer.apply(session, input, place, copiedAt);
     return rejected === null || this.#rejectUnknown(session, input as CommandInput, rejected, place);
   }
 
   /** @returns false where the command cannot be judged now. @throws {SessionLeft} */
   async #take(command: StoredCommand, cursor: InboxPlace['cursor']): Promise<boolean> {
-    const { session } = this.#step;
+    const { session } = this.#writer;
     if (!session) throw new SessionLeft();
     this.#exit.check();
     if (command.isTimer) return this.#takeTimer(session, command, { cursor, command: null });
@@ -114,7 +114,7 @@ export class SessionIntake {
       const isTooLarge = isRecordTooLarge(error);
       if (isTooLarge) await this.#lifecycle.foldAgain();
       else await this.#lifecycle.recover(error as Error);
-      const rebuilt = this.#step.session;
+      const rebuilt = this.#writer.session;
       if (!rebuilt) throw new SessionLeft();
       this.#exit.check();
       // Both are answered and recorded, so that the store does not deliver the command again and again.
@@ -138,7 +138,7 @@ export class SessionIntake {
   async #takeTimer(session: Live, command: StoredCommand, place: InboxPlace): Promise<boolean> {
     const input = admitTimer(command);
     if (input === null) return true;
-    const isWanted = timersOf(session.actor.state).some(({ id }) => id === input.effect_id);
+    const isWanted = allTimers(session.actor.state).some(({ id }) => id === input.effect_id);
     if (!isWanted) return this.#lifecycle.isNewest(session);
     try {
       return await this.#judge(session, input, place);
@@ -165,9 +165,9 @@ export class SessionIntake {
     }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, place);
     await this.#lifecycle.own(session);
-    const owned = this.#step.session ?? session;
+    const owned = this.#writer.session ?? session;
     const checked = input.type === 'command' ? await this.#check(owned, input) : input;
-    const rejected = await this.#step.apply(owned, checked, place);
+    const rejected = await this.#writer.apply(owned, checked, place);
     return rejected === null || this.#rejectUnknown(owned, checked as CommandInput, rejected, place);
   }
 
@@ -185,12 +185,12 @@ export class SessionIntake {
     rejected: EventOf<'command_rejected'>,
     place: InboxPlace | undefined,
   ): Promise<boolean> {
-    await this.#step.settleFirst(unknown);
+    await this.#writer.settleFirst(unknown);
     const session = await this.#lifecycle.foldAgain();
     if (session.n > 0) {
       // It may be an import by now, or an aborted fork.
       await this.#copy.complete(session);
-      return this.#judge(this.#step.session ?? session, input, place);
+      return this.#judge(this.#writer.session ?? session, input, place);
     }
     session.receipts.rejectedUnrecorded(input, rejected);
     return true;
@@ -214,7 +214,7 @@ export class SessionIntake {
     } catch (error) {
       const { code, message } = error as Error & { readonly code?: ErrorCode };
       // A damaged start can never be compared: the machine decides by its state.
-      if (code !== undefined && UNREADABLE.has(code)) return input;
+      if (code !== undefined && JOURNAL_CODES.has(code)) return input;
       this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'the journal cannot be read now');
       return false;
     }
@@ -241,7 +241,7 @@ export class SessionIntake {
     // A host repeats its own commands until they are recorded: they are never excess.
     if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
     const checked = toWellFormed(await this.#check(session, input));
-    const decision = decide(state, checked, this.#step.nowMs(checked));
+    const decision = decide(state, checked, this.#writer.nowMs(checked));
     if (decision.kind !== 'rejected') return null;
     // An unreadable command is invalid in every state. Any other may be valid in a state that another host has made.
     if (!input.problem && !(await this.#lifecycle.isNewest(session))) return false;

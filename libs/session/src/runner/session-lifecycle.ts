@@ -11,13 +11,13 @@ import { ImportUnfinishedError, isUnfinishedImport } from '../journal/copy-state
 import { type LiveSession as Live, type LoadedSession, loadSession, readTranscript } from '../journal/load-session.ts';
 import type { FeedbackIntake } from './feedback-intake.ts';
 import type { InboxReader } from './inbox-reader.ts';
+import type { JournalWriter } from './journal-writer.ts';
 import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
-import type { SessionStep } from './session-step.ts';
 import { type SessionWork, workOf } from './session-work.ts';
 
-/** Codes of a journal that is damaged, incomplete or deleted, as opposed to one that cannot be reached. */
-export const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
+/** Codes of a journal that is damaged, incomplete, deleted, or of a later release, as opposed to one that cannot be reached. */
+export const JOURNAL_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
   'blob_missing',
@@ -32,7 +32,7 @@ const NONE: ReadonlySet<string> = new Set();
 /** The parts of a runner that its lifecycle uses. */
 export interface LifecycleParts {
   readonly exit: SessionExit;
-  readonly step: SessionStep;
+  readonly writer: JournalWriter;
   readonly work: SessionWork;
   readonly inbox: InboxReader;
   readonly feedback: FeedbackIntake;
@@ -44,7 +44,7 @@ export class SessionLifecycle {
   readonly #ref: SessionRef;
   readonly #options: RunnerOptions;
   readonly #exit: SessionExit;
-  readonly #step: SessionStep;
+  readonly #writer: JournalWriter;
   readonly #work: SessionWork;
   readonly #inbox: InboxReader;
   readonly #feedback: FeedbackIntake;
@@ -58,7 +58,7 @@ export class SessionLifecycle {
     this.#ref = ref;
     this.#options = options;
     this.#exit = parts.exit;
-    this.#step = parts.step;
+    this.#writer = parts.writer;
     this.#work = parts.work;
     this.#inbox = parts.inbox;
     this.#feedback = parts.feedback;
@@ -86,7 +86,7 @@ export class SessionLifecycle {
       ]);
       this.#exit.check();
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
-      const live = this.#step.open(loaded);
+      const live = this.#writer.open(loaded);
       this.#settleCarried(loaded);
       return live;
     } catch (error) {
@@ -97,14 +97,14 @@ export class SessionLifecycle {
 
   /** Reads the transcript, unless it is loaded. @throws {SessionLeft} */
   async readTranscript(): Promise<void> {
-    if (this.#step.session?.transcript) return this.#exit.check();
+    if (this.#writer.session?.transcript) return this.#exit.check();
     return this.#options.transcripts.take(async () => {
-      const { session } = this.#step;
+      const { session } = this.#writer;
       if (!session) throw new SessionLeft();
       this.#exit.check();
       try {
         const transcript = await readTranscript(this.#ports, this.#ref, session, this.#feedback.recall);
-        this.#step.addTranscript(session, transcript);
+        this.#writer.addTranscript(session, transcript);
       } catch (error) {
         await this.#leaveUnloaded(error as Error);
       }
@@ -116,7 +116,7 @@ export class SessionLifecycle {
   async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {
     if (error instanceof SessionLeft) throw error;
     const { code, message } = error;
-    if (code === undefined || !UNREADABLE.has(code)) return this.#exit.leave('unloadable', message);
+    if (code === undefined || !JOURNAL_CODES.has(code)) return this.#exit.leave('unloadable', message);
     await this.#inbox.refuse(this.#ports.publisher, code, message);
     this.#exit.leave(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
   }
@@ -138,16 +138,16 @@ export class SessionLifecycle {
   // ---- own ----
 
   /**
-   * Owns the session: the first record here names this host (RUNNER-10). It does nothing for an unknown session. If the
-   * newest record names this host and its generation, it records a changed table of hooks.
+   * Owns the session: appends `owned` with the next epoch, unless the newest record names this host and its generation
+   * (RUNNER-10). Then it records a changed table of hooks. It does nothing for an unknown session.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {
     if (session.n === 0) return;
     if (session.writer === this.#options.host) return this.recordHooks(session);
     const epoch = session.actor.state.context.epoch + 1;
-    await this.#step.apply(session, { type: 'owned', epoch, host: this.#options.host });
-    return this.recordHooks(this.#step.session ?? session);
+    await this.#writer.apply(session, { type: 'owned', epoch, host: this.#options.host });
+    return this.recordHooks(this.#writer.session ?? session);
   }
 
   /** The host's table of hooks has changed. */
@@ -166,7 +166,7 @@ export class SessionLifecycle {
       return;
     }
     if (seen.fingerprint === state.context.pinned?.hooks_fingerprint) return;
-    await this.#step.apply(session, { type: 'hooks_changed', ...seen });
+    await this.#writer.apply(session, { type: 'hooks_changed', ...seen });
   }
 
   /**
@@ -196,7 +196,7 @@ export class SessionLifecycle {
 
   /** Discards the machine and folds the journal again. @throws {SessionLeft} */
   async foldAgain(): Promise<Live> {
-    this.#step.discard();
+    this.#writer.discard();
     return this.load();
   }
 
@@ -212,14 +212,14 @@ export class SessionLifecycle {
       { session_id: this.#ref.sessionId, code, stack: error.stack },
       'the session failed; this host rebuilds its state from the journal',
     );
-    const n = this.#step.session?.n ?? 0;
+    const n = this.#writer.session?.n ?? 0;
     const session = await this.foldAgain();
     if (session.n === 0) return;
     try {
       await this.own(session);
       const failure = { code, message: error.message };
-      await this.#step.apply(this.#step.session ?? session, { type: 'session_failed', error: failure, n });
-      this.#step.reconcile();
+      await this.#writer.apply(this.#writer.session ?? session, { type: 'session_failed', error: failure, n });
+      this.#writer.reconcile();
       this.#work.effects.offerAgain(this.#poisoned);
     } catch (again) {
       if (again instanceof SessionLeft) throw again;

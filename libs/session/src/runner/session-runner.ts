@@ -1,15 +1,15 @@
 /**
  * The runner: one session's mailbox, its commits and its effects. Its parts: {@link SessionLifecycle} loads, owns and
- * rebuilds the session, {@link SessionIntake} turns commands into machine events, {@link SessionStep} turns an event into a
+ * rebuilds the session, {@link SessionIntake} turns commands into inputs, {@link JournalWriter} turns an input into a
  * record, and {@link SessionWork} runs what the newest record asks for.
  *
  * RUNNER-1  Appending one record to the journal is the only commit point.
  * RUNNER-2  A record holds all events of one step: the one input and everything that follows from it until the machine waits.
  * RUNNER-3  State that anyone else can see changes only after the append is acknowledged.
  * RUNNER-4  An effect starts only after the record that asked for it is acknowledged.
- * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. Each job in the mailbox waits
- *           for its own reads and its append only, never for an effect.
- * RUNNER-6  Effects are reconciled: after each commit and after recovery, by the same code.
+ * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. No job in the mailbox waits
+ *           for an effect.
+ * RUNNER-6  Effects are reconciled after each commit and after recovery, by the same code; not while records are copied.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
  * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
  *           effect, and one job for the feedback in its own bounded buffer.
@@ -37,13 +37,13 @@ import { sessionLog } from '../trace/session-log.ts';
 import { FeedbackBuffer } from './feedback-buffer.ts';
 import { FeedbackIntake } from './feedback-intake.ts';
 import { InboxReader } from './inbox-reader.ts';
+import { JournalWriter } from './journal-writer.ts';
 import { Mailbox } from './mailbox.ts';
-import { ruleStore, timerStore } from './retried-store.ts';
+import { ruleStore, timerStore } from './outside-store.ts';
 import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
 import { SessionIntake } from './session-intake.ts';
 import { SessionLifecycle } from './session-lifecycle.ts';
-import { SessionStep } from './session-step.ts';
 import { EffectTable, SessionWork, workOf } from './session-work.ts';
 import { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
@@ -84,7 +84,7 @@ export class SessionRunner {
   readonly #mailbox: Mailbox<Job>;
   readonly #worker: SessionWorker;
   readonly #work: SessionWork;
-  readonly #step: SessionStep;
+  readonly #writer: JournalWriter;
   readonly #feedback: FeedbackIntake;
   readonly #inbox: InboxReader;
   readonly #lifecycle: SessionLifecycle;
@@ -103,7 +103,7 @@ export class SessionRunner {
     onLeft: (left: LeftSession) => void,
     carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer(), unsettled: null },
   ) {
-    const ports = { ...given, log: sessionLog(given.log, ref, () => this.#step.committedState) };
+    const ports = { ...given, log: sessionLog(given.log, ref, () => this.#writer.committedState) };
     const { clock, log } = ports;
     this.#ports = ports;
     this.ref = ref;
@@ -114,7 +114,7 @@ export class SessionRunner {
     this.#worker = new SessionWorker(
       ports,
       ref,
-      () => this.#step.view(),
+      () => this.#writer.view(),
       (source, text) => this.#takeFeedback(source, text),
       (input) => this.#mailbox.post({ kind: 'step', input }),
     );
@@ -137,30 +137,30 @@ export class SessionRunner {
     this.#inbox = new InboxReader(ports.inbox, ref, log);
     const unrecorded = new UnrecordedReceipts();
     const parts = { exit: this.#exit, work: this.#work, inbox: this.#inbox, feedback: this.#feedback, unrecorded };
-    this.#step = new SessionStep(ports, ref, options, parts, carried.unsettled);
-    const withStep = { ...parts, step: this.#step };
-    this.#lifecycle = new SessionLifecycle(ports, ref, options, withStep);
+    this.#writer = new JournalWriter(ports, ref, options, parts, carried.unsettled);
+    const withWriter = { ...parts, writer: this.#writer };
+    this.#lifecycle = new SessionLifecycle(ports, ref, options, withWriter);
     this.#copy = new SessionCopy(ports, ref, {
       host: options.host,
       exit: this.#exit,
-      session: () => this.#step.session,
+      session: () => this.#writer.session,
       apply: (session, input, place, copiedAt) => this.#intake.apply(session, input, place, copiedAt),
       recordHooks: (session) => this.#lifecycle.recordHooks(session),
       foldAgain: () => this.#lifecycle.foldAgain(),
     });
-    this.#intake = new SessionIntake(ports, ref, { ...withStep, lifecycle: this.#lifecycle, copy: this.#copy });
+    this.#intake = new SessionIntake(ports, ref, { ...withWriter, lifecycle: this.#lifecycle, copy: this.#copy });
   }
 
   // ---- what the host sees ----
 
-  /** For meters: see {@link SessionStep.summary}. */
+  /** For meters: see {@link JournalWriter.summary}. */
   get summary(): SessionSummary | null {
-    return this.#step.summary;
+    return this.#writer.summary;
   }
 
-  /** The status after the newest record, where this host knows it: see {@link SessionStep.status}. */
+  /** The status after the newest record, where this host knows it: see {@link JournalWriter.status}. */
   get status(): SessionStatus | null {
-    return this.#step.status;
+    return this.#writer.status;
   }
 
   /** The text so far of the answer that this host streams. */
@@ -175,7 +175,7 @@ export class SessionRunner {
 
   /** Whether the session needs a host. True also while it is not loaded. */
   get hasWork(): boolean {
-    const { session } = this.#step;
+    const { session } = this.#writer;
     return session === null || workOf(session.actor.state).length > 0 || this.hasWorkToDrain;
   }
 
@@ -189,7 +189,7 @@ export class SessionRunner {
   }
 
   get #hasOwnWork(): boolean {
-    const { session, isOwner } = this.#step;
+    const { session, isOwner } = this.#writer;
     return session !== null && isOwner && workOf(session.actor.state).length > 0;
   }
 
@@ -205,8 +205,8 @@ export class SessionRunner {
   /** The host's table of hooks has changed. */
   hooksChanged(): void {
     this.#lifecycle.hooksChanged();
-    // A new run reads the table itself, and so does a load.
-    if (this.#step.session && !this.#mailbox.some(({ kind }) => kind === 'hooks'))
+    // A new run reads the table itself. If no session is loaded, the next `own` records the table.
+    if (this.#writer.session && !this.#mailbox.some(({ kind }) => kind === 'hooks'))
       this.#mailbox.post({ kind: 'hooks' });
   }
 
@@ -235,7 +235,7 @@ export class SessionRunner {
 
   /** Frees memory that an idle session does not need until it gets work. */
   rest(): void {
-    if (this.idleMs() > 0) this.#step.session?.actor.rest();
+    if (this.idleMs() > 0) this.#writer.session?.actor.rest();
   }
 
   /** Stores a snapshot and leaves the session. Only for an idle one. */
@@ -244,9 +244,9 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.leave('passivated');
   }
 
-  /** Stores a snapshot if there are records after the last one: see {@link SessionStep.keepSnapshot}. */
+  /** Stores a snapshot if there are records after the last one: see {@link JournalWriter.keepSnapshot}. */
   keepSnapshot(): Promise<void> {
-    return this.#step.keepSnapshot();
+    return this.#writer.keepSnapshot();
   }
 
   /** Leaves the session at once: effects are aborted, nothing more is appended. */
@@ -269,7 +269,7 @@ export class SessionRunner {
 
   #takeFeedback(source: string, text: string): void {
     if (this.#exit.hasLeft) return;
-    this.#feedback.take(source, text, this.#step.session?.actor.state.context.feedback.length ?? 0);
+    this.#feedback.take(source, text, this.#writer.session?.actor.state.context.feedback.length ?? 0);
   }
 
   /** The one place that catches {@link SessionLeft}: the job ends, and the mailbox is closed. */
@@ -292,29 +292,30 @@ export class SessionRunner {
   async #handle(job: Job): Promise<void> {
     if (job.kind === 'inbox') {
       this.#inboxJobIsQueued = false;
-      if (!this.#step.session && (await this.#intake.dropSpentTimers())) return;
+      if (!this.#writer.session && (await this.#intake.dropSpentTimers())) return;
     }
     const isWake = job.kind === 'wake';
-    const loaded = this.#step.session ?? (await this.#lifecycle.load(!isWake, isWake ? job.newest : undefined));
+    const loaded = this.#writer.session ?? (await this.#lifecycle.load(!isWake, isWake ? job.newest : undefined));
     this.#exit.check();
     if (!isWake || loaded.copy) await this.#lifecycle.readTranscript();
-    await this.#copy.complete(this.#step.session ?? loaded);
-    const session = this.#step.session ?? loaded;
+    await this.#copy.complete(this.#writer.session ?? loaded);
+    const session = this.#writer.session ?? loaded;
     switch (job.kind) {
       case 'inbox':
         await this.#intake.read(session);
         return;
       case 'outcome':
-        await this.#step.apply(session, job.outcome);
-        if (job.outcome.type === 'provision_outcome') await this.#lifecycle.recordHooks(this.#step.session ?? session);
+        await this.#writer.apply(session, job.outcome);
+        if (job.outcome.type === 'provision_outcome')
+          await this.#lifecycle.recordHooks(this.#writer.session ?? session);
         return;
       case 'hooks':
         // Where another host wrote last, owning the session records the table.
-        if (this.#step.isOwner) await this.#lifecycle.recordHooks(session);
+        if (this.#writer.isOwner) await this.#lifecycle.recordHooks(session);
         return;
       case 'step':
-        // A new owner learns the progress of its own steps.
-        if (this.#step.isOwner) await this.#step.apply(session, job.input);
+        // Progress of a step that another host owns by now is dropped.
+        if (this.#writer.isOwner) await this.#writer.apply(session, job.input);
         return;
       case 'feedback':
         return this.#recordFeedback(session);
@@ -330,19 +331,19 @@ export class SessionRunner {
   async #recordFeedback(session: Live): Promise<void> {
     if (!this.#feedback.startJob()) return;
     await this.#lifecycle.own(session);
-    const owned = this.#step.session ?? session;
-    await this.#step.apply(owned, this.#feedback.buffer.offer(owned.n + 1, this.#host));
+    const owned = this.#writer.session ?? session;
+    await this.#writer.apply(owned, this.#feedback.buffer.offer(owned.n + 1, this.#host));
     this.#feedback.buffer.recorded();
   }
 
   async #continue(session: Live, { isNews, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
-    // A session that was loaded only to acknowledge a delivery has written nothing, so no fence has checked it since.
+    // The loaded state may be outdated: if this runner has appended nothing since, no fence has checked it.
     if (isNews && !(await this.#lifecycle.isNewest(session))) {
       this.#exit.leave('journal_unavailable', 'the writer of the last record is unknown');
       return;
     }
     // The store repeats the deliveries of the former owner only after their timeout: read the inbox now.
-    if (!this.#step.isOwner) {
+    if (!this.#writer.isOwner) {
       this.#inbox.catchUp();
       this.#postInbox();
     }
@@ -353,7 +354,7 @@ export class SessionRunner {
       handled();
       await this.#lifecycle.readTranscript();
     }
-    this.#step.reconcile();
+    this.#writer.reconcile();
   }
 
   // ---- leaving ----
@@ -361,18 +362,18 @@ export class SessionRunner {
   #close(reason: LeaveReason, message: string): void {
     if (LOSES_FEEDBACK.has(reason)) this.#feedback.lose();
     // The queued injections of a passivated session still count for this host.
-    if (reason !== 'passivated') this.#step.forgetPending();
+    if (reason !== 'passivated') this.#writer.forgetPending();
     this.#mailbox.close();
     for (const handled of this.#wakes) handled();
     this.#work.closeStores();
     const carried = {
       outcomes: this.#work.effects.close(),
       feedback: this.#feedback.buffer,
-      unsettled: this.#step.unsettled,
+      unsettled: this.#writer.unsettled,
     };
     this.#closed = this.#worker.dispose().then((notes) => {
       for (const note of notes) this.#ports.log.warn({ session_id: this.ref.sessionId }, note);
     });
-    this.#onLeft({ reason, message, carried, hasWritten: this.#step.hasWritten });
+    this.#onLeft({ reason, message, carried, hasWritten: this.#writer.hasWritten });
   }
 }

@@ -7,14 +7,14 @@ import {
   messagesOf,
   personaWait,
   type SessionState,
-  timerOf,
+  sessionTimer,
   UNKNOWN_QUESTION,
 } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
   const { context } = state;
-  const timer = timerOf(state);
+  const timer = sessionTimer(state);
   const suspended = suspensionOf(state);
   return {
     session_id: context.session_id,

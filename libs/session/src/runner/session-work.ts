@@ -7,16 +7,16 @@
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
 import {
+  allTimers,
   effectsOf,
   type SessionContext,
   type SessionState,
   type TimerEffect,
-  timersOf,
   type WorkEffect,
 } from '@coxswain/turn';
 import type { EffectWorker } from '../effects/session-worker.ts';
 import type { LiveSession } from '../journal/load-session.ts';
-import type { RetriedStore } from './retried-store.ts';
+import type { OutsideStore } from './outside-store.ts';
 import type { RunnerOptions } from './runner-ports.ts';
 
 /** The open effects of a session that need a host: all but timers, which the store keeps. */
@@ -33,19 +33,19 @@ const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 /** The effects and stored items of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
-  readonly #timers: RetriedStore<TimerEffect>;
-  readonly #rules: RetriedStore<StoredRule> | undefined;
+  readonly #timers: OutsideStore<TimerEffect>;
+  readonly #rules: OutsideStore<StoredRule> | undefined;
   readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
-  /** Whether an effect waited at the last reconciliation, because the host may not start it now. */
+  /** Whether an effect of {@link DRAINED} had not started at the last reconciliation: the host may not start it now. */
   #isHeldBack = false;
   #isQuiescing = false;
 
   constructor(
     effects: EffectTable,
-    timers: RetriedStore<TimerEffect>,
-    rules: RetriedStore<StoredRule> | undefined,
+    timers: OutsideStore<TimerEffect>,
+    rules: OutsideStore<StoredRule> | undefined,
     options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>,
   ) {
     this.effects = effects;
@@ -55,11 +55,11 @@ export class SessionWork {
   }
 
   /**
-   * Whether work is in flight that a stopping host should let end. Also a recorded call that has not started: the next owner
-   * could not know that it has not.
+   * Whether work is in flight that a stopping host should let end. Also an effect of {@link DRAINED} that is recorded and has
+   * not started, such as a call: the next owner could not know that it has not.
    */
   get hasWorkToDrain(): boolean {
-    return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.keeps(DRAINED);
+    return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
   }
 
   /** Whether no effect runs, and the stores outside the journal have acknowledged everything. */
@@ -89,7 +89,7 @@ export class SessionWork {
 
   /** Reconciles timers and rules with the newest record, and effects too if the transcript is loaded. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
-    this.#reconcileTimers(timersOf(state));
+    this.#reconcileTimers(allTimers(state));
     this.#reconcileRules(state.context.remembered);
     const work = workOf(state);
     // The host stores the note before the session's first record.
@@ -122,7 +122,7 @@ export class SessionWork {
   }
 }
 
-interface Running {
+interface StartedEffect {
   readonly effect: WorkEffect;
   readonly controller: AbortController;
   /** Its outcome was offered to the session, or is no longer wanted. */
@@ -135,8 +135,10 @@ interface Running {
 
 /** The table of one session's effects. */
 export class EffectTable {
-  readonly #running = new Map<string, Running>();
-  readonly #kept: Map<string, Outcome>;
+  /** Effects that were started and are still wanted, settled ones too. */
+  readonly #started = new Map<string, StartedEffect>();
+  /** Settled outcomes that no record holds yet (RUNNER-9). */
+  readonly #outcomes: Map<string, Outcome>;
   readonly #sessionId: string;
   readonly #worker: EffectWorker;
   readonly #clock: Clock;
@@ -163,27 +165,27 @@ export class EffectTable {
     this.#log = log;
     this.#offer = to.offer;
     this.#broken = to.broken;
-    this.#kept = new Map(carried);
+    this.#outcomes = new Map(carried);
   }
 
   /** The number of effects in progress. */
   get running(): number {
     let count = 0;
-    for (const { settled } of this.#running.values()) if (!settled) count++;
+    for (const { settled } of this.#started.values()) if (!settled) count++;
     return count;
   }
 
   /** Whether an effect was started. */
   has(id: string): boolean {
-    return this.#running.has(id);
+    return this.#started.has(id);
   }
 
   /**
    * Whether an effect of these kinds must end before the runner leaves the session. Work in another process need not, unless
    * it is being stopped.
    */
-  keeps(kinds: readonly WorkEffect['kind'][]): boolean {
-    for (const { settled, effect, isElsewhere, grace } of this.#running.values())
+  mustEnd(kinds: readonly WorkEffect['kind'][]): boolean {
+    for (const { settled, effect, isElsewhere, grace } of this.#started.values())
       if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
     return false;
   }
@@ -192,27 +194,28 @@ export class EffectTable {
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));
-    for (const [id, entry] of this.#running) {
+    for (const [id, entry] of this.#started) {
       if (ids.has(id)) continue;
       // A settled effect needs no abort, which would create an error with a stack trace.
       if (!entry.settled) entry.controller.abort();
       entry.grace?.abort();
-      this.#running.delete(id);
+      this.#started.delete(id);
     }
-    for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
+    for (const id of this.#outcomes.keys()) if (!ids.has(id)) this.#outcomes.delete(id);
     for (const effect of wanted) {
-      let entry = this.#running.get(effect.id);
+      let entry = this.#started.get(effect.id);
       // The order to stop a call has the id of the call. It replaces a call that another process has accepted.
       if (entry && entry.effect.kind !== effect.kind) {
         entry.settled = true;
         entry.grace?.abort();
-        this.#running.delete(effect.id);
-        this.#kept.delete(effect.id);
+        this.#started.delete(effect.id);
+        this.#outcomes.delete(effect.id);
         entry = undefined;
       }
-      if (this.#kept.get(effect.id)?.type === 'call_accepted' && isOrderToStop(effect)) this.#kept.delete(effect.id);
+      if (this.#outcomes.get(effect.id)?.type === 'call_accepted' && isOrderToStop(effect))
+        this.#outcomes.delete(effect.id);
       if (entry) this.#stopIfAsked(entry, effect);
-      else if (effect.abort || this.#kept.has(effect.id) || mayStart(effect)) this.#start(effect);
+      else if (effect.abort || this.#outcomes.has(effect.id) || mayStart(effect)) this.#start(effect);
     }
   }
 
@@ -222,13 +225,13 @@ export class EffectTable {
    * @param poisoned effects whose outcomes broke the machine.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {
-    for (const [id, outcome] of [...this.#kept]) {
-      const entry = this.#running.get(id);
+    for (const [id, outcome] of [...this.#outcomes]) {
+      const entry = this.#started.get(id);
       if (!entry?.settled) continue;
       const again = poisoned.has(id)
         ? this.#worker.stopped(entry.effect, 'its outcome could not be recorded', false)
         : outcome;
-      this.#kept.set(id, again);
+      this.#outcomes.set(id, again);
       this.#offer(again);
     }
   }
@@ -239,9 +242,9 @@ export class EffectTable {
    */
   dropLate(wanted: readonly WorkEffect[]): void {
     const ids = new Set(wanted.map(({ id }) => id));
-    for (const id of this.#kept.keys()) {
+    for (const id of this.#outcomes.keys()) {
       if (ids.has(id)) continue;
-      this.#kept.delete(id);
+      this.#outcomes.delete(id);
       noteLate(this.#log, this.#sessionId, id);
     }
   }
@@ -249,30 +252,30 @@ export class EffectTable {
   /** Aborts all effects. Later outcomes are dropped and logged. @returns settled outcomes that no record holds (RUNNER-9). */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
-    for (const entry of this.#running.values()) {
+    for (const entry of this.#started.values()) {
       if (!entry.settled) entry.controller.abort(SESSION_LEFT);
       // A grace period can take minutes, and its timer keeps the process alive.
       entry.grace?.abort();
     }
-    return this.#kept;
+    return this.#outcomes;
   }
 
   #start(effect: WorkEffect): void {
-    const entry: Running = {
+    const entry: StartedEffect = {
       effect,
       controller: new AbortController(),
       settled: false,
       grace: null,
       isElsewhere: false,
     };
-    this.#running.set(effect.id, entry);
-    const kept = this.#kept.get(effect.id);
+    this.#started.set(effect.id, entry);
+    const kept = this.#outcomes.get(effect.id);
     if (kept) this.#settle(entry, kept);
     else if (effect.abort) this.#settle(entry, this.#worker.stopped(effect, effect.abort.reason, false));
     else void this.#perform(entry);
   }
 
-  async #perform(entry: Running): Promise<void> {
+  async #perform(entry: StartedEffect): Promise<void> {
     const { id, kind } = entry.effect;
     this.#log.debug({ session_id: this.#sessionId, effect_id: id, kind }, 'effect starts');
     let outcome: Outcome;
@@ -288,7 +291,7 @@ export class EffectTable {
     this.#settle(entry, outcome);
   }
 
-  #stopIfAsked(entry: Running, effect: WorkEffect): void {
+  #stopIfAsked(entry: StartedEffect, effect: WorkEffect): void {
     if (!effect.abort || entry.grace || entry.settled) return;
     const { reason, graceMs } = effect.abort;
     const grace = new AbortController();
@@ -299,9 +302,9 @@ export class EffectTable {
     });
   }
 
-  #settle(entry: Running, outcome: Outcome): void {
+  #settle(entry: StartedEffect, outcome: Outcome): void {
     const { id, kind } = entry.effect;
-    if (entry.settled || this.#closed || this.#running.get(id) !== entry) {
+    if (entry.settled || this.#closed || this.#started.get(id) !== entry) {
       const call =
         'callId' in entry.effect && entry.effect.callId !== undefined ? { call_id: entry.effect.callId } : {};
       noteLate(this.#log, this.#sessionId, id, { kind, ...call });
@@ -310,7 +313,7 @@ export class EffectTable {
     }
     entry.settled = true;
     entry.grace?.abort();
-    this.#kept.set(id, outcome);
+    this.#outcomes.set(id, outcome);
     this.#offer(outcome);
   }
 }

@@ -4,15 +4,15 @@
 
 import { BOUNDS } from '@coxswain/protocol';
 
-/** Keeps the newest command ids, up to the bound, each with its outcome. */
-export function remember(
+/** Adds a command id with its outcome. The memory keeps the newest ids, up to the bound. */
+export function noteCommand(
   context: CommandMemory,
   commandId: string,
   entry = commandId,
 ): { command_ids: readonly string[] } {
   const ids = context.command_ids;
   // Several events of one command may name it. Only the first adds it.
-  if (remembered(context, commandId) !== undefined) return { command_ids: ids };
+  if (outcomeOfCommand(context, commandId) !== undefined) return { command_ids: ids };
   return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
 }
 
@@ -28,7 +28,7 @@ export function recordsRejection({ command_ids: ids }: CommandMemory): boolean {
 }
 
 /** The remembered outcome of a command id: `accepted`, its rejection code, or undefined for a new one. */
-export function remembered(context: CommandMemory, commandId: string): string | undefined {
+export function outcomeOfCommand(context: CommandMemory, commandId: string): string | undefined {
   const ids = context.command_ids;
   for (let i = ids.length - 1; i >= 0; i--) {
     const entry = ids[i] as string;
@@ -64,10 +64,10 @@ export interface CommandMemory {
 /** No command so far. */
 export const EMPTY_COMMAND_MEMORY: CommandMemory = { command_ids: [] };
 
-/** Remembers the command that an event names, if there is one. */
-export function rememberSource(
+/** Adds the command that an event names, if there is one. */
+export function noteSourceCommand(
   memory: CommandMemory,
   { command_id }: { readonly command_id?: string | undefined },
 ): Partial<CommandMemory> {
-  return command_id === undefined ? {} : remember(memory, command_id);
+  return command_id === undefined ? {} : noteCommand(memory, command_id);
 }

@@ -1,6 +1,7 @@
 /**
  * The machine's context: everything that a session must remember to decide, as plain, bounded JSON. It is composed of
- * the state of each slice. It contains no message of the transcript, only queued messages and open work.
+ * the state of each slice. The transcript is not part of it. Of messages it has only those that a decision still needs,
+ * such as queued messages, the prompt of the run, and results that hooks must check.
  */
 
 import { type ApprovalsState, EMPTY_APPROVALS } from '../slices/approvals/state.ts';
@@ -8,7 +9,7 @@ import { type BudgetsState, EMPTY_BUDGETS } from '../slices/budgets/state.ts';
 import { type CallsState, EMPTY_CALLS } from '../slices/calls/state.ts';
 import { type ChildrenState, EMPTY_CHILDREN } from '../slices/children/state.ts';
 import { type CompactionState, EMPTY_COMPACTION } from '../slices/compaction/state.ts';
-import { EMPTY_HANDOFF, type HandoffState, NO_RELAY } from '../slices/handoff/state.ts';
+import { EMPTY_HANDOFF, type HandoffState } from '../slices/handoff/state.ts';
 import { EMPTY_HOOKS, type HooksState } from '../slices/hooks/state.ts';
 import { EMPTY_INJECTIONS, type InjectionsState } from '../slices/injections/state.ts';
 import { EMPTY_REMINDERS, type RemindersState } from '../slices/reminders/state.ts';
@@ -106,9 +107,8 @@ export function copyContext(context: SessionContext): { -readonly [M in keyof Se
     provision: context.provision,
     repins: context.repins,
     model: context.model,
-    // Snapshots of earlier builds have neither.
-    persona_wait: context.persona_wait ?? null,
-    lost_steps: context.lost_steps ?? null,
+    persona_wait: context.persona_wait,
+    lost_steps: context.lost_steps,
     compacting: context.compacting,
     closing: context.closing,
     consult: context.consult,
@@ -124,8 +124,8 @@ export function copyContext(context: SessionContext): { -readonly [M in keyof Se
     failure: context.failure,
     failed_at: context.failed_at,
     step: context.step,
-    output: context.output ?? null,
-    relay: context.relay ?? NO_RELAY,
+    output: context.output,
+    relay: context.relay,
     suspend: context.suspend,
     suspension: context.suspension,
     signals: context.signals,

@@ -1,7 +1,8 @@
 /**
  * `decide` handles every input: it returns the events that the input causes directly, rejects a command with a
- * catalogued code, or ignores a late or repeated input. `next` derives what follows from those events. Whether a
- * rejection gets a record is decided by `SessionIntake` in libs/session.
+ * catalogued code, asks the host to delete the session, or ignores an input that has no effect, such as a late or
+ * repeated one. `next` derives what follows from the events. `SessionIntake` in libs/session decides whether a rejection
+ * gets a record.
  *
  * DECIDE-1  The first decision on anything wins; a repetition of a remembered command changes nothing.
  * DECIDE-2  An outcome counts only for the open effect with its id.
@@ -10,7 +11,7 @@
 import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
 import { isEnded, type MachineState, topStateOf } from '../machine/state.ts';
 import { decideNotice } from '../slices/approvals/approvals.ts';
-import { decideApproval } from '../slices/approvals/edited-calls.ts';
+import { decideApproval } from '../slices/approvals/approve.ts';
 import { decideRevokeRule } from '../slices/approvals/remembered.ts';
 import { decideCancelCall } from '../slices/calls/cancel.ts';
 import {
@@ -28,13 +29,13 @@ import {
   decideStartChild,
 } from '../slices/children/children.ts';
 import { decideCompact } from '../slices/compaction/compaction.ts';
-import { decideConsult } from '../slices/hooks/answers.ts';
 import { decideHooksChanged } from '../slices/hooks/consult.ts';
+import { decideConsult } from '../slices/hooks/hook-answers.ts';
 import { decideFeedbackCommand } from '../slices/hooks/jobs.ts';
 import { decideFeedback } from '../slices/injections/feedback.ts';
 import { decideInjection, decideReplace, decideRevoke } from '../slices/injections/queue.ts';
-import { decideModel } from '../slices/runs/answers.ts';
 import { decideCancel, decideSessionFailed } from '../slices/runs/ending.ts';
+import { decideModel } from '../slices/runs/model-answers.ts';
 import { decideOwned } from '../slices/runs/owners.ts';
 import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/prompts.ts';
 import { decideProvision } from '../slices/runs/provision.ts';
@@ -42,7 +43,7 @@ import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
 import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
 import { decideTimer } from '../slices/suspension/timers.ts';
-import { isTooOld, remembered } from './command-memory.ts';
+import { isTooOld, outcomeOfCommand } from './command-memory.ts';
 import { type Command, readCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
@@ -95,7 +96,7 @@ export function decide(state: MachineState, input: Input, atMs: number): Decisio
 
 function decideCommand(state: MachineState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
-  const previously = remembered(context, input.command_id);
+  const previously = outcomeOfCommand(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
   if (context.run === 0 && input.verb !== 'start' && input.verb !== 'start_child' && !input.problem)
     return reject(input, 'session_not_found', 'there is no such session');
@@ -166,12 +167,12 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
 function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
-  // Notifications of hooks after the end are still open. Their outcome would arrive at a deleted session.
+  // The report to the parent or a consult of hooks is still open. Its outcome would arrive at a deleted session.
   if (openEffectIds(state).length > 0)
     return reject(
       input,
       'session_busy',
       'work after the end of the run is still in progress; retry the deletion in a moment',
     );
-  return { kind: 'ignored', reason: 'deleted by its host', deletes: true };
+  return { kind: 'deletion' };
 }

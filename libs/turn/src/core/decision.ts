@@ -15,12 +15,13 @@ type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
 /**
  * The decision on an input. `ignored` leaves no record; `previously` is the first answer to a repeated command.
- * `deletes`: the host must end the journal.
+ * `deletion`: the host must end the journal.
  */
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
   | { readonly kind: 'rejected'; readonly events: readonly [CommandRejected, ...SessionEvent[]] }
-  | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string; readonly deletes?: true };
+  | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string }
+  | { readonly kind: 'deletion' };
 
 /** A decision for these events. */
 export function events(...list: readonly SessionEvent[]): Decision {

@@ -9,12 +9,12 @@ import { callEffects } from '../slices/calls/run.ts';
 import { parentNoticeEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
 import { isReprovisioning } from '../slices/copies/copies.ts';
-import { consultEffects } from '../slices/hooks/answers.ts';
-import { modelEffects } from '../slices/runs/answers.ts';
+import { consultEffects } from '../slices/hooks/hook-answers.ts';
 import { closingEffects } from '../slices/runs/ending.ts';
+import { modelEffects } from '../slices/runs/model-answers.ts';
 import { provisionEffects } from '../slices/runs/provision.ts';
 import { stopCheckEffects } from '../slices/runs/stop-conditions.ts';
-import { timersOf } from '../slices/suspension/timers.ts';
+import { allTimers } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
 
@@ -22,7 +22,8 @@ import type { AbortOrder, Effect } from './effect.ts';
 export function effectsOf(state: MachineState): readonly Effect[] {
   const { context } = state;
   const abort = runAbort(context);
-  // While persona or model are resolved again, other work waits. Aborts do not need to.
+  // While persona or model are resolved again, model calls, compactions, tool calls, hooks and stop predicates wait. If the
+  // run is ending, they do not.
   const waits = isReprovisioning(context) && !abort;
   return [
     ...provisionEffects(context, abort),
@@ -30,7 +31,7 @@ export function effectsOf(state: MachineState): readonly Effect[] {
     ...parentNoticeEffects(context),
     ...closingEffects(context),
     ...noticesOf(context),
-    ...timersOf(state),
+    ...allTimers(state),
   ];
 }
 
@@ -44,6 +45,10 @@ function workEffects(context: SessionContext, abort: AbortOrder | null): readonl
   ];
 }
 
+/**
+ * The order to abort open work of a run that ends. The teardown waits for this work (`unwinding`, guard `is_quiet`): at most
+ * `abortGraceMs`, or the timeout of the cancel of a single call.
+ */
 function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {
   if (!aborting) return null;
   return { reason: cancel_reason ?? failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs };

@@ -7,8 +7,8 @@ import { editAnswered } from '../slices/approvals/edited-calls.ts';
 import { unsentCallCancelled } from '../slices/calls/transitions.ts';
 import { revokedOrReplaced } from '../slices/injections/queue.ts';
 import { runCancelled } from '../slices/runs/ending.ts';
-import { resumeTaken, suspendExpired } from '../slices/suspension/requests.ts';
-import { remember } from './command-memory.ts';
+import { resumeTaken, suspendLapsed } from '../slices/suspension/requests.ts';
+import { noteCommand } from './command-memory.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
 
@@ -17,7 +17,7 @@ type Change = Partial<SessionContext>;
 /** Applies the outcome of a control. The command is always remembered. */
 export function controlled(context: SessionContext, event: Placed<'control_outcome'>): Change {
   const change = CONTROLS[event.control]?.(context, event) ?? {};
-  return { ...change, ...remember({ ...context, ...change }, event.command_id) };
+  return { ...change, ...noteCommand({ ...context, ...change }, event.command_id) };
 }
 
 const CONTROLS: {
@@ -26,7 +26,7 @@ const CONTROLS: {
   approve: editAnswered,
   cancel: runCancelled,
   cancel_call: unsentCallCancelled,
-  suspend: suspendExpired,
+  suspend: suspendLapsed,
   resume: resumeTaken,
   revoke: revokedOrReplaced,
   replace: revokedOrReplaced,

@@ -5,13 +5,13 @@
 import type { SeamKind } from '@coxswain/protocol';
 import { clockStarted } from '../slices/budgets/spending.ts';
 import { batchSkipped } from '../slices/calls/transitions.ts';
-import { passDue } from '../slices/compaction/compaction.ts';
+import { compactionDue } from '../slices/compaction/compaction.ts';
 import { isHooked } from '../slices/hooks/consult.ts';
 import { feedbackTaken } from '../slices/injections/feedback.ts';
 import { showReminders } from '../slices/reminders/reminders.ts';
-import { modelAsked } from '../slices/runs/answers.ts';
 import { closingAsked } from '../slices/runs/ending.ts';
-import { jobEnded } from '../slices/suspension/suspension.ts';
+import { modelAsked } from '../slices/runs/model-answers.ts';
+import { jobEnded } from '../slices/suspension/daemon.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
 
@@ -29,7 +29,7 @@ const PASSED_SEAMS: {
   pre_tool_dispatch: batchSkipped,
   post_tool_dispatch: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
   iteration_end: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
-  pre_compact: (context, event) => ({ pass: passDue(context), ...feedbackTaken(context, event) }),
+  pre_compact: (context, event) => ({ pass: compactionDue(context), ...feedbackTaken(context, event) }),
   post_compact: (context, event) => ({
     pass: null,
     reminders: showReminders(context.reminders),

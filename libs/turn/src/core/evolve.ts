@@ -21,20 +21,20 @@ import {
   callStarted,
 } from '../slices/calls/transitions.ts';
 import { childAfterCall, childEnded, childStarted, parentAwaitsNotice } from '../slices/children/children.ts';
-import { compactionStarted, passDone } from '../slices/compaction/compaction.ts';
+import { compactionDone, compactionStarted } from '../slices/compaction/compaction.ts';
 import { viewAfter } from '../slices/compaction/view-account.ts';
 import { settingsChanged } from '../slices/copies/copies.ts';
 import { announced, withAnnouncement } from '../slices/hooks/announcements.ts';
-import { consultEnded } from '../slices/hooks/answers.ts';
 import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
+import { consultEnded } from '../slices/hooks/hook-answers.ts';
 import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
 import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
 import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
 import { compacted, fired, reminderEnded, reminderInherited } from '../slices/reminders/reminders.ts';
-import { answered } from '../slices/runs/answers.ts';
 import { runFailed } from '../slices/runs/ending.ts';
+import { answered } from '../slices/runs/model-answers.ts';
 import { outputAfter } from '../slices/runs/output.ts';
 import { sessionOwned } from '../slices/runs/owners.ts';
 import { promptReceived } from '../slices/runs/prompts.ts';
@@ -46,7 +46,7 @@ import { stepEvolved } from '../slices/steps/steps.ts';
 import { signalReceived, suspendRequested } from '../slices/suspension/requests.ts';
 import { resumed, suspended } from '../slices/suspension/suspension.ts';
 import { timerFired } from '../slices/suspension/timers.ts';
-import { remember, rememberSource } from './command-memory.ts';
+import { noteCommand, noteSourceCommand } from './command-memory.ts';
 import { copyContext, type SessionContext } from './context.ts';
 import { controlled } from './evolve-controls.ts';
 import { seamPassed } from './evolve-seams.ts';
@@ -90,7 +90,7 @@ export function evolve(context: SessionContext, event: PlacedEvent): SessionCont
  */
 const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- runs and turns ----
-  session_copied: [rememberSource],
+  session_copied: [noteSourceCommand],
   prompt_received: [...AT_RUN_START, promptReceived],
   persona_changed: [personaChanged],
   tools_changed: [toolsChanged],
@@ -109,7 +109,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   owned: [sessionOwned],
   copy_failed: [],
   command_rejected: [
-    (context, event) => remember(context, event.command_id, `${event.command_id}!${event.code}`),
+    (context, event) => noteCommand(context, event.command_id, `${event.command_id}!${event.code}`),
     editAnswered,
   ],
   control_outcome: [controlled],
@@ -163,13 +163,16 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   consult_ended: [consultEnded],
   announced: [announced],
   job_report_deferred: [(context, event) => ({ consult: withDeferredReport(context.consult, event) })],
-  job_reported: [(context, event) => ({ jobs: jobsAfter(context.jobs, event.source, event.receipt) }), rememberSource],
+  job_reported: [
+    (context, event) => ({ jobs: jobsAfter(context.jobs, event.source, event.receipt) }),
+    noteSourceCommand,
+  ],
   job_untracked: [],
 
   // ---- compaction ----
   compaction_started: [compactionStarted],
   // The next prompt differs from the last one, so its size is unknown.
-  compaction_done: [passDone, compacted, (context, event) => summaryPaid(context, event.usage, 0)],
+  compaction_done: [compactionDone, compacted, (context, event) => summaryPaid(context, event.usage, 0)],
   compaction_skipped: [
     { compacting: null },
     (context, event) => summaryPaid(context, event.usage, context.count.prompt_tokens),
@@ -188,7 +191,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   persona_step_lost: [(_, { effect_id, lost }) => ({ lost_steps: { effect_id, lost } })],
   handoff_emitted: [(context, event) => noteOnCall(context, event.call_id, { handoff: 'emitted' })],
   child_started: [childStarted],
-  child_ended: [childEnded, rememberSource],
+  child_ended: [childEnded, noteSourceCommand],
   parent_notified: [{ notice: null }],
 
   // ---- waits ----

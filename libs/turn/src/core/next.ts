@@ -3,8 +3,8 @@
  *
  * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
  *     skipped get their results before its messages are delivered.
- * NEXT-2  Of the derived events, a checkpoint alone removes steering or reminders from the queue. Commands and hooks
- *     remove them as well.
+ * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. No other derived
+ *     event removes one.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
  */
 
@@ -13,9 +13,9 @@ import { leafOf, type MachineState } from '../machine/state.ts';
 import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
 import { nextThresholdEvent } from '../slices/budgets/budgets.ts';
 import {
-  abortUnsent,
   consultCall,
   consultEdited,
+  endCallNotInFlight,
   gateConsult,
   nextToAsk,
   nextToVet,
@@ -24,7 +24,7 @@ import {
   skippedResult,
 } from '../slices/calls/run.ts';
 import { nextChild } from '../slices/children/delegation.ts';
-import { nextOfPass, passPayload } from '../slices/compaction/compaction.ts';
+import { compactionPayload, nextCompactionEvent } from '../slices/compaction/compaction.ts';
 import { messagesOf } from '../slices/compaction/view-account.ts';
 import { nextBriefing } from '../slices/handoff/handoff.ts';
 import { announce } from '../slices/hooks/announcements.ts';
@@ -79,9 +79,9 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'assistant_streaming.pre_step': (context) => consultStep(context, 'PreStep'),
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
-  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
-  'assistant_streaming.compacting': (context) => nextOfPass(context, effectId(context)),
-  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', passPayload(context)),
+  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', compactionPayload(context)),
+  'assistant_streaming.compacting': (context) => nextCompactionEvent(context, effectId(context)),
+  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', compactionPayload(context)),
   'assistant_streaming.transforming': (context) =>
     consult(context, 'transform_context', {
       message_count: messagesOf(context.view),
@@ -112,7 +112,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'suspended.entering': (context) => suspensionStart(context, effectId(context)),
   'suspended.parked': suspensionEnd,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
-  'tearing_down.unwinding': abortUnsent,
+  'tearing_down.unwinding': endCallNotInFlight,
   'tearing_down.turn_closing': (context) =>
     unfinishedStepEnd(context) ??
     (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),

@@ -1,6 +1,9 @@
 /**
  * The resets of the context: `prompt_received` starts a run, `turn_start` a turn, and `agent_end` ends a run. The slices'
  * state.ts files list the members. `evolve` applies a reset before the other changes of its event.
+ *
+ * All other members survive the end of a run, until the next `prompt_received` or for longer: for example settings, pins,
+ * queues, reminders, sums, jobs, children and command ids.
  */
 
 import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';

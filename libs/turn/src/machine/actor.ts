@@ -98,7 +98,7 @@ export class SessionActor {
    * Processes one input: decides it, sends the events that it causes, then each derived event until the machine waits.
    * @param n the number of the record of this step.
    * @param atMs the time of that record, milliseconds since 1970, as the record holds it.
-   * @returns the decision, and the events of the record; none if the input was ignored.
+   * @returns the decision, and the events of the record; none if the input was ignored, or is a deletion.
    * @throws EventNotAcceptedError, DerivationUnboundedError; the caller must then discard the actor.
    */
   step(
@@ -107,7 +107,7 @@ export class SessionActor {
     atMs: number,
   ): { readonly decision: Decision; readonly events: readonly SessionEvent[] } {
     const decision = decide(this.state, input, atMs);
-    if (decision.kind === 'ignored') return { decision, events: [] };
+    if (!('events' in decision)) return { decision, events: [] };
     const events: SessionEvent[] = [];
     for (const event of decision.events) {
       this.send(event, n, atMs);

@@ -5,10 +5,12 @@
  * TURN-1  Its events are the journal's events. The machine raises none itself: `next` derives the following event.
  * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
  * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
- * TURN-4  The call table holds the states of calls that run in parallel. The root accepts their events in every state.
- *         `running` and `parked` have transitions of their own for them, selected by named guards over the table. An
- *         approval request in `running` always leads to `function_awaiting_approval`. A guard selects its child state.
- * TURN-5  Guards read the context before the event. If that matters, they ask about all calls except the one of the event.
+ * TURN-4  The call table holds the states of calls that run in parallel. The root accepts their events in every state,
+ *         except `approval_requested`. `running` and `parked` have transitions of their own for them, selected by named
+ *         guards over the table. An approval request in `running` always leads to `function_awaiting_approval`. A guard
+ *         selects its child state.
+ * TURN-5  The guards of an event read the context before it. If that matters, they ask about all calls except the one of
+ *         the event. The guards of eventless transitions read the context after the last event.
  * TURN-6  Eventless transitions occur only in `steering_check.resuming`, where no turn is open, and in `tearing_down`.
  */
 
@@ -38,7 +40,7 @@ const IDLE = '#session.daemon_idle';
 
 const SUSPENDED = '#session.suspended';
 
-/** The turn is complete: its results are recorded, and only the decision how to continue is left. */
+/** The results of the turn are recorded. Only file_edited hooks and the decision how to continue are left. */
 const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
 
 const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
@@ -48,7 +50,7 @@ const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${
 
 const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
 
-/** The machine. Its initial state is `stopped`: a session without a record has `run: 0`, which counts as ended. */
+/** The machine. A session without a record counts as ended: its initial state is `stopped`, which has the tag `ended`. */
 export const turnMachine = turnSetup.createMachine({
   id: 'session',
   initial: 'stopped',
@@ -148,7 +150,9 @@ export const turnMachine = turnSetup.createMachine({
         opening: {
           on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
         },
-        /** Hooks can deny the last step: then no turn starts. */
+        /**
+         * If hooks deny the step and the run continues, no turn starts yet: the session is suspended, or `resuming` decides.
+         */
         pre_step: {
           tags: ['wait'],
           on: {
@@ -231,7 +235,7 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
-            // The calls to vet can have been cancelled while the guard was consulted. The next two states do the same.
+            // The calls to vet can have been cancelled while hooks checked a queued message. The next two states do the same.
             guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
           },
         },
@@ -249,7 +253,7 @@ export const turnMachine = turnSetup.createMachine({
             guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
           },
         },
-        /** The second pass of pre_tool_dispatch, after a wait that followed the first pass. */
+        /** A further pass of pre_tool_dispatch after a wait: for hooks, an approval, a free slot or a hand-off. */
         dispatching: {
           tags: ['seam'],
           on: {
@@ -344,7 +348,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             stop_predicates_asked: to('stop_check'),
             turn_end: [
-              to(DOWN, 'is_stopped'),
+              to(DOWN, 'stop_condition_holds'),
               to(DOWN, 'goes_on_at_cap'),
               to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
               to(`${SUSPENDED}.entering`, 'suspend_asked'),
@@ -371,8 +375,8 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         /**
-         * No turn is open: the session woke from a daemon's idling or from a suspension, hooks denied a step or a
-         * suspension, or a follow-up got its verdict.
+         * No turn is open: the session woke from a daemon's idling or from a suspension, messages arrived before a
+         * daemon idled, hooks denied a step or a suspension, or a queued message got its verdict.
          */
         resuming: {
           tags: ['wait'],
@@ -383,9 +387,9 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
             // A guarded message can start a turn only after its verdict.
-            { guard: 'is_daemon_and_judged_and_hooked', target: `${IDLE}.session_idle` },
-            { guard: 'is_daemon_and_judged', target: IDLE },
-            { guard: 'is_judged', target: DOWN },
+            { guard: 'daemon_may_idle_and_hooked', target: `${IDLE}.session_idle` },
+            { guard: 'daemon_may_idle', target: IDLE },
+            { guard: 'awaits_no_verdict', target: DOWN },
           ],
         },
       },
@@ -415,7 +419,7 @@ export const turnMachine = turnSetup.createMachine({
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
             guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
-            hooks_changed: [to('daemon_idle_post', 'opens_the_door'), evolves],
+            hooks_changed: [to('daemon_idle_post', 'last_hook_removed'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
               to(DOWN, 'cancels'),
@@ -451,6 +455,7 @@ export const turnMachine = turnSetup.createMachine({
         run_failed: evolves,
       },
       states: {
+        /** Waits for the work in flight, at most for the grace period of its abort: `runAbort` in core/effects.ts. */
         unwinding: {
           tags: ['wait'],
           on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },

@@ -1,6 +1,5 @@
 /**
- * The guards of the turn machine, by name. They read the context before the event (TURN-5), and combine the predicates of
- * the slices.
+ * The guards of the turn machine, by name. TURN-5 says which context they read. They combine the predicates of the slices.
  */
 
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
@@ -10,18 +9,23 @@ import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
 import { goesOnWithout, makesRoom, nextToAsk, nextToStart, nextToVet } from '../slices/calls/run.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
-import { passDue } from '../slices/compaction/compaction.ts';
+import { compactionDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from '../slices/injections/channels.ts';
 import {
-  continuesRun,
   isGuarded,
+  messageContinuesRun,
   nextFollowup,
   pendingAwaitsVerdict,
   pendingIsDeliverable,
 } from '../slices/injections/waiting.ts';
-import { anythingInFlight, anythingWaits, isCapped, turnGoesOn } from '../slices/runs/continuation.ts';
-import { type EndingPoint, passes } from '../slices/runs/ending.ts';
+import {
+  anythingInFlight,
+  isCapped,
+  openTurnContinuesRun,
+  queuedWorkContinuesRun,
+} from '../slices/runs/continuation.ts';
+import { type EndingPoint, isPointSkipped } from '../slices/runs/ending.ts';
 import { isStopped } from '../slices/runs/stop-conditions.ts';
 import { openStep, stepsAreLeft, stepTarget } from '../slices/steps/progress.ts';
 import { isComplete } from '../slices/steps/steps.ts';
@@ -42,10 +46,10 @@ const hooked =
   ({ context }: Args) =>
     isHooked(context, point);
 
-const passing =
+const skipped =
   (point: EndingPoint) =>
   ({ context }: Args) =>
-    passes(context, point);
+    isPointSkipped(context, point);
 
 const control =
   (name: On<'control_outcome'>['control'], status: On<'control_outcome'>['status']) =>
@@ -73,24 +77,24 @@ const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step
 
 const suspends = control('suspend', 'suspending');
 
-// A delivered message prevents that a session suspends itself, as it prevents termination. It does not prevent a suspend
-// command.
+// A delivered message prevents the suspension that a tool call requested, as it prevents termination. It prevents neither
+// a suspend command nor the suspension after a failed step.
 const parks = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 
 const isCutShort = ({ context, event }: Args) =>
   (event as On<'message_complete'>).message.partial === true && context.model?.preempted === true;
 
-const goesOn = ({ context }: Args) => turnGoesOn(context);
+const openTurnContinues = ({ context }: Args) => openTurnContinuesRun(context);
 
 const hasWork = (args: Args) =>
-  goesOn(args) ||
+  openTurnContinues(args) ||
   stepsAreLeft(args.context) ||
   args.context.delivering.length > 0 ||
   args.context.waking?.takes_turn === true ||
   pendingIsDeliverable(args.context);
 
-const isJudgedDaemon = (context: SessionContext) => context.pinned?.daemon === true && !pendingAwaitsVerdict(context);
+const mayIdle = (context: SessionContext) => context.pinned?.daemon === true && !pendingAwaitsVerdict(context);
 
 /** The types of the machine, the guards that its transitions name, and their one action. */
 export const turnSetup = setup({
@@ -108,8 +112,8 @@ export const turnSetup = setup({
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
     hooked_gate_tool_calls: ({ context }: Args) =>
       isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
-    compacts_and_hooked: ({ context }: Args) => passDue(context) !== null && isHooked(context, 'pre_compact'),
-    compacts: ({ context }: Args) => passDue(context) !== null,
+    compacts_and_hooked: ({ context }: Args) => compactionDue(context) !== null && isHooked(context, 'pre_compact'),
+    compacts: ({ context }: Args) => compactionDue(context) !== null,
     pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
     hooked_post_compact: hooked('post_compact'),
     hooked_transform_context: hooked('transform_context'),
@@ -162,11 +166,12 @@ export const turnSetup = setup({
     starts,
     terminates: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
     was_plain_answer: ({ context }: Args) => !context.batch_open,
-    goes_on_at_cap: (args: Args) => goesOn(args) && isCapped(args.context),
-    goes_on: goesOn,
+    goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
+    goes_on: openTurnContinues,
     // A daemon that has answered within the cap, and has no queued messages, becomes idle.
     is_capped: (args: Args) =>
-      isCapped(args.context) && (args.context.pinned?.daemon !== true || goesOn(args) || anythingWaits(args.context)),
+      isCapped(args.context) &&
+      (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),
     suspend_asked: ({ context }: Args) => parks(context),
     // No client requested the suspension of a failed step, so hooks cannot deny it.
     suspend_asked_and_hooked: ({ context }: Args) =>
@@ -175,7 +180,8 @@ export const turnSetup = setup({
     step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
     step_fails_and_hooked: ({ context, event }: Args) =>
       (event as On<'step_finished'>).status === 'failed' && isHooked(context, 'post_turn'),
-    // In a fork with another persona, `step` can be null: no step was denied, so the turn may begin.
+    // A fork's persona may lack the open step. `undeclaredStepEnd` then ends it, and `step` is null: hooks denied no step,
+    // so the turn may start.
     turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
     completes_step_and_hooked: ({ context, event }: Args) =>
       isComplete(context, checkpoint(event).delivered) &&
@@ -191,7 +197,7 @@ export const turnSetup = setup({
     wakes: ({ context, event }: Args) => {
       const queued = event as On<QueueingEvent>;
       return (
-        (!('mode' in queued) || continuesRun(queued)) &&
+        (!('mode' in queued) || messageContinuesRun(queued)) &&
         !('direct' in queued && queued.direct) &&
         !isGuarded(context, CHANNEL_OF_EVENT[queued.type])
       );
@@ -199,30 +205,29 @@ export const turnSetup = setup({
     lets_in: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
-      return verdict === 'allowed' && (!injection || continuesRun(injection));
+      return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
     },
     // No hook is left to accept the queued messages.
-    opens_the_door: ({ context, event }: Args) =>
+    last_hook_removed: ({ context, event }: Args) =>
       pendingAwaitsVerdict(context) &&
       !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
-    anything_waits: ({ context }: Args) => anythingWaits(context),
-    is_daemon_and_judged_and_hooked: ({ context }: Args) =>
-      isJudgedDaemon(context) && isHooked(context, 'session_idle'),
-    is_daemon_and_judged: ({ context }: Args) => isJudgedDaemon(context),
-    is_judged: ({ context }: Args) => !pendingAwaitsVerdict(context),
+    anything_waits: ({ context }: Args) => queuedWorkContinuesRun(context),
+    daemon_may_idle_and_hooked: ({ context }: Args) => mayIdle(context) && isHooked(context, 'session_idle'),
+    daemon_may_idle: ({ context }: Args) => mayIdle(context),
+    awaits_no_verdict: ({ context }: Args) => !pendingAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !anythingInFlight(context) && openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),
     is_closed: ({ context }: Args) => context.closing === null,
-    is_stopped: ({ context }: Args) => isStopped(context),
+    stop_condition_holds: ({ context }: Args) => isStopped(context),
     is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
-    passes_session_error: passing('session_error'),
-    passes_session_end: passing('session_end'),
-    passes_pre_finish: passing('pre_finish'),
-    passes_on_unsettled_detected: passing('on_unsettled_detected'),
-    passes_post_finish: passing('post_finish'),
+    passes_session_error: skipped('session_error'),
+    passes_session_end: skipped('session_end'),
+    passes_pre_finish: skipped('pre_finish'),
+    passes_on_unsettled_detected: skipped('on_unsettled_detected'),
+    passes_post_finish: skipped('post_finish'),
     ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
   },
 });

@@ -80,7 +80,7 @@ export async function changeKeys(out: string, changes: readonly Change[], flags:
   for (const file of removed) if (!added.has(file)) await removeKey(out, file);
   const isNew = before !== (await readFile(accounts, 'utf8'));
   const isTenantNew = changes.some((change) => change.name === 'add' && tenantOf(change) !== undefined);
-  tell(out, { added: [...added.values()], removed: [...removed], isNew, isTenantNew }, flags);
+  printChanges(out, { added: [...added.values()], removed: [...removed], isNew, isTenantNew }, flags);
   return EXIT.ok;
 }
 
@@ -186,7 +186,7 @@ async function ringIn(out: string): Promise<Keyring> {
   }
 }
 
-function tell(
+function printChanges(
   out: string,
   {
     added,

@@ -89,7 +89,7 @@ function workersOf(given: readonly string[], tenants: readonly string[]): readon
 async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void> {
   if (await lstat(out).catch(() => null)) throw exists(out);
   const above = dirname(out);
-  const unfinished = await beside(out, above);
+  const unfinished = await createDraftFolder(out, above);
   try {
     await chmod(unfinished, 0o700);
     for (const { path, text } of files) {
@@ -106,7 +106,7 @@ async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void
   }
 }
 
-async function beside(out: string, above: string): Promise<string> {
+async function createDraftFolder(out: string, above: string): Promise<string> {
   try {
     await makeFolder(above);
     return await mkdtemp(join(above, '.cox-auth-'));

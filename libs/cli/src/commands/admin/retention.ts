@@ -5,7 +5,7 @@ import { withAdminPorts } from '../../instance/admin-ports.ts';
 import { withBusOnce } from '../../instance/open-bus.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
-import { deletedLine, whoDeletes } from '../../run/deleted-line.ts';
+import { deletedLine, deletingActor } from '../../run/deleted-line.ts';
 import { readRetention } from '../../run/typed-duration.ts';
 import { askYes } from '../../terminal/ask-yes.ts';
 import { counted } from '../../terminal/counted.ts';
@@ -34,7 +34,7 @@ export const run: CommandRun = async (invocation) => {
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
       refuseUnknown([...times.keys()], await ports.purge.tenants(), sure);
-      const options = { keptMs, max, dryRun, by: whoDeletes(env) };
+      const options = { keptMs, max, dryRun, by: deletingActor(env) };
       if (kept.length > 0 && !sure && isInteractive() && !(await isConfirmed(ports, options))) {
         standardStreams.err('nothing was deleted\n');
         return EXIT.error;

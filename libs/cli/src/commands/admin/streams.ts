@@ -15,7 +15,7 @@ import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../../instance/find-bus.ts';
 import { connectTo } from '../../instance/open-bus.ts';
 import { stopSignal } from '../../instance/stop-signal.ts';
-import { awaitCopies, type Copies, copiesOf, copiesText } from '../../instance/stream-copies.ts';
+import { awaitReplicas, countReplicas, type Replicas, replicasText } from '../../instance/stream-replicas.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { askYes } from '../../terminal/ask-yes.ts';
@@ -24,7 +24,7 @@ import { isInteractive, standardStreams } from '../../terminal/streams.ts';
 const COUNT = JOURNAL_STREAMS.length + Object.keys(STREAMS).length;
 
 /** The wait for new replicas, in ms. Replication continues after it. */
-const COPIED_WITHIN_MS = 120_000;
+const REPLICATION_TIMEOUT_MS = 120_000;
 
 /** JetStream error codes for too few servers: in a cluster, and on a single server. */
 const TOO_FEW_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
@@ -43,7 +43,7 @@ export const run: CommandRun = async ({ flags, env }) => {
   }
   const client = await connectTo(address, env);
   try {
-    const before = copiesOf((await client.busInfo()).streams);
+    const before = countReplicas((await client.busInfo()).streams);
     if (replicas !== undefined && replicas < before.most && !flags.on('yes') && !(await mayLower(before, replicas))) {
       standardStreams.err('nothing was changed\n');
       return EXIT.error;
@@ -52,11 +52,11 @@ export const run: CommandRun = async ({ flags, env }) => {
     if (uncompressed.length > 0) standardStreams.err(`compression is switched off: ${uncompressed.join(', ')}\n`);
     // Without a request for more replicas there is nothing to wait for: an offline server may stay offline.
     const isMore = replicas !== undefined && before.streams > 0 && replicas > before.fewest;
-    const tell = (text: string) => standardStreams.err(`${text}\n`);
-    const after = await awaitCopies(client, isMore ? COPIED_WITHIN_MS : 0, tell);
-    if (isMore && after.whole < after.streams) throw incomplete(after);
-    const rewritten = flags.on('rewrite') ? await rewrite(address, atRisk, tell) : [];
-    if (rewritten.length < atRisk.length) tell(riskText(atRisk));
+    const report = (text: string) => standardStreams.err(`${text}\n`);
+    const after = await awaitReplicas(client, isMore ? REPLICATION_TIMEOUT_MS : 0, report);
+    if (isMore && after.complete < after.streams) throw incomplete(after);
+    const rewritten = flags.on('rewrite') ? await rewrite(address, atRisk, report) : [];
+    if (rewritten.length < atRisk.length) report(riskText(atRisk));
     const line = {
       type: 'streams',
       count: COUNT,
@@ -69,7 +69,7 @@ export const run: CommandRun = async ({ flags, env }) => {
     if (flags.on('json')) standardStreams.out(`${JSON.stringify(line)}\n`);
     else
       standardStreams.out(
-        `${COUNT} streams and buckets exist with the required configuration; ${said(before, after)}\n`,
+        `${COUNT} streams and buckets exist with the required configuration; ${replicaChangeText(before, after)}\n`,
       );
     return EXIT.ok;
   } finally {
@@ -78,8 +78,8 @@ export const run: CommandRun = async ({ flags, env }) => {
 };
 
 /** Asks before replicas are removed: they preserve the data of a server that fails. */
-async function mayLower(before: Copies, replicas: number): Promise<boolean> {
-  const change = `${copiesText(before)} -> ${replicas}`;
+async function mayLower(before: Replicas, replicas: number): Promise<boolean> {
+  const change = `${replicasText(before)} -> ${replicas}`;
   if (!isInteractive())
     throw usageError(`--replicas ${replicas} removes replicas (${change}), and no terminal can confirm it: give --yes`);
   return askYes(`Remove replicas of every stream (${change})?`);
@@ -92,7 +92,7 @@ async function mayLower(before: Copies, replicas: number): Promise<boolean> {
 async function rewrite(
   address: BusAddress,
   streams: readonly string[],
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<RewrittenStream[]> {
   const interrupted = new AbortController();
   const stop = stopSignal();
@@ -100,7 +100,7 @@ async function rewrite(
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
   try {
     const rewritten: RewrittenStream[] = [];
-    for (const stream of streams) rewritten.push(await rewriteStream(nc, stream, tell, interrupted.signal));
+    for (const stream of streams) rewritten.push(await rewriteStream(nc, stream, report, interrupted.signal));
     return rewritten;
   } catch (error) {
     if (!(error instanceof RewriteStoppedError)) throw error;
@@ -155,17 +155,17 @@ async function ensure(
   }
 }
 
-function incomplete({ whole, streams, most }: Copies): CliError {
+function incomplete({ complete, streams, most }: Replicas): CliError {
   const message =
-    `copies_incomplete: ${streams - whole} of ${streams} streams do not have their ${most} replicas yet; ` +
+    `copies_incomplete: ${streams - complete} of ${streams} streams do not have their ${most} replicas yet; ` +
     'replication continues while all servers run: cox doctor prints its progress';
   return new CliError(EXIT.error, 'copies_incomplete', message);
 }
 
 /** The change of the number of replicas, such as `copies of each: 1 -> 3`. */
-function said(before: Copies, after: Copies): string {
+function replicaChangeText(before: Replicas, after: Replicas): string {
   const isSame = before.streams === 0 || (before.fewest === after.fewest && before.most === after.most);
-  const lacking = after.streams - after.whole;
+  const lacking = after.streams - after.complete;
   const behind = lacking === 0 ? '' : `; ${lacking} not up to date: check with cox doctor`;
-  return `copies of each: ${isSame ? '' : `${copiesText(before)} -> `}${copiesText(after)}${behind}`;
+  return `copies of each: ${isSame ? '' : `${replicasText(before)} -> `}${replicasText(after)}${behind}`;
 }

@@ -62,8 +62,8 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
       `token_exists: ${stored.name} of the tenant ${tenant} already has a token in ${file}`,
     );
   await writeTokens(file, [...known, stored]);
-  const { sha256: _, ...told } = stored;
-  if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'token', ...told, token })}\n`);
+  const { sha256: _, ...shown } = stored;
+  if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'token', ...shown, token })}\n`);
   else {
     standardStreams.out(`${token}\n`);
     standardStreams.err(
@@ -93,7 +93,7 @@ async function remove(file: string, name: string, json: boolean): Promise<ExitCo
 async function list(file: string, json: boolean): Promise<ExitCode> {
   const known = await tokensIn(file, false);
   if (json) {
-    for (const { sha256: _, ...told } of known) standardStreams.out(`${JSON.stringify(told)}\n`);
+    for (const { sha256: _, ...shown } of known) standardStreams.out(`${JSON.stringify(shown)}\n`);
   } else {
     standardStreams.out(
       table(

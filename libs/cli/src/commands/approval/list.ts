@@ -12,9 +12,9 @@ import { ago, table } from '../../terminal/table.ts';
 
 const SHOWN_MAX = 200;
 /** Events within this time, in ms, cause one refresh. */
-const GATHERED_MS = 200;
+const DEBOUNCE_MS = 200;
 /** Events are delivered at most once, so the list is also refreshed at this interval, in ms. */
-const LOOKED_AGAIN_MS = 30_000;
+const REFRESH_MS = 30_000;
 
 /**
  * Lists the pending approvals of all sessions. With `--follow`, then prints new and settled ones until it is stopped.
@@ -76,7 +76,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
     for (const [key, { session_id, call_id }] of known) {
       if (now.has(key)) continue;
       if (invocation.flags.on('json'))
-        standardStreams.out(`${JSON.stringify({ type: 'waits_no_more', session_id, call_id })}\n`);
+        standardStreams.out(`${JSON.stringify({ type: 'approval_settled', session_id, call_id })}\n`);
       else standardStreams.out(`${session_id}  ${printable(call_id)}  no longer pending\n`);
     }
     known = now;
@@ -87,7 +87,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
     setTimeout(() => {
       waits = false;
       looking = looking.then(look).catch(failed);
-    }, GATHERED_MS);
+    }, DEBOUNCE_MS);
   };
   // Subscribes before the first read, so that no event is missed between the two.
   const subscription = nc.subscribe(tenantSubjects.events(bus.client.tenant), {
@@ -96,7 +96,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
       else if (APPROVAL.test(message.string())) lookSoon();
     },
   });
-  const again = setInterval(lookSoon, LOOKED_AGAIN_MS);
+  const again = setInterval(lookSoon, REFRESH_MS);
   try {
     await look();
     if (!invocation.flags.on('json')) standardStreams.err('watching; stop with Ctrl-C\n');

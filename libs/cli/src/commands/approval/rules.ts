@@ -17,7 +17,7 @@ import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 import { ago, table } from '../../terminal/table.ts';
 
-const TOLD_WITHIN_MS = 15_000;
+const RECEIPT_TIMEOUT_MS = 15_000;
 /** A deleted session cannot revoke its rule. */
 const GONE: ReadonlySet<string> = new Set(['session_not_found', 'session_deleted']);
 
@@ -106,7 +106,7 @@ async function ofPersona(
     } catch (error) {
       if (!(error instanceof CommandRejectedError) || !GONE.has(error.code)) throw error;
       await keepRememberedRule(nc, tenant, { rule, revoked: { at: new Date().toISOString() } });
-      return said(invocation, rule);
+      return printRevoked(invocation, rule);
     }
   } finally {
     await nc.close();
@@ -131,13 +131,13 @@ function choose<R extends { readonly id: string }>(given: string, rules: readonl
 async function revokeIn(invocation: Invocation, bus: OpenBus, rule: RememberedRule): Promise<ExitCode> {
   await bus.client.session(rule.session).revoke(rule.id, {
     wait: bus.hosted ? 'accepted' : 'stored',
-    timeoutMs: TOLD_WITHIN_MS,
+    timeoutMs: RECEIPT_TIMEOUT_MS,
     signal: bus.gone,
   });
-  return said(invocation, rule);
+  return printRevoked(invocation, rule);
 }
 
-function said({ flags }: Invocation, rule: RememberedRule): ExitCode {
+function printRevoked({ flags }: Invocation, rule: RememberedRule): ExitCode {
   if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'rule_revoked', id: rule.id })}\n`);
   else standardStreams.out(`revoked: ${printable(describeRule(rule))}\n`);
   return EXIT.ok;
@@ -147,7 +147,7 @@ function list({ flags }: Invocation, rules: readonly ListedRule[]): ExitCode {
   if (flags.on('json')) {
     for (const { rule, revoked, problem } of rules) {
       const applies = problem === undefined ? {} : { applies: problem === null, ...(problem ? { problem } : {}) };
-      const line = { ...rule, says: describeRule(rule), ...applies, ...(revoked ? { revoked } : {}) };
+      const line = { ...rule, description: describeRule(rule), ...applies, ...(revoked ? { revoked } : {}) };
       standardStreams.out(`${JSON.stringify(line)}\n`);
     }
     return EXIT.ok;

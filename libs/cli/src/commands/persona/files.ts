@@ -50,7 +50,7 @@ interface Read {
 }
 
 /** In a folder that is read as a whole, a hand-off to an unknown persona is a problem: it is probably a typo. */
-function withStrangers(found: readonly Read[]): Read[] {
+function checkHandoffs(found: readonly Read[]): Read[] {
   return found.map((one) => {
     const { path, persona, among, place } = one;
     const names = found.flatMap((other) => (other.among === among && other.persona ? [other.persona.name] : []));
@@ -69,7 +69,7 @@ function withStrangers(found: readonly Read[]): Read[] {
  * In a folder that is read as a whole, a second persona with the same name is a problem. A session can have only one of
  * them.
  */
-function withNamesakes(found: readonly Read[]): Read[] {
+function checkNames(found: readonly Read[]): Read[] {
   return found.map((one, index) => {
     const { path, persona, among, place } = one;
     const first = found.find((other) => other.among === among && other.persona?.name === persona?.name);
@@ -99,7 +99,7 @@ async function listFiles(folder: string, named: readonly string[], json: boolean
 }
 
 async function checkFiles(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
-  const found = withNamesakes(withStrangers(await readAll(folder, named)));
+  const found = checkNames(checkHandoffs(await readAll(folder, named)));
   if (found.length === 0) {
     const where = named.length > 0 ? named.join(', ') : `${PERSONAS_FOLDER}/`;
     throw usageError(`cox persona check needs a file or a folder with personas: ${where} has none`);
@@ -151,8 +151,8 @@ async function readAll(folder: string, named: readonly string[]): Promise<Read[]
 async function readOne(folder: string, path: string): Promise<Read> {
   const shown = relative(folder, path) || '.';
   try {
-    const { persona, place, folder: beside } = await readPersona(path);
-    const missing = await missingCode(persona, beside, place);
+    const { persona, place, folder: fileFolder } = await readPersona(path);
+    const missing = await missingCode(persona, fileFolder, place);
     return missing === null ? { path: shown, persona, place } : { path: shown, problem: missing };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -191,8 +191,8 @@ function inWords(persona: Persona, version: string): string {
     ['tools', tools && [...tools.allow, ...tools.deny.map((glob) => `not ${glob}`)].join(', ')],
   ].filter((row): row is [string, string] => Boolean(row[1]));
   const hooks = hookRows(persona, version);
-  const told = hooks.length === 0 ? '' : `\nhooks\n${table(hooks)}`;
-  return `${table(rows)}${told}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
+  const hooksText = hooks.length === 0 ? '' : `\nhooks\n${table(hooks)}`;
+  return `${table(rows)}${hooksText}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
 }
 
 /** The persona's hooks in the order of evaluation at each point: id, point, condition and action. */

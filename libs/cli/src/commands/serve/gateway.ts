@@ -2,12 +2,12 @@
 import { resolve } from 'node:path';
 import { cutGraphemes } from '@coxswain/protocol';
 import { consoleFolder } from '../../instance/console-folder.ts';
-import { logTarget, serveUntilTold } from '../../instance/serve-until-told.ts';
+import { logTarget, serveUntilStopped } from '../../instance/serve-until-stopped.ts';
 import { callerFolder } from '../../instance/state-dir.ts';
 import { usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { standardStreams } from '../../terminal/streams.ts';
-import { someBus } from './serve.ts';
+import { requireBus } from './serve.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:7707';
 
@@ -23,9 +23,9 @@ export const serveGateway: CommandRun = async (invocation) => {
     );
   const publicUrls = flags.inOrder(['public-url']).flatMap(({ value }) => publicUrlsIn(value));
   const allowedOrigins = flags.inOrder(['allow-origin']).map(({ value }) => siteOf(value));
-  const { address, stateDir } = await someBus(invocation);
+  const { address, stateDir } = await requireBus(invocation);
   const { startGatewayService } = await import('@coxswain/gateway');
-  return serveUntilTold(
+  return serveUntilStopped(
     { name: 'gateway', stateDir, title: ({ url }) => `the gateway ${url}` },
     () =>
       startGatewayService({

@@ -9,12 +9,12 @@ import { answersFolder } from '../../instance/folder-trust.ts';
 import { chooseManifest, manifestNotice } from '../../instance/manifest.ts';
 import { metricsAddressOf, metricsLine, metricsMember } from '../../instance/metrics-address.ts';
 import { namedTenant } from '../../instance/named-tenant.ts';
-import { permittedTo } from '../../instance/permitted-to.ts';
 import { policyOf } from '../../instance/policy.ts';
-import { logTarget, serveUntilTold } from '../../instance/serve-until-told.ts';
+import { logTarget, serveUntilStopped } from '../../instance/serve-until-stopped.ts';
 import { callerFolder, stateDirOf } from '../../instance/state-dir.ts';
 import { threadsOf } from '../../instance/threads.ts';
-import { thrownByOthers } from '../../instance/thrown-by-others.ts';
+import { watchUserCodeErrors } from '../../instance/watch-user-code-errors.ts';
+import { withPermissionErrors } from '../../instance/with-permission-errors.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { readPersona } from '../../run/persona-file.ts';
@@ -28,14 +28,14 @@ export const serveHooks: CommandRun = async (invocation) => {
   if (name !== undefined && !HookServiceName.safeParse(name).success)
     throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
   const file = resolve(callerFolder(env), args[0] as string);
-  const { address, stateDir } = await someBus(invocation);
+  const { address, stateDir } = await requireBus(invocation);
   const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
   const { startHooksService } = await import('@coxswain/hooks');
-  return serveUntilTold(
+  return serveUntilStopped(
     { name: 'hooks', stateDir, title: ({ name }) => `the hook service ${name}` },
     () =>
-      permittedTo('serve hooks: give a key of hooks', () =>
+      withPermissionErrors('serve hooks: give a key of hooks', () =>
         startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget(), metrics }),
       ),
     (service) => {
@@ -56,15 +56,15 @@ export const serveHooks: CommandRun = async (invocation) => {
 export const serveTools: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
   const file = resolve(callerFolder(env), args[0] as string);
-  const { address, stateDir } = await someBus(invocation);
+  const { address, stateDir } = await requireBus(invocation);
   const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
   const { startToolService } = await import('@coxswain/hooks');
-  const thrown = thrownByOthers('a tool');
-  return serveUntilTold(
+  const thrown = watchUserCodeErrors('a tool');
+  return serveUntilStopped(
     { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
     () =>
-      permittedTo('serve tools: give a key of tools, or a worker’s own,', () =>
+      withPermissionErrors('serve tools: give a key of tools, or a worker’s own,', () =>
         startToolService({ file, tenant, stateDir, nats: address, log: logTarget(), metrics }),
       ),
     ({ tools, metricsUrl }) => {
@@ -94,11 +94,11 @@ export const servePersonas: CommandRun = async (invocation) => {
       personas.push({ definition: input, handlers, folder: callerFolder(env) });
     }
   }
-  const { address, stateDir } = await someBus(invocation);
+  const { address, stateDir } = await requireBus(invocation);
   const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
-  const thrown = thrownByOthers('a tool or a hook of a persona');
-  return serveUntilTold(
+  const thrown = watchUserCodeErrors('a tool or a hook of a persona');
+  return serveUntilStopped(
     { name: 'persona', stateDir, title: ({ personas: served }) => `the personas ${named(served)}` },
     () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget(), metrics }),
     ({ personas: served, metricsUrl }) => {
@@ -122,7 +122,7 @@ export const serveSessions: CommandRun = async (invocation) => {
   const policyFile = policyOf(flags, env);
   const nkey = flags.text('nkey');
   const named = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
-  const { address, stateDir } = await someBus(invocation);
+  const { address, stateDir } = await requireBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const metrics = await metricsAddressOf(invocation);
   const settings = {
@@ -135,7 +135,7 @@ export const serveSessions: CommandRun = async (invocation) => {
     log: logTarget(),
     metrics,
   };
-  const permitted = <S>(start: () => Promise<S>) => permittedTo('host sessions: give a key of hosts', start);
+  const permitted = <S>(start: () => Promise<S>) => withPermissionErrors('host sessions: give a key of hosts', start);
   const served = (hosts: readonly string[], metricsUrl: string | null) => {
     const more = metricsMember({ metricsUrl });
     if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', hosts, ...more })}\n`);
@@ -143,7 +143,7 @@ export const serveSessions: CommandRun = async (invocation) => {
   };
   if (threads === 1) {
     const { startSessionsService } = await import('@coxswain/sessions');
-    return serveUntilTold(
+    return serveUntilStopped(
       { name: 'sessions', stateDir, title: ({ hostId }) => titleOf([hostId]) },
       () => permitted(() => startSessionsService({ ...settings, hostName: named })),
       ({ hostId, metricsUrl }) => served([hostId], metricsUrl),
@@ -153,7 +153,7 @@ export const serveSessions: CommandRun = async (invocation) => {
   // This process only supervises the hosts and does not load the engine.
   const { startSessionHosts } = await import('@coxswain/sessions/hosts');
   const onRestart = (restart: HostRestart) => reportRestart(restart, flags.on('json'));
-  return serveUntilTold(
+  return serveUntilStopped(
     { name: 'sessions', stateDir, title: (service) => titleOf(service.hostIds()) },
     () =>
       permitted(() => startSessionHosts({ ...settings, hostName: named ?? 'host', hosts: threads, env, onRestart })),
@@ -180,12 +180,12 @@ function reportRestart({ host, why, restart, pauseMs }: HostRestart, json: boole
 /** Purges deleted sessions until it is stopped. */
 export const serveRetention: CommandRun = async (invocation) => {
   const { flags } = invocation;
-  const { address, stateDir } = await someBus(invocation);
+  const { address, stateDir } = await requireBus(invocation);
   const { startRetentionService } = await import('@coxswain/sessions');
-  return serveUntilTold(
+  return serveUntilStopped(
     { name: 'retention', stateDir, title: () => 'the retention job' },
     () =>
-      permittedTo('purge deleted sessions: give the key of retention', () =>
+      withPermissionErrors('purge deleted sessions: give the key of retention', () =>
         startRetentionService({ nats: address, stateDir, log: logTarget() }),
       ),
     ({ recordsWithinMs }) => {
@@ -203,7 +203,7 @@ export const serveCommands: CommandRun = async ({ flags, env }) => {
     throw usageError('cox serve commands needs a socket: cox serve commands --socket /run/commands/runner.sock');
   const socket = resolve(callerFolder(env), given);
   const { startCommandRunner } = await import('@coxswain/adapter-tools');
-  return serveUntilTold(
+  return serveUntilStopped(
     { name: 'commands', stateDir: stateDirOf(flags, env), title: () => `the command runner at ${socket}` },
     () => startCommandRunner(socket),
     () => {
@@ -214,7 +214,7 @@ export const serveCommands: CommandRun = async ({ flags, env }) => {
 };
 
 /** Finds the bus to serve on. @throws CliError `nats_unreachable` if there is none. */
-export async function someBus({ flags, env }: Invocation): Promise<{ address: BusAddress; stateDir: string }> {
+export async function requireBus({ flags, env }: Invocation): Promise<{ address: BusAddress; stateDir: string }> {
   const { address, stateDir } = await findBus(flags, env);
   if (address) return { address, stateDir };
   throw new CliError(

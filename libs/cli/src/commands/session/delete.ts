@@ -5,7 +5,7 @@ import { withBusOnce } from '../../instance/open-bus.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { deleteSessions } from '../../run/delete-sessions.ts';
-import { deletedLine, whoDeletes } from '../../run/deleted-line.ts';
+import { deletedLine, deletingActor } from '../../run/deleted-line.ts';
 import { askYes } from '../../terminal/ask-yes.ts';
 import { counted } from '../../terminal/counted.ts';
 import { isInteractive, standardStreams } from '../../terminal/streams.ts';
@@ -25,7 +25,7 @@ export const run: CommandRun = async (invocation) => {
   const dryRun = flags.on('dry-run');
   const asks = !dryRun && !flags.on('yes');
   if (asks && !isInteractive()) throw usageError('no terminal can confirm the permanent deletion: give --yes');
-  const options = { by: whoDeletes(env), reason: flags.text('reason'), unreadable: flags.on('unreadable'), dryRun };
+  const options = { by: deletingActor(env), reason: flags.text('reason'), unreadable: flags.on('unreadable'), dryRun };
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
       const { tenant } = bus.client;
@@ -39,7 +39,7 @@ export const run: CommandRun = async (invocation) => {
                 tenant,
               )
           : undefined,
-        tell({ sessionId }, deletion) {
+        report({ sessionId }, deletion) {
           const { out, err } = deletedLine(sessionId, tenant, deletion, flags.on('json'));
           standardStreams.out(out);
           standardStreams.err(err);

@@ -20,16 +20,16 @@ export const run: CommandRun = async (invocation) => {
   if (a === b) throw usageError(`give two journals: ${a} does not differ from itself`);
   const sources = [await journalSource(a, invocation.env), await journalSource(b, invocation.env)] as const;
   if (!(await needsBus(invocation, sources)))
-    return tell(invocation, await sources[0].open(null), await sources[1].open(null));
+    return printDiff(invocation, await sources[0].open(null), await sources[1].open(null));
   return withBus(invocation, false, async ({ client }) =>
-    tell(invocation, await sources[0].open(client), await sources[1].open(client)),
+    printDiff(invocation, await sources[0].open(client), await sources[1].open(client)),
   );
 };
 
-async function tell({ flags }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
+async function printDiff({ flags }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
   const { diffJournals } = await import('@coxswain/session');
   const diff = await diffJournals(recordsOf(a), recordsOf(b));
-  standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : forPeople(diff));
+  standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : formatText(diff));
   return diff.first === null ? EXIT.ok : EXIT.error;
 }
 
@@ -37,7 +37,7 @@ async function* recordsOf(journal: OpenJournal) {
   for await (const { record } of exportedRecords(journal)) yield record;
 }
 
-function forPeople({ a, b, first, differences, more }: JournalDiff): string {
+function formatText({ a, b, first, differences, more }: JournalDiff): string {
   const names = `a: ${a.session_id} (${counted(a.records, 'record')})\nb: ${b.session_id} (${counted(b.records, 'record')})\n`;
   if (first === null) return `${names}identical except for ids and times\n`;
   const { n, path, is } = first;
@@ -59,10 +59,10 @@ function placeOf({ run, turn }: Difference): string {
 }
 
 function lineOf({ what, of, a, b }: Difference): string {
-  return `${what}${of === null ? '' : ` ${of}`}: ${told(a)} | ${told(b)}`;
+  return `${what}${of === null ? '' : ` ${of}`}: ${valueText(a)} | ${valueText(b)}`;
 }
 
-function told(text: string | null): string {
+function valueText(text: string | null): string {
   return text === null ? 'nothing' : printable(text).replaceAll('\n', ' ⏎ ');
 }
 

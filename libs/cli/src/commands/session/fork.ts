@@ -15,14 +15,14 @@ import { findSession } from '../../instance/resolve-session.ts';
 import { CliError, EXIT, type ExitCode } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { forkChanges } from '../../run/fork-changes.ts';
+import { joinSession } from '../../run/join-session.ts';
 import { sessionIdOf } from '../../run/start-body.ts';
-import { takePart } from '../../run/take-part.ts';
 import { namedSteeringFile } from '../../steering-file/steer-from-file.ts';
 import { counted } from '../../terminal/counted.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 
 /** The wait for the fork's first record, in ms. Copying a long session takes time. */
-const ACCEPTED_WITHIN_MS = 60_000;
+const ACCEPT_TIMEOUT_MS = 60_000;
 
 /** Starts a session with the history of another one, and joins it. */
 export const run: CommandRun = async (invocation) => {
@@ -34,24 +34,24 @@ export const run: CommandRun = async (invocation) => {
   namedSteeringFile(invocation);
   // All attempts use one id: repeating the command has no effect.
   const id = newCommandId();
-  let begun: number | null = null;
+  let forkedAt: number | null = null;
   let shown = 0;
   return withBus(invocation, true, async (bus) => {
     const session = bus.client.session(sessionId);
-    if (begun === null) {
+    if (forkedAt === null) {
       const origin = await findSession(bus.client, invocation.args[0] as string);
-      const sending = { id, wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS, signal: bus.gone } as const;
-      begun = await startFork(origin, session, { at, changes, ...sending });
+      const sending = { id, wait: 'accepted', timeoutMs: ACCEPT_TIMEOUT_MS, signal: bus.gone } as const;
+      forkedAt = await startFork(origin, session, { at, changes, ...sending });
     }
-    const n = begun;
+    const n = forkedAt;
     const state = await stateAfterCopy(session, n, bus.gone);
     if (flags.on('detach')) {
       if (bus.embedded) await leaveRunning(bus, (text) => process.stderr.write(`${text}\n`));
-      return told(invocation, session, n);
+      return printForked(invocation, session, n);
     }
-    if (state === 'ended') return told(invocation, session, n);
+    if (state === 'ended') return printForked(invocation, session, n);
     const from = Math.max(shown, n) + 1;
-    return takePart(invocation, bus, session, { from, after: n + 1, onShown: (record) => (shown = record) });
+    return joinSession(invocation, bus, session, { from, after: n + 1, onShown: (record) => (shown = record) });
   });
 };
 
@@ -75,7 +75,7 @@ async function startFork(
 }
 
 /** Waits for the record that takes over the copy. Before it, the state of the fork is unknown. */
-async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {
+async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'continues'> {
   let ended = false;
   for await (const { events, state, n: at, input } of session.records({ signal })) {
     ended = hasEnded(state);
@@ -92,10 +92,10 @@ async function stateAfterCopy(session: Session, n: number, signal: AbortSignal):
     if (isTakeover && at > n) break;
   }
   signal.throwIfAborted();
-  return ended ? 'ended' : 'goes on';
+  return ended ? 'ended' : 'continues';
 }
 
-function told({ flags, args }: Invocation, session: Session, n: number): ExitCode {
+function printForked({ flags, args }: Invocation, session: Session, n: number): ExitCode {
   const line = { type: 'forked', session_id: session.id, origin: args[0], n };
   standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${session.id}\n`);
   return EXIT.ok;

@@ -56,9 +56,9 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
     ]);
     // A reopened bus continues after the last printed record.
     inspector ??= new SessionInspector(session.id, { from });
-    const told = stopSignal();
+    const stop = stopSignal();
     const leaving = new AbortController();
-    void told.promise.then(() => leaving.abort());
+    void stop.promise.then(() => leaving.abort());
     try {
       const signal = AbortSignal.any([leaving.signal, bus.gone]);
       for await (const record of session.records({ from: inspector.n + 1, signal })) {
@@ -69,7 +69,7 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
       if (!leaving.signal.aborted) bus.gone.throwIfAborted();
       return EXIT.detached;
     } finally {
-      told.release();
+      stop.release();
     }
   });
 }

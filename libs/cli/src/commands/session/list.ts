@@ -7,7 +7,7 @@ import { CliError, EXIT } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { pageOfSessions } from '../../run/session-page.ts';
 import { counted } from '../../terminal/counted.ts';
-import { awaited, waitsFor } from '../../terminal/event-lines.ts';
+import { personaWaitText, waitsFor } from '../../terminal/event-lines.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 import { ago, table } from '../../terminal/table.ts';
 
@@ -121,7 +121,7 @@ function howDeleted(deleted: Listed['deleted']): string {
 const WAITS: ReadonlySet<string> = new Set(['suspended', 'daemon_idle']);
 
 function waiting({ suspended, wakes_at, waiting_for_persona }: Listed): string {
-  if (waiting_for_persona) return `, ${awaited(waiting_for_persona)}`;
+  if (waiting_for_persona) return `, ${personaWaitText(waiting_for_persona)}`;
   if (suspended) return waitsFor(suspended);
   return wakes_at ? `, until ${wakes_at}` : '';
 }

@@ -15,11 +15,14 @@ import { standardStreams } from '../../terminal/streams.ts';
  */
 export const run: CommandRun = async (invocation) => {
   const source = await journalSource(invocation.args[0] as string, invocation.env);
-  if (!(await needsBus(invocation, [source]))) return tell(invocation, await source.open(null));
-  return withBus(invocation, false, async (bus) => tell(invocation, await source.open(bus.client)));
+  if (!(await needsBus(invocation, [source]))) return printReplay(invocation, await source.open(null));
+  return withBus(invocation, false, async (bus) => printReplay(invocation, await source.open(bus.client)));
 };
 
-async function tell({ flags }: Invocation, { name, records: bytes, blobs, exported }: OpenJournal): Promise<ExitCode> {
+async function printReplay(
+  { flags }: Invocation,
+  { name, records: bytes, blobs, exported }: OpenJournal,
+): Promise<ExitCode> {
   const { replayJournal } = await import('@coxswain/session');
   try {
     const { records, sessionId } = await replayJournal(bytes, blobs);

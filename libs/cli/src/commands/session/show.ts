@@ -8,7 +8,7 @@ import { sessionStatus } from '../../instance/session-status.ts';
 import { approvalsBelow, type WaitingApproval } from '../../instance/waiting-approvals.ts';
 import { EXIT } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
-import { awaited, budgetLine, spent, waitsFor } from '../../terminal/event-lines.ts';
+import { budgetLine, personaWaitText, spent, waitsFor } from '../../terminal/event-lines.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 import { ago, table } from '../../terminal/table.ts';
 
@@ -23,7 +23,7 @@ export const run: CommandRun = (invocation) => {
     // The session's own status does not show the approvals that its children wait for.
     const below = at === undefined && status.children.length > 0 ? await approvalsBelow(bus, session.id) : [];
     if (invocation.flags.on('json')) standardStreams.out(`${JSON.stringify({ ...status, child_approvals: below })}\n`);
-    else standardStreams.out(forPeople(status, below, (line) => pastedCommand(line, bus, invocation.env)));
+    else standardStreams.out(formatText(status, below, (line) => pastedCommand(line, bus, invocation.env)));
     return EXIT.ok;
   });
 };
@@ -40,7 +40,7 @@ function personaLine({ persona, persona_version: version }: SessionStatus): stri
   return persona === null ? 'none yet' : `${persona}${version === null ? '' : `, version ${printable(version)}`}`;
 }
 
-function forPeople(
+function formatText(
   status: SessionStatus,
   below: readonly WaitingApproval[],
   pasted: (command: string) => string,
@@ -71,7 +71,7 @@ function forPeople(
     rows.push(['suspended', `${how}${waitsFor(status.suspended) || ', until it is resumed'}`]);
   }
   const { waiting_for_persona: persona } = status;
-  if (persona) rows.push(['waits', `${awaited(persona)} (since ${ago(persona.since)})`]);
+  if (persona) rows.push(['waits', `${personaWaitText(persona)} (since ${ago(persona.since)})`]);
   if (status.wakes_at !== null && !status.suspended) rows.push(['wakes', status.wakes_at]);
   if (status.error) {
     const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;
@@ -88,8 +88,8 @@ function forPeople(
   }
   for (const { session_id, persona, call_id, tool, args } of below) {
     const asking = persona === null ? session_id : `${session_id} (${printable(persona)})`;
-    rows.push(['child waits', `${asking} for approval: ${call_id} ${tool} ${summarizeArgs(args, DECISION_MAX_CHARS)}`]);
+    rows.push(['child approval', `${asking}: ${call_id} ${tool} ${summarizeArgs(args, DECISION_MAX_CHARS)}`]);
   }
   const how = below.map(({ session_id, call_id }) => `  ${pasted(`approve ${session_id} ${call_id}`)}\n`);
-  return `${table(rows)}${how.length === 0 ? '' : `To approve, or with deny to refuse:\n${how.join('')}`}`;
+  return `${table(rows)}${how.length === 0 ? '' : `Approve (or use deny):\n${how.join('')}`}`;
 }

@@ -16,7 +16,7 @@ import { spent, tokens } from '../../terminal/event-lines.ts';
 import { standardStreams } from '../../terminal/streams.ts';
 import { table } from '../../terminal/table.ts';
 
-const LOOKED_AT_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** Shows a session and its descendants as one tree. */
 export const run: CommandRun = (invocation) =>
@@ -32,10 +32,10 @@ export const run: CommandRun = (invocation) =>
       standardStreams.out(await show());
       return EXIT.ok;
     }
-    const told = stopSignal();
+    const stop = stopSignal();
     let shown = '';
     let isOver = false;
-    void told.promise.then(() => {
+    void stop.promise.then(() => {
       isOver = true;
     });
     try {
@@ -43,10 +43,10 @@ export const run: CommandRun = (invocation) =>
         const now = await show();
         if (now !== shown) standardStreams.out(isJson || shown === '' ? now : `\n${now}`);
         shown = now;
-        await Promise.race([told.promise, new Promise((wake) => setTimeout(wake, LOOKED_AT_EVERY_MS))]);
+        await Promise.race([stop.promise, new Promise((wake) => setTimeout(wake, POLL_MS))]);
       }
     } finally {
-      told.release();
+      stop.release();
     }
     return EXIT.ok;
   });

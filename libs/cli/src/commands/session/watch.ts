@@ -24,9 +24,9 @@ export const run: CommandRun = (invocation) => {
     const session = await findSession(bus.client, args[0] as string);
     if (shown === 0 && from !== undefined && !flags.on('follow')) await requireRecord(session, from);
     const { view } = await chooseView(flags, env, streamView);
-    const told = stopSignal();
+    const stop = stopSignal();
     const leaving = new AbortController();
-    void told.promise.then(() => leaving.abort());
+    void stop.promise.then(() => leaving.abort());
     if (!bus.hosted) view.notice('no host runs this session now: these are the recorded events');
     try {
       const end = await followSession({
@@ -45,7 +45,7 @@ export const run: CommandRun = (invocation) => {
       if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
       return end.kind === 'ended' ? exitCodeOf(end.result.stopReason) : EXIT.detached;
     } finally {
-      told.release();
+      stop.release();
       view.close();
     }
   });

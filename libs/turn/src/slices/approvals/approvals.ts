@@ -1,6 +1,7 @@
 /**
  * Calls that wait for a human approval: the timer and the notification of the wait, and its end by a person, a notified
- * hook or expiry.
+ * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/run.ts) decides whether a call needs an
+ * approval.
  *
  * APPROVAL-1  The expiry of a wait is a timer, and its notification an effect until it is sent.
  * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
@@ -10,7 +11,7 @@
  *     key.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
-import { remember } from '../../core/command-memory.ts';
+import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, late, reject, why } from '../../core/decision.ts';
@@ -27,7 +28,7 @@ import { rememberedBy } from './remembered.ts';
 type Asked = EventOf<'approval_requested'>;
 
 /** The settings of the run for each approval request. */
-export function asksFor({ pinned }: SessionContext): Pick<Asked, 'expire_after_ms' | 'notifies'> {
+export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expire_after_ms' | 'notifies'> {
   const after = pinned?.permissions.expire_after_ms;
   return {
     ...(after === undefined ? {} : { expire_after_ms: after }),
@@ -67,7 +68,7 @@ function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided
 
 /** The timers of waits that expire. A run in teardown ends its waits itself. */
 export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerEffect[] {
-  if (aborting) return NO_TIMERS;
+  if (aborting) return NONE;
   return calls.flatMap(({ status, expiry }) =>
     status === 'parked' && expiry
       ? [
@@ -84,11 +85,11 @@ export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerE
   );
 }
 
-const NO_TIMERS: readonly TimerEffect[] = [];
+const NONE: readonly [] = [];
 
 /** The notifications that were not sent so far. */
 export function noticesOf({ calls, aborting }: SessionContext): readonly Effect[] {
-  if (aborting) return NO_TIMERS;
+  if (aborting) return NONE;
   return calls.flatMap(({ status, notice, call_id }) =>
     status === 'parked' && notice ? [{ kind: 'notify', ...notice, abort: null, callId: call_id }] : [],
   );
@@ -168,7 +169,7 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
     args,
     requested_by: UNKNOWN_OUTCOME,
     question: UNKNOWN_QUESTION,
-    ...asksFor(context),
+    ...approvalSettings(context),
   };
 }
 
@@ -223,12 +224,12 @@ export function decideNotice(context: SessionContext, outcome: NoticeOutcome): D
 
 /** A parked call was decided, or no longer waits. */
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
-  const remembered = event.command_id ? remember(context, event.command_id) : {};
+  const noted = event.command_id ? noteCommand(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...changeCall(context, event.call_id, waitDropped), ...remembered };
+    return { ...changeCall(context, event.call_id, waitDropped), ...noted };
   }
   const decision = decisionIn(event);
-  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...remembered };
+  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...noted };
 }
 
 /** A call waits for a human approval. */

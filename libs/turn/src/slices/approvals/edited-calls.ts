@@ -37,7 +37,6 @@ import {
   why,
   withOutcome,
 } from '../../core/decision.ts';
-import { isEnded, type MachineState } from '../../machine/state.ts';
 import { rulingOn } from '../calls/run.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
@@ -47,24 +46,6 @@ import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
 import { rememberedBy } from './remembered.ts';
 
-/** Decides `approve`, in a record made at `atMs`. */
-export function decideApproval(state: MachineState, input: Command<'approve'>, atMs: number): Decision {
-  const { context } = state;
-  const callId = input.body.call_id;
-  const row = callRow(context, callId);
-  if (isEnded(state))
-    return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
-  if (!row) return reject(input, 'call_unknown', `there is no call ${callId} in the open batch`, { field: 'call_id' });
-  if (row.decided) return alreadyDecided(input, row.decided);
-  if (row.status !== 'parked') {
-    return reject(input, 'not_pending', `call ${callId} has no pending approval: it is ${row.ended ?? row.status}`, {
-      field: 'call_id',
-    });
-  }
-  const args = editedArgs(input, row);
-  return args ? decideEdit(context, input, row, args, atMs) : settleApproval(context, input, row, undefined, atMs);
-}
-
 const POINT = 'PreToolUse';
 
 /** An open consult of hooks about an edited call. */
@@ -73,15 +54,6 @@ export type EditConsult = OpenConsult & { readonly call_id: string; readonly com
 /** Whether a consult is about an edited call. */
 export function isOfEdit(consult: OpenConsult): consult is EditConsult {
   return consult.point === POINT && consult.command_id !== undefined;
-}
-
-/**
- * The arguments of an `approve` if they differ from those of the call.
- * @returns undefined if the approver did not edit the call.
- */
-function editedArgs({ body }: Command<'approve'>, row: CallRow): JsonObject | undefined {
-  const { args } = body;
-  return args === undefined || canonicalJson(args) === canonicalJson(row.args) ? undefined : args;
 }
 
 /** Decides an `approve` with an edit of a parked call, in a record made at `atMs`. */
@@ -147,9 +119,9 @@ function denyEdit(
   input: Command<'approve'>,
   { call_id }: CallRow,
   detail: Pick<Denial, 'by' | 'rule' | 'hook' | 'reason' | 'args'>,
-  because: string,
+  cause: string,
 ): Decision {
-  const message = `the edited call was not run: ${because}; call ${call_id} still waits for approval`;
+  const message = `the edited call was not run: ${cause}; call ${call_id} still waits for approval`;
   return reject(input, 'edited_call_denied', message, { field: 'args', detail: detail as unknown as JsonObject });
 }
 
@@ -230,7 +202,7 @@ export function decideEditChecked(
       ]
     : [];
   const said = withOutcome(context.session_id, input, decision);
-  return [...vetoed, ...(said.kind === 'ignored' ? [] : said.events), checked];
+  return [...vetoed, ...('events' in said ? said.events : []), checked];
 }
 
 /** The `approve` that proposed an edit, with the members that a decision needs. */

@@ -1,7 +1,8 @@
 /**
  * Budgets of a run: usage, thresholds, and the end of the run.
  *
- * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling, like turns.
+ * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling, like turns. After a hand-off, the
+ *     limits of the new persona count from the hand-off.
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
  * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run ends with its results so far.
@@ -18,7 +19,7 @@ import {
   usdOf,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { passDue } from '../compaction/compaction.ts';
+import { compactionDue } from '../compaction/compaction.ts';
 import { viewAtTurnEnd } from '../compaction/view-account.ts';
 import type { BudgetCount } from './state.ts';
 
@@ -229,7 +230,7 @@ export function leastNextPrompt(context: SessionContext): number {
   if (count.prompt_tokens === 0 || pinned?.shapes_prompts) return 0;
   if (hooks.some(({ point }) => point === 'transform_context')) return 0;
   if (reminders.some(({ due, ttl_left }) => due !== undefined || ttl_left === 1)) return 0;
-  return passDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;
+  return compactionDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;
 }
 
 // A compaction replaces whole turns, and is considered after the end of the open turn.

@@ -18,7 +18,7 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
   };
 }
 
-/** Adds the usage of a summary. The size of its own prompt does not count for the session's. */
+/** Adds the usage of a summary. Its prompt is not the session's, so `promptTokens` replaces the size of the last prompt. */
 export function summaryPaid(
   context: SessionContext,
   usage: Usage | undefined,
@@ -50,7 +50,7 @@ export function clockStopped(context: SessionContext, event: PlacedEvent): Parti
   return { count: stopClock(context.count, event.at_ms), clock_watch: null };
 }
 
-/** Sets the timer of the next threshold of the time budget: a waiting run makes no records. */
+/** Sets the timer of the next threshold of the time budget. A run that waits makes no record that could report it. */
 export function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
   const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
   if (due_at_ms === null) return { count, clock_watch: null };

@@ -59,10 +59,10 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   const { context } = state;
   const { call_id: callId, reason, inject_reminder: injects, timeout_ms } = input.body;
   const row = isEnded(state) ? undefined : callRow(context, callId);
-  const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', because?: string): SessionEvent => ({
+  const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', cause?: string): SessionEvent => ({
     ...controlOutcome(context.session_id, input, status),
     ...(row ? { tool: row.tool } : {}),
-    ...why(because),
+    ...why(cause),
   });
   if (!row) return events(outcome('not_found'));
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));

@@ -6,7 +6,7 @@ import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol
 import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { failsClosed, vetoed } from '../hooks/verdicts.ts';
+import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, settleCancelled, unseenText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
@@ -53,7 +53,7 @@ export function afterHandoffHooks(context: SessionContext, row: CallRow, outcome
 
 function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: string | undefined): SessionEvent[] {
   return [
-    vetoed(point, hook, 'deny', reason, row.call_id),
+    buildHookDecision(point, hook, 'deny', reason, row.call_id),
     buildCallDenied(
       row,
       { by: 'hook', hook, ...(reason === undefined ? {} : { reason }) },
@@ -79,7 +79,7 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
       const unread = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
       const reason = said ? said.reason : (answer.failure?.message ?? unread);
       list.push(
-        vetoed('gate_tool_calls', answer.hook, 'deny', reason, call_id),
+        buildHookDecision('gate_tool_calls', answer.hook, 'deny', reason, call_id),
         buildCallDenied(
           row,
           { by: said ? 'hook' : 'gate_unavailable', hook: answer.hook, ...(reason === undefined ? {} : { reason }) },
@@ -99,7 +99,7 @@ export function afterPermissionAsked(context: SessionContext, row: CallRow, outc
     if (answer.verdict?.kind !== 'decision') continue;
     const { decision, reason } = answer.verdict;
     if (decision === 'deny') return refusedByHook(row, 'permission_asked', answer.hook, reason);
-    return [vetoed('permission_asked', answer.hook, decision, reason, row.call_id)];
+    return [buildHookDecision('permission_asked', answer.hook, decision, reason, row.call_id)];
   }
   return [];
 }

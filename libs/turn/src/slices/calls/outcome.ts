@@ -54,8 +54,8 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
 }
 
 /**
- * Replaces the duration in the outcome of an abandoned call, because no worker measured it: the time since its first
- * record counts.
+ * Replaces the duration in the outcome of an abandoned call, because no worker measured it: the time since `call_started`
+ * counts.
  */
 export function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (outcome.status !== 'cancelled' || outcome.duration_ms > 0) return outcome;

@@ -15,10 +15,10 @@ import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { effectId } from '../../core/place.ts';
-import { asksFor, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
+import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { rememberedRuling } from '../approvals/remembered.ts';
 import { crewEffects } from '../children/children.ts';
-import { crewRefusal, sessionToolOf } from '../children/delegation.ts';
+import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
 import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
@@ -194,7 +194,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
       tool: toPark.tool,
       args: toPark.args,
       requested_by: `rule:${rule}`,
-      ...asksFor(context),
+      ...approvalSettings(context),
     };
   }
   const toStart = nextToStart(context);
@@ -250,7 +250,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
 }
 
 /** The end of the next open call that is not in flight, after the end of its approval; null if there is none. */
-export function abortUnsent(context: SessionContext): SessionEvent | null {
+export function endCallNotInFlight(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
     if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run ended before a re-run.');

@@ -1,6 +1,7 @@
 /**
- * The ladder of a call: one function for each step, which changes the row of a call by an event. A step applies to rows
- * with certain statuses. It returns any other row unchanged, because an event is never rejected (EVOLVE-1).
+ * The ladder of a call: one function for each step, which changes the row of a call by an event. `ended` applies to any
+ * row. The other steps apply to rows with certain statuses, and return any other row unchanged, because an event is never
+ * rejected (EVOLVE-1).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/place.ts';
@@ -19,7 +20,7 @@ export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expi
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
 /** The members of a running call that a call in doubt does not have. An accepted or stopped call does not get into doubt. */
-const UNSENT = {
+const NOT_RUNNING = {
   effect_id: undefined,
   epoch: undefined,
   accepted: undefined,
@@ -28,13 +29,13 @@ const UNSENT = {
 };
 
 /**
- * A human approval was requested. For a running call this is after a crash that left its outcome unknown: its first
- * request no longer counts.
+ * A human approval was requested. For a running call this is after a crash that left its outcome unknown: the effect of
+ * its first start no longer counts.
  */
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
   if (row.status !== 'running') return row;
-  return { ...row, ...wait, ...UNSENT, status: 'parked', in_doubt: true, decided: undefined };
+  return { ...row, ...wait, ...NOT_RUNNING, status: 'parked', in_doubt: true, decided: undefined };
 }
 
 /** An external service was notified of the approval. */
@@ -70,7 +71,7 @@ export function started(row: CallRow, event: Placed<'call_started'>, epoch: numb
   };
 }
 
-/** A worker, or the host of a child, has accepted the request of this epoch. */
+/** A worker has accepted the request of this epoch, or the start command of the child is stored. */
 export function accepted(row: CallRow, epoch: number): CallRow {
   return row.status === 'running' ? { ...row, accepted: epoch } : row;
 }
@@ -90,7 +91,7 @@ export function preempted(row: CallRow, { actor }: NonNullable<CallAt<'running'>
   return row.status === 'running' ? { ...row, preempted: { actor } } : row;
 }
 
-/** A cancel of a call in flight was requested. */
+/** A cancel of a sent call without a recorded result was requested. */
 export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
 }

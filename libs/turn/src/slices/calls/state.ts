@@ -1,8 +1,8 @@
 /**
  * The call table: the newest batch of tool calls, with the state of each.
  *
- * The ladder of a call. Each rung is an event; the third column is the input of its record. A call skips rungs that do
- * not apply to it, and every rung can lead to the end.
+ * The ladder of a call. Each rung except `ruled` is an event; the third column is the input of its record. A call skips
+ * rungs that do not apply to it, and every rung can lead to the end.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
@@ -14,8 +14,8 @@
  * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
  * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
  * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
- * | accepted | `call_accepted`, only for `long_running` tools | `call_accepted` | `accepted` |
- * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` | `returned` |
+ * | accepted | `call_accepted`, only for `long_running` tools and children | `call_accepted` | `accepted` |
+ * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` or `child_ended` | `returned` |
  * | rewritten | `hook_returned` | `consult_outcome` | |
  * | ended | `call_ended` | any of these and others, such as a cancel | `ended` |
  */
@@ -32,7 +32,7 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** An open request to cancel a call in flight. */
+/** The request that cancels a call, before or after it was sent. */
 export interface CallCancel {
   readonly command_id: string;
   readonly reason?: string | undefined;
@@ -69,8 +69,8 @@ interface CallHead extends CallNotes {
   readonly asked_at_ms?: number | undefined;
 }
 
-/** A call that was not sent; or one that was, and a crash left its outcome unknown. */
-interface UnsentCall extends CallHead {
+/** A call that was not sent; or one in doubt: it was sent, and a crash left its outcome unknown. */
+interface NotRunningCall extends CallHead {
   /** A crash left the outcome unknown: only a person may let the call run again. */
   readonly in_doubt?: true | undefined;
   /** Only for a call with an unknown outcome: the time of its first start, as in {@link SentCall}. */
@@ -78,7 +78,7 @@ interface UnsentCall extends CallHead {
   readonly restarts?: number | undefined;
 }
 
-interface ProposedCall extends UnsentCall {
+interface ProposedCall extends NotRunningCall {
   readonly status: 'proposed';
   /** The call can never run: the tool is unknown, or the arguments are invalid. */
   readonly problem?: { readonly code: string; readonly message: string } | undefined;
@@ -86,7 +86,7 @@ interface ProposedCall extends UnsentCall {
   readonly decided?: CallDecision | undefined;
 }
 
-interface ParkedCall extends UnsentCall {
+interface ParkedCall extends NotRunningCall {
   readonly status: 'parked';
   readonly requested_by: string;
   readonly asked_at_ms: number;
@@ -96,7 +96,7 @@ interface ParkedCall extends UnsentCall {
   readonly notice?: OpenEffect | undefined;
 }
 
-interface AllowedCall extends UnsentCall {
+interface AllowedCall extends NotRunningCall {
   readonly status: 'allowed';
   readonly requested_by: string;
   readonly asked_at_ms: number;
@@ -113,7 +113,8 @@ interface SentCall extends CallHead {
   readonly started_at_ms: number;
   readonly decided?: CallDecision | undefined;
   /**
-   * The epoch of the request that a worker or the host of a child accepted. The outcome of the call is then a command.
+   * The epoch of the request that a worker accepted, or in which the start command of the child was stored. The outcome of
+   * the call is then a command.
    */
   readonly accepted?: number | undefined;
   /** Number of restarts of the child, for a delegation. */

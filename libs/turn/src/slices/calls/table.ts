@@ -13,7 +13,7 @@ export function changeCall(
   return { calls: context.calls.map((row) => (row.call_id === callId ? change(row) : row)) };
 }
 
-/** The call table with a note on one row, at any rung. */
+/** The call table with a note on one row, with any status. */
 export function noteOnCall(
   context: SessionContext,
   callId: string,
@@ -58,8 +58,8 @@ export function isSequential(context: SessionContext): boolean {
 }
 
 /**
- * Whether the batch ends the run: every call that ran terminates, without an error. Denied and skipped calls did not
- * run.
+ * Whether the batch ends the run: at least one call ended, not counting denied and skipped ones, and each of them ended
+ * with `ok` and is of a tool that terminates.
  */
 export function batchTerminates(context: SessionContext): boolean {
   // An interrupt skipped the rest of the batch, so its sender gets another turn.

@@ -2,7 +2,7 @@
  * The effects of events on the call table.
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
-import { remember, rememberSource } from '../../core/command-memory.ts';
+import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 import { watchResult } from '../stalls/stalls.ts';
@@ -47,7 +47,7 @@ export function callCancelRequested(
   const cancel = { command_id, reason, actor, inject_reminder, timeout_ms };
   return {
     ...changeCall(context, event.call_id, (row) => cancelRequested(row, cancel)),
-    ...remember(context, command_id),
+    ...noteCommand(context, command_id),
   };
 }
 
@@ -80,7 +80,7 @@ export function callReturned(context: SessionContext, event: EventOf<'call_retur
   const outcome = { status, result, duration_ms, ...(park ? { park } : {}) };
   return {
     ...changeCall(context, event.call_id, (row) => returned(row, outcome)),
-    ...rememberSource(context, event),
+    ...noteSourceCommand(context, event),
   };
 }
 
@@ -91,7 +91,7 @@ export function callEnded(context: SessionContext, event: EventOf<'call_ended'>)
     stall: watchResult(context.stall, event),
     skipping: skipping.length === 0 ? skipping : skipping.filter((id) => id !== event.call_id),
     ...changeCall(context, event.call_id, (row) => ended(row, event)),
-    ...rememberSource(context, event),
+    ...noteSourceCommand(context, event),
   };
 }
 

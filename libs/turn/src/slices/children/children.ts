@@ -35,7 +35,8 @@ import { copiedFrom } from '../copies/copies.ts';
 import { handoffArgs } from '../handoff/handoff.ts';
 import { decideInjection } from '../injections/queue.ts';
 import { promptOfMessage } from '../runs/prompts.ts';
-import { type SessionTool, shareOf } from './delegation.ts';
+import type { SessionTool } from './crew-calls.ts';
+import { shareOf } from './delegation.ts';
 import type { OpenChild } from './state.ts';
 
 /** The first input of a child session. */

@@ -1,6 +1,5 @@
 /**
- * Delegation: calls that a session executes itself. It decides which calls may start, what a child gets, and when a
- * child starts.
+ * Delegation: which delegations may start, what a child gets, and when a child starts.
  *
  * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
  * CHILD-4  A run's budget is divided equally among the delegations of the batch that have not started and the run
@@ -19,35 +18,18 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { leftOf } from '../budgets/budgets.ts';
 import type { CallRow } from '../calls/state.ts';
-import { handoffRefusal } from '../handoff/handoff.ts';
 import { inheritedReminders } from '../reminders/reminders.ts';
 
-/** The tools that a session executes itself. */
-export type SessionTool = 'delegate' | 'handoff' | 'send_message';
-
-/** The tool of a call among these, or null. */
-export function sessionToolOf(context: SessionContext, { tool }: Pick<CallRow, 'tool'>): SessionTool | null {
-  if (context.tools[tool]?.by_session !== true) return null;
-  return tool === 'delegate' || tool === 'handoff' || tool === 'send_message' ? tool : null;
+/** Whether a call delegates work to a child session. */
+function isDelegation({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>): boolean {
+  return tool === 'delegate' && tools[tool]?.by_session === true;
 }
 
-/** Why a call cannot start although rules and people allow it, or null. */
-export function crewRefusal(
+/** Why a delegation cannot start although rules and people allow it, or null. */
+export function delegationRefusal(
   context: SessionContext,
   row: CallRow,
 ): { readonly code: string; readonly text: string } | null {
-  const tool = sessionToolOf(context, row);
-  if (tool === null) return null;
-  if (tool === 'handoff') return handoffRefusal(context, row);
-  if (tool === 'send_message') {
-    if (context.hops < BOUNDS.hopsMax) return null;
-    const text = `The message was not sent: its chain of messages between sessions already has ${BOUNDS.hopsMax} hops, which is the limit.`;
-    return { code: 'too_many_hops', text };
-  }
-  return delegationRefusal(context, row);
-}
-
-function delegationRefusal(context: SessionContext, row: CallRow) {
   const { children, depth } = context.pinned?.delegation ?? { children: 0, depth: 0 };
   if (depth < 1) {
     const text = 'No session was started: limits.depth allows no delegation from this session.';
@@ -71,7 +53,7 @@ export function shareOf(
 ): { readonly tokens?: number; readonly nano_usd?: number } | null {
   const { limits: asked = {} } = (row.args ?? {}) as Partial<DelegateArgs>;
   const held = reservedBudget(context);
-  const parts = waiting(context, row) + 1;
+  const parts = unstartedDelegations(context, row) + 1;
   const part = (budget: Budget, held: number, most: number | undefined) => {
     const left = leftOf(context, budget);
     return left === null ? undefined : Math.min(Math.floor((left - held) / parts), most ?? Number.POSITIVE_INFINITY);
@@ -86,14 +68,14 @@ export function shareOf(
 /** Minimum of `limits.usd`: a millionth. */
 const LEAST_NANO_USD = 1_000;
 
-/** Delegations of the batch that have not started, with this one. */
-function waiting(context: SessionContext, { call_id }: CallRow): number {
+/** The number of delegations of the batch that have not started, with this one. */
+function unstartedDelegations(context: SessionContext, { call_id }: CallRow): number {
   const others = context.calls.filter(
     (row) =>
       row.call_id !== call_id &&
       (row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed') &&
       !row.problem &&
-      sessionToolOf(context, row) === 'delegate',
+      isDelegation(context, row),
   );
   return others.length + 1;
 }
@@ -134,9 +116,9 @@ export function handedOn(context: SessionContext): {
   readonly reminders: readonly InheritedReminder[];
   readonly leftOut: number;
 } {
-  const all = inheritedReminders(context, 1).map(({ type: _, ...reminder }) => reminder);
+  const all = inheritedReminders(context).map(({ type: _, ...reminder }) => reminder);
   let bytes = 0;
-  // An escaped character of a reminder may take six bytes.
+  // A UTF-16 code unit of the JSON text takes at most three bytes in UTF-8.
   const fits = all.filter((reminder) => {
     const size = JSON.stringify(reminder).length * 3;
     if (bytes + size > BOUNDS.inheritedRemindersMaxBytes) return false;

@@ -27,12 +27,12 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
-import { failsClosed, vetoed } from '../hooks/verdicts.ts';
-import type { Pass } from './state.ts';
+import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
+import type { OpenCompaction } from './state.ts';
 import { knownWindow, messagesOf, patience, replacement } from './view-account.ts';
 
 /** The compaction that the next prompt needs, or null. */
-export function passDue(context: SessionContext): Pass | null {
+export function compactionDue(context: SessionContext): OpenCompaction | null {
   const compaction = context.pinned?.compaction;
   if (!compaction) return null;
   const { strategy } = compaction;
@@ -63,7 +63,7 @@ function least(window: number): number {
 }
 
 /** The next event of a compaction without a veto: its model step, or its end. Null while the step runs. */
-export function nextOfPass(context: SessionContext, effectId: string): SessionEvent | null {
+export function nextCompactionEvent(context: SessionContext, effectId: string): SessionEvent | null {
   const { pass } = context;
   if (!pass || context.compacting) return null;
   if (pass.strategy === 'clear_tool_results') return done(context, pass, pass.strategy);
@@ -71,7 +71,7 @@ export function nextOfPass(context: SessionContext, effectId: string): SessionEv
 }
 
 /** The payload of hooks about a compaction. */
-export function passPayload(context: SessionContext): { [key: string]: string | number } {
+export function compactionPayload(context: SessionContext): { [key: string]: string | number } {
   const { pass, view } = context;
   return {
     mode: pass?.mode ?? 'window',
@@ -103,7 +103,12 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
 }
 
 /** The events after a failed model step (COMPACTION-4). */
-export function withoutStep(context: SessionContext, pass: Pass, error: Failure, usage?: Usage): SessionEvent[] {
+export function withoutStep(
+  context: SessionContext,
+  pass: OpenCompaction,
+  error: Failure,
+  usage?: Usage,
+): SessionEvent[] {
   const instead_of = { strategy: pass.strategy, error };
   const spent = usage ? { usage } : {};
   if (gain(context, 'clear_tool_results', pass.kept_turns) > 0)
@@ -130,7 +135,7 @@ function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
 export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
   if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
   // Text that was shown cannot be withdrawn, so an answer that has started is not repeated.
-  if (textOf(outcome.message) !== '' || !passDue({ ...context, overflows: 1 })) return null;
+  if (textOf(outcome.message) !== '' || !compactionDue({ ...context, overflows: 1 })) return null;
   const { message, usage, attempts, duration_ms } = outcome;
   const error = outcome.error ?? { code: 'context_overflow', message: '' };
   return events({
@@ -165,14 +170,14 @@ function overflowFailed(message: string): SessionEvent {
   return { type: 'run_failed', source: 'model', error: { code: 'context_overflow', message }, stop_reason: 'error' };
 }
 
-function said({ turn }: SessionContext, pass: Pass) {
+function said({ turn }: SessionContext, pass: OpenCompaction) {
   const { mode, strategy, tokens_before, window, reserve, kept_turns } = pass;
   return { turn, mode, strategy, tokens_before, window, reserve, kept_turns };
 }
 
 function done(
   context: SessionContext,
-  pass: Pass,
+  pass: OpenCompaction,
   strategy: CompactionStrategy,
   more: Partial<Extract<SessionEvent, { type: 'compaction_done' }>> = {},
 ): SessionEvent {
@@ -193,7 +198,7 @@ export function compactionVetted(context: SessionContext, outcome: ConsultOutcom
     const closed = failsClosed(context, answer);
     if (!closed && verdict?.kind !== 'block') continue;
     const reason = verdict?.kind === 'block' ? verdict.reason : failure?.message;
-    return [vetoed('pre_compact', answer.hook, 'block', reason), ...afterVeto(context, answer.hook)];
+    return [buildHookDecision('pre_compact', answer.hook, 'block', reason), ...afterVeto(context, answer.hook)];
   }
   return [];
 }
@@ -208,7 +213,7 @@ export function compactionStarted(
 }
 
 /** The open compaction has replaced older messages. */
-export function passDone(
+export function compactionDone(
   { pass }: SessionContext,
   { strategy, archived, remaining }: EventOf<'compaction_done'>,
 ): Partial<SessionContext> {

@@ -5,7 +5,7 @@ import type { CompactionMode, CompactionStrategy } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
 /** A compaction that is due or running. */
-export interface Pass {
+export interface OpenCompaction {
   readonly mode: CompactionMode;
   readonly strategy: CompactionStrategy;
   readonly tokens_before: number;
@@ -90,7 +90,7 @@ export interface CompactionState {
   /** The model's view in numbers. */
   readonly view: ViewAccount;
   /** The compaction of the open turn, from the seam before it to the seam after it. */
-  readonly pass: Pass | null;
+  readonly pass: OpenCompaction | null;
   /** How often the provider refused the open turn's prompt as too long. */
   readonly overflows: number;
   /** The model step of the running compaction. */

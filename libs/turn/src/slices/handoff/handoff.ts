@@ -1,9 +1,9 @@
 /**
  * Hand-offs: when one may start, its effect on the run, and the first message to the next persona.
  *
- * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. The other persona
- *     applies from the record of its successful end on; the rest of the turn belongs to the persona that started it.
- * HANDOFF-2  The first hand-off of a batch wins. One that was refused by a rule, a hook or a person does not count.
+ * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
+ *     in the record of its successful end. Hooks of the rest of the turn are still those of the first persona.
+ * HANDOFF-2  The first hand-off of a batch wins. One that ended without success does not count.
  * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
 

@@ -37,7 +37,8 @@ export function hooksFor(
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
   const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
-  // The persona's own hooks may still change the payload, so conditions on it are evaluated later.
+  // The persona's own hooks may still change the payload, so the host evaluates conditions on it: `doesNotApply` in
+  // consult-hooks.ts.
   const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
   if (payload === undefined || !isRewritten) return asked;
   const unknown = { ...occasion, payload: undefined };
@@ -107,8 +108,8 @@ export function consult(
 }
 
 /**
- * Whether a point may open a consult. Consults of one session never overlap. Registrations are called only in the
- * record that opened their consult, whatever later changes of the table.
+ * Whether a point may open a consult. Consults of one session never overlap. Registrations join a consult only in the
+ * record that opened it: later changes of the table add none.
  */
 export function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
   const { consult } = context;
@@ -148,7 +149,7 @@ export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> &
   };
 }
 
-/** The effect of a veto on the context, in addition to the events that follow. */
+/** The effect of a hook's decision on the context, in addition to the events that follow. */
 export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'>): Partial<SessionContext> {
   const { point, decision, call_id, hook } = event;
   if (point === 'permission_asked' && decision === 'allow' && call_id)

@@ -1,5 +1,5 @@
 /**
- * Reads the answers of hooks one by one. A failed registration with fail-closed refuses.
+ * Reads the answers of hooks one by one. A failed answer refuses if `on_error` says so, or if the hook answered wrongly.
  */
 
 import {
@@ -12,7 +12,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import type { OpenConsult } from './state.ts';
 
-/** One answer for each called registration. A missing one counts as failed: it must not allow anything. */
+/** One answer for each called registration. A missing one counts as a failure, so `on_error` of the registration decides. */
 export function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAnswer[] {
   return consult.hooks.map((hook, index) => {
     const answer = outcome.answers[index];
@@ -33,14 +33,17 @@ export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionE
   };
 }
 
-/** Whether a failure refuses, by the registration at the time of the call: the table may have changed since. */
+/**
+ * Whether an answer refuses by its failure. A wrong answer always does. Any other failure does, unless the registration was
+ * `fail_open` at the time of the call: the table may have changed since.
+ */
 export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;
   return isWrongAnswer(answer.failure) || consult?.fail_open?.includes(answer.hook) !== true;
 }
 
-/** The event of a veto. */
-export function vetoed(
+/** The event of a hook's decision, `hook_vetoed`: also of an `allow` or `ask` of permission_asked. */
+export function buildHookDecision(
   point: HookPoint,
   hook: string,
   decision: string,
@@ -57,7 +60,7 @@ export function vetoed(
   };
 }
 
-/** The first registration that blocks a message, by its verdict or by a failure with fail-closed. */
+/** The first registration that blocks a message, by its verdict or by a failure that refuses ({@link failsClosed}). */
 export function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
   for (const { hook, verdict, failure, ...rest } of answers) {
     if (failure && failsClosed(context, { hook, failure, ...rest }))

@@ -1,6 +1,6 @@
 /**
  * The channels: what the kind of a message decides. Each row answers the questions that a new channel raises. When a
- * message is delivered, and whether it continues a run, depends on its mode instead (seams.ts, `continuesRun`).
+ * message is delivered, and whether it continues a run, depends on its mode instead (seams.ts, `messageContinuesRun`).
  */
 import type { EventType, InjectionVerb } from '@coxswain/protocol';
 import type { PendingFollowup, PendingInjection } from './state.ts';

@@ -1,5 +1,5 @@
 /**
- * Inbox feedback: messages of the session's environment to its model. They wait in a bounded queue and are delivered at
+ * Feedback: messages of the session's environment to its model. They wait in a bounded queue and are delivered at
  * the compaction seams. Dropped pieces are counted, and the last delivered piece contains their number.
  */
 
@@ -12,7 +12,7 @@ import {
   type SessionEvent,
   userText,
 } from '@coxswain/protocol';
-import { rememberSource } from '../../core/command-memory.ts';
+import { noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
 import { noticeQueued } from '../stalls/stalls.ts';
@@ -116,6 +116,6 @@ export function feedbackNoted(
   return {
     ...feedbackEvolved(context, event),
     stall: noticeQueued(context.stall, event.source),
-    ...rememberSource(context, event),
+    ...noteSourceCommand(context, event),
   };
 }

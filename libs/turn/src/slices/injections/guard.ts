@@ -31,7 +31,7 @@ export function guardConsult(context: SessionContext, leaf: string, effectId: st
   if (context.hooks.length === 0) return null;
   const { consult } = context;
   if (consult !== null && !(isOfGuard(consult) && isAsking(context))) return null;
-  const asked = consult === null ? nextToGuard(context, leaf) : waiting(context, consult.command_id);
+  const asked = consult === null ? nextToGuard(context, leaf) : queuedMessage(context, consult.command_id);
   if (!asked) return null;
   const payload = consult?.payload ?? guardPayload(context, asked);
   const hooks = hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
@@ -66,7 +66,7 @@ function nextToGuard(context: SessionContext, leaf: string): PendingInjection | 
   );
 }
 
-function waiting(context: SessionContext, commandId: string): PendingInjection | PendingFollowup | undefined {
+function queuedMessage(context: SessionContext, commandId: string): PendingInjection | PendingFollowup | undefined {
   const isIt = (one: PendingInjection | PendingFollowup) => one.command_id === commandId;
   return context.pending.find(isIt) ?? context.followups.find(isIt);
 }
@@ -88,7 +88,7 @@ export function guardDecided(
     effect_id,
     verdict,
   });
-  const about = waiting(context, command_id);
+  const about = queuedMessage(context, command_id);
   const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
   // The message was revoked or replaced meanwhile (GUARD-4).
   if (isBrokenOff || about?.body !== payload.prompt) return [ended('none')];

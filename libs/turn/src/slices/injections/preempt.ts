@@ -1,7 +1,7 @@
 /**
- * Preempting interrupts (`preempt`): they end the streaming model answer, or the calls in flight, and are delivered at
- * the next seam for interrupts. They do not abort hooks, gates and approvals. The seam `pre_tool_dispatch` skips the
- * calls that have not started.
+ * Preempting interrupts (`preempt`): they end the model call, or the calls in flight, and are delivered at the next seam
+ * for interrupts. If a turn has neither, and no seam delivers them before its next model call, that call ends before it is
+ * sent. They do not abort hooks, gates and approvals. The seam `pre_tool_dispatch` skips the calls that have not started.
  *
  * PREEMPT-1  It ends running work once, on arrival or after its hooks accept it. Work after its delivery is not
  *     affected.
@@ -31,18 +31,19 @@ export function preempt(context: SessionContext, commandId: string, actor: Actor
   // The teardown has already aborted everything.
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
-  if (!context.calls.some(isInFlight)) return context.turn_open ? { preempting: [...waiting(context), commandId] } : {};
+  if (!context.calls.some(isInFlight))
+    return context.turn_open ? { preempting: [...queuedInterrupts(context), commandId] } : {};
   return { calls: context.calls.map((row) => preempted(row, { actor })) };
 }
 
 /** Whether the model of the open turn must not be called: such an interrupt arrived before and is still queued. */
 export function isPreempted(context: SessionContext): boolean {
-  return waiting(context).length > 0;
+  return queuedInterrupts(context).length > 0;
 }
 
 // A message that was delivered, withdrawn, blocked or collapsed meanwhile has nothing left to end. One with a new text
 // waits for hooks again.
-function waiting(context: SessionContext): readonly string[] {
+function queuedInterrupts(context: SessionContext): readonly string[] {
   const waits = (id: string) => context.pending.some((one) => one.command_id === id && !awaitsVerdict(context, one));
   return context.preempting.filter(waits);
 }

@@ -14,7 +14,7 @@ import {
   type ReminderFields,
   type SessionEvent,
 } from '@coxswain/protocol';
-import { remember } from '../../core/command-memory.ts';
+import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
@@ -126,13 +126,13 @@ function remindersOf(context: SessionContext): number {
   return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
 }
 
-/** Decides `revoke`: removes a queued injection, or clears a shown reminder. */
+/** Decides `revoke`: removes a queued injection, or clears a live reminder. */
 export function decideRevoke(context: SessionContext, input: Command<'revoke'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
-  if (fate !== 'waiting' && fate !== 'shown') return rejectFate(input, target, fate);
+  if (fate !== 'waiting' && fate !== 'live') return rejectFate(input, target, fate);
   const outcome = controlOutcome(context.session_id, input, 'revoked');
-  return fate === 'shown'
+  return fate === 'live'
     ? events(outcome, { type: 'reminder_expired', command_id: target, reason: 'cleared' })
     : events(outcome);
 }
@@ -141,7 +141,7 @@ export function decideRevoke(context: SessionContext, input: Command<'revoke'>):
 export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
-  if (fate !== 'waiting') return rejectFate(input, target, fate === 'shown' ? 'delivered' : fate);
+  if (fate !== 'waiting') return rejectFate(input, target, fate === 'live' ? 'delivered' : fate);
   const body = input.body.body;
   const isTarget = ({ command_id }: { readonly command_id: string }) => command_id === target;
   const replaced = context.pending.find(isTarget) ?? context.followups.find(isTarget);
@@ -267,10 +267,10 @@ function withFate(context: SessionContext, commandId: string, fate: string): rea
 function injectionFate(
   context: SessionContext,
   commandId: string,
-): 'waiting' | 'shown' | 'delivered' | 'revoked' | 'unknown' {
+): 'waiting' | 'live' | 'delivered' | 'revoked' | 'unknown' {
   const isIt = (one: { readonly command_id: string }) => one.command_id === commandId;
   if (context.pending.some(isIt) || context.followups.some(isIt)) return 'waiting';
-  if (context.reminders.some(isIt)) return 'shown';
+  if (context.reminders.some(isIt)) return 'live';
   const entry = injectionEntry(commandId);
   const known = context.command_ids.findLast((one) => one.startsWith(entry));
   if (known === undefined) return 'unknown';
@@ -284,6 +284,6 @@ export function injectionReceived(context: SessionContext, event: Placed<Queuein
     ...('preempt' in event && event.preempt && !preemptsAfterVerdict(context, event)
       ? preempt(context, event.command_id, event.actor)
       : {}),
-    ...('hook' in event ? {} : remember(context, event.command_id, injectionEntry(event.command_id))),
+    ...('hook' in event ? {} : noteCommand(context, event.command_id, injectionEntry(event.command_id))),
   };
 }

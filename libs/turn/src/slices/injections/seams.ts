@@ -79,7 +79,7 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 /**
  * The messages that are due at a seam, by mode, drain policy and the maximum of turns. With `one_at_a_time` a seam
  * delivers one message, and the next one follows after a model request. A preempting interrupt does not wait for that
- * request. `loop_exit` delivers all.
+ * request. `loop_exit` delivers all of its mode (`audit_only`).
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;

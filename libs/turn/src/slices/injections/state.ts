@@ -1,4 +1,4 @@
-/** Queued messages: injections, follow-ups and inbox feedback. */
+/** Queued messages: injections, follow-ups and feedback. */
 import type { Actor, InjectionVerb, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
 
 /** An injection that is queued for a seam. */
@@ -43,7 +43,7 @@ export interface PendingFollowup {
   readonly allowed?: true | undefined;
 }
 
-/** Inbox feedback that is queued for a compaction seam. */
+/** Feedback that is queued for a compaction seam. */
 export interface PendingFeedback {
   readonly feedback_id: string;
   readonly source: string;

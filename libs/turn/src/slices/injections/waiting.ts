@@ -21,26 +21,26 @@ export function awaitsVerdict(context: SessionContext, message: PendingInjection
  * Whether a queued message continues a run and wakes a daemon. Its mode decides, not its channel: `audit_only` is
  * delivered at the end of the run, after the last turn.
  */
-export function continuesRun({ mode }: { readonly mode: Mode }): boolean {
+export function messageContinuesRun({ mode }: { readonly mode: Mode }): boolean {
   return mode !== 'audit_only';
 }
 
 /** Whether a steer or a reminder is queued that continues the run, with or without its verdict. */
 export function pendingContinuesRun(context: SessionContext): boolean {
-  return context.pending.some(continuesRun);
+  return context.pending.some(messageContinuesRun);
 }
 
 /** Whether a steer or a reminder is queued that a turn can deliver now. */
 export function pendingIsDeliverable(context: SessionContext): boolean {
-  return context.pending.some((injection) => continuesRun(injection) && !awaitsVerdict(context, injection));
+  return context.pending.some((injection) => messageContinuesRun(injection) && !awaitsVerdict(context, injection));
 }
 
 /** Whether a queued steer or reminder that continues the run awaits its verdict. */
 export function pendingAwaitsVerdict(context: SessionContext): boolean {
-  return context.pending.some((injection) => continuesRun(injection) && awaitsVerdict(context, injection));
+  return context.pending.some((injection) => messageContinuesRun(injection) && awaitsVerdict(context, injection));
 }
 
-/** Whether a message before or with the next follow-up waits for hooks. */
+/** Whether a queued steer or reminder that continues the run, or a follow-up that is due next, awaits its verdict. */
 export function followupAwaitsVerdict(context: SessionContext): boolean {
   const next = context.pinned?.drain.followups === 'all' ? context.followups : context.followups.slice(0, 1);
   return pendingAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));
@@ -97,7 +97,7 @@ export function pendingBytes({ pending, followups }: Pick<SessionContext, 'pendi
   return sumOf(pending) + sumOf(followups);
 }
 
-/** Bytes of all reminders that are queued or shown. */
+/** Bytes of all reminders that are queued or live. */
 export function reminderBytes({ pending, reminders }: Pick<SessionContext, 'pending' | 'reminders'>): number {
   return sumOf(reminders) + sumOf(pending.filter(({ kind }) => kind === 'remind'));
 }

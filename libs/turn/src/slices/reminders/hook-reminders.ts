@@ -41,14 +41,14 @@ export function hookReminders(
   return drafts.flatMap(({ hook, reminder }, index): SessionEvent[] => {
     const command_id = `hook:${effect_id}:${index + 1}`;
     const isAudit = reminder.mode === 'audit_only';
-    const shown = isAudit ? undefined : supersededBy(context, { command_id, dedupe_key: reminder.dedupe_key });
-    const bytes = isAudit ? 0 : bodyBytes(reminder) - (shown ? bodyBytes(shown) : 0);
-    const hasRoom = isAudit || ((shown !== undefined || room > 0) && bytes <= roomBytes);
+    const replaced = isAudit ? undefined : supersededBy(context, { command_id, dedupe_key: reminder.dedupe_key });
+    const bytes = isAudit ? 0 : bodyBytes(reminder) - (replaced ? bodyBytes(replaced) : 0);
+    const hasRoom = isAudit || ((replaced !== undefined || room > 0) && bytes <= roomBytes);
     if (!hasRoom) return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];
-    if (!isAudit && !shown) room--;
+    if (!isAudit && !replaced) room--;
     roomBytes -= bytes;
     const injected = injection(command_id, hook, reminder, at);
-    return [injected, ...fired(context, injected, shown?.command_id)];
+    return [injected, ...fired(context, injected, replaced?.command_id)];
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * The life of a delivered reminder. Every prompt shows it until its turns are over, a compaction removes it, a newer
  * one with its dedupe key replaces it, or a sender revokes it. Pure: `evolve` applies the changes, `next` derives the
- * events.
+ * events. Its delivery is in `dueAt` (injections/seams.ts).
  *
  * REMINDER-1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is
  *     shown once before it counts.
@@ -73,7 +73,7 @@ export function nextExpiry(context: SessionContext): EventOf<'reminder_expired'>
   return null;
 }
 
-/** The shown reminder that a newer one with its dedupe key replaces, or undefined. */
+/** The live reminder that a newer one with its dedupe key replaces, or undefined. */
 export function supersededBy(context: SessionContext, newer: { command_id: string; dedupe_key?: string | undefined }) {
   if (newer.dedupe_key === undefined) return undefined;
   return context.reminders.find(
@@ -82,16 +82,14 @@ export function supersededBy(context: SessionContext, newer: { command_id: strin
 }
 
 /**
- * The reminders that a descendant inherits: the shown ones, by their reach. A child marks those for direct children as
- * `none`, so that each generation asks only its own parent, with depth 1.
- * @param depth generations below the session: 1 is a direct child.
+ * The live reminders that a child inherits. Those for direct children become `none`, so that a grandchild does not inherit
+ * them.
  */
 export function inheritedReminders(
   context: Pick<SessionContext, 'session_id' | 'reminders'>,
-  depth: number,
 ): EventOf<'reminder_inherited'>[] {
   return context.reminders
-    .filter(({ propagate, due }) => !due && (propagate === 'all' || (propagate === 'session' && depth === 1)))
+    .filter(({ propagate, due }) => !due && (propagate === 'all' || propagate === 'session'))
     .map(({ command_id, body, tags, dedupe_key, ttl_left, preserve_on_compact, propagate, role_hint }) => ({
       type: 'reminder_inherited',
       command_id,
@@ -112,10 +110,10 @@ export function fired(context: SessionContext, event: EventOf<'reminder_fired'>)
   const delivering = context.delivering.filter((one) => one !== injection);
   return event.audit_only || !injection?.reminder
     ? { delivering }
-    : { delivering, reminders: [...context.reminders, shownFrom(context, injection, injection.reminder)] };
+    : { delivering, reminders: [...context.reminders, liveFrom(context, injection, injection.reminder)] };
 }
 
-function shownFrom(
+function liveFrom(
   context: SessionContext,
   { command_id, body, actor, dedupe_key }: PendingInjection,
   reminder: NonNullable<PendingInjection['reminder']>,
@@ -148,7 +146,7 @@ export function compacted(context: SessionContext, event: EventOf<'compaction_do
   return { reminders: countDownAtCompaction(context.reminders, stays) };
 }
 
-/** A reminder is no longer shown, so the next prompt may be shorter than the last one. */
+/** A reminder is no longer live, so the next prompt may be shorter than the last one. */
 export function reminderEnded(
   context: SessionContext,
   event: EventOf<'reminder_deduped'> | EventOf<'reminder_expired'>,

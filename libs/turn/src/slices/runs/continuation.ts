@@ -1,4 +1,4 @@
-/** Whether a run takes another turn, and whether anything is in flight. */
+/** Whether a run takes another turn, and whether effects are open that its teardown waits for. */
 import type { SessionContext } from '../../core/context.ts';
 import { uncoveredAnswer } from '../budgets/budgets.ts';
 import { isInFlight } from '../calls/table.ts';
@@ -10,7 +10,7 @@ import { needsRepair } from './output.ts';
  * Whether queued messages, the message about an ended wait, or steps that are left would continue the run. It does not
  * check max_turns.
  */
-export function anythingWaits(context: SessionContext): boolean {
+export function queuedWorkContinuesRun(context: SessionContext): boolean {
   return (
     context.followups.length > 0 ||
     context.waking?.takes_turn === true ||
@@ -32,21 +32,22 @@ export function isCapped(context: SessionContext): boolean {
 }
 
 /**
- * Whether the open turn itself continues the run. It does not check max_turns, and does not count `pending`: a steer after
- * the last seam stays there for the next turn, or for the next run if the turn is the last one.
+ * Whether the open turn itself continues the run: the guard `goes_on` of `turn_end`. max_turns is not checked. A steer
+ * that the last seam of the turn delivered counts: `iteration_end` and `post_tool_dispatch` set `delivered_at_end`. A steer
+ * after that seam does not count: it stays in `pending` for the next turn, or for the next run if the turn is the last one.
  */
-export function turnGoesOn(context: SessionContext): boolean {
+export function openTurnContinuesRun(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;
   if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context) || needsRepair(context);
   return batch_open || cut_short || delivered_at_end > 0 || needsRepair(context);
 }
 
-/** Whether the run would continue after its open turn, within max_turns. It does not check budgets. */
-export function wouldGoOn(context: SessionContext): boolean {
-  return !isAtLastTurn(context) && (turnGoesOn(context) || anythingWaits(context));
+/** Whether the open turn or queued work continues the run, within max_turns. It does not check budgets. */
+export function continuesWithinMaxTurns(context: SessionContext): boolean {
+  return !isAtLastTurn(context) && (openTurnContinuesRun(context) || queuedWorkContinuesRun(context));
 }
 
-/** Whether effects of this run are open, except tool connections. */
+/** Whether effects are open that the teardown waits for first. Tool connections, timers and notifications are not. */
 export function anythingInFlight(context: SessionContext): boolean {
   return (
     context.model !== null ||

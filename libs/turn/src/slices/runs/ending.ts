@@ -23,7 +23,7 @@ import { cost } from '../budgets/budgets.ts';
 import { batchTerminates } from '../calls/table.ts';
 import { consult, isHooked } from '../hooks/consult.ts';
 import { stepHasEnded } from '../steps/progress.ts';
-import { anythingWaits, isAtLastTurn, isCapped } from './continuation.ts';
+import { isAtLastTurn, isCapped, queuedWorkContinuesRun } from './continuation.ts';
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
@@ -50,7 +50,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.batch_open && context.delivered_at_end === 0 && batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
   if (context.batch_open && !stepHasEnded(context)) return cap(context);
-  return isCapped(context) && (context.cut_short || needsRepair(context) || anythingWaits(context))
+  return isCapped(context) && (context.cut_short || needsRepair(context) || queuedWorkContinuesRun(context))
     ? cap(context)
     : 'end_turn';
 }
@@ -64,7 +64,7 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
 
-/** Decides `cancel`. */
+/** Decides `cancel`. Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`. */
 export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
   const cancelled = context.stop_reason === 'cancelled';
@@ -88,8 +88,8 @@ export function decideSessionFailed(state: MachineState, input: SessionFailedInp
 /** One of the points. */
 export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_unsettled_detected' | 'post_finish';
 
-/** Whether a point asks no hook: none is registered for it, or it does not apply. */
-export function passes(context: SessionContext, point: EndingPoint): boolean {
+/** Whether a point is skipped: no hook is registered for it, or it does not apply. */
+export function isPointSkipped(context: SessionContext, point: EndingPoint): boolean {
   // An open consult completes, even if its reason no longer applies.
   if (context.consult) return false;
   if (!isHooked(context, point)) return true;
@@ -106,7 +106,7 @@ function endingPayload(context: SessionContext, point: EndingPoint, stopReason: 
       return { stop_reason: stopReason, error: { code, message }, failed_at: context.failed_at };
     }
     case 'on_unsettled_detected':
-      return { stop_reason: stopReason, unsettled: waiting(context) };
+      return { stop_reason: stopReason, unsettled: unsettledPayload(context) };
     case 'session_end':
     case 'pre_finish':
     case 'post_finish':
@@ -124,7 +124,7 @@ function unsettled(context: SessionContext): number {
 /** Maximum of undelivered injections in a payload. Further ones are counted. */
 const NAMED_MAX = 64;
 
-function waiting(context: SessionContext): JsonObject {
+function unsettledPayload(context: SessionContext): JsonObject {
   const injections = [
     ...context.pending.map(({ command_id, kind }) => ({ command_id, kind })),
     ...context.followups.map(({ command_id }) => ({ command_id, kind: 'followup' })),
@@ -145,7 +145,7 @@ export function runFailed(context: SessionContext, event: Placed<'run_failed'>):
   };
 }
 
-/** The run was cancelled. A used-up budget has ended the run before, and is the reason. */
+/** The run was cancelled. If a used-up budget had already ended it, the budget stays the reason. */
 export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
   return {

@@ -11,14 +11,14 @@ import {
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
-import { remember } from '../../core/command-memory.ts';
+import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, type CommandHead, type Decision, events, reject } from '../../core/decision.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
-import { blocked, vetoed } from '../hooks/verdicts.ts';
+import { blocked, buildHookDecision } from '../hooks/verdicts.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
 
@@ -30,7 +30,7 @@ export function decideStart(state: MachineState, input: Command<'start'>): Decis
   if (context.run > 0)
     return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
   const { prompt, messages, message_id: _, fork, ...settings } = input.body;
-  // Only the host that copied the origin has checked it.
+  // A host does not pass a fork to the machine: it copies the records of the origin (`SessionCopy` in libs/session).
   if (fork !== undefined)
     return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
   return events(...copiedFrom(input), { ...promptOf(context, input, prompt, messages), settings });
@@ -117,13 +117,13 @@ export function awaitedRun(context: SessionContext): SessionEvent | null {
 }
 
 /** The events of user_prompt_submit hooks on the prompt of a run. */
-export function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function promptConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const block = blocked(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;
   const error = { code, message: `hook ${hook} blocked the prompt${because(reason)}` };
   return [
-    vetoed('user_prompt_submit', hook, 'block', reason),
+    buildHookDecision('user_prompt_submit', hook, 'block', reason),
     { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },
   ];
 }
@@ -139,7 +139,7 @@ export function promptReceived(context: SessionContext, event: Placed<'prompt_re
     ...(event.parent ? { parent: event.parent } : {}),
     hops: event.parent?.hops ?? event.from?.hops ?? 0,
     followups: context.followups.filter(({ command_id }) => command_id !== event.command_id),
-    ...(isQueued ? {} : remember(context, event.command_id)),
+    ...(isQueued ? {} : noteCommand(context, event.command_id)),
     provision: effect,
     next_effect,
   };

@@ -67,7 +67,7 @@ export interface Pinned {
  */
 export type Repins = 'model' | 'mode' | 'model_and_mode' | 'persona';
 
-/** The progress of the final answer. Absent without an output schema. */
+/** The progress of the final answer. */
 export interface OutputProgress {
   /** The validation of the open turn's answer; null without an answer, or with calls. */
   readonly check: OutputCheck | null;
@@ -172,5 +172,5 @@ export const RUNS_AT_TURN_START: Partial<RunsState> = {
   delivered_at_end: 0,
 };
 
-/** The end of a run leaves no effect of the run open. */
+/** The end of a run leaves none of these effects open. */
 export const RUNS_AT_RUN_END: Partial<RunsState> = { provision: null, model: null, closing: null, stop_check: null };

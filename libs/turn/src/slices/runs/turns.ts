@@ -10,7 +10,7 @@ import { feedbackEvent } from '../injections/feedback.ts';
 import { countDownAtTurnEnd } from '../reminders/reminders.ts';
 import { stallNotice, watchTurn } from '../stalls/stalls.ts';
 import { stepEnd, stepOpening } from '../steps/steps.ts';
-import { isCapped, wouldGoOn } from './continuation.ts';
+import { continuesWithinMaxTurns, isCapped } from './continuation.ts';
 import { needsRepair, outputRejection } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
@@ -69,6 +69,6 @@ export function closeTurn(context: SessionContext): SessionEvent | null {
   if (step) return step;
   const rejected = needsRepair(context) ? outputRejection(context, isCapped(context)) : null;
   if (rejected) return rejected;
-  const uncovered = wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
+  const uncovered = continuesWithinMaxTurns(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
   return uncovered ?? turnEnd(context);
 }

@@ -1,5 +1,5 @@
 /**
- * Stall detection: notices for the model, as inbox feedback, about identical calls, turns without a new result, and rules
+ * Stall detection: notices for the model, as feedback, about identical calls, turns without a new result, and rules
  * that deny. Calls are compared as the model requested them, results as the model saw them, both by fingerprint.
  */
 

@@ -16,7 +16,6 @@ import {
   type EventOf,
   type Failure,
   type HookAnswer,
-  type HookPoint,
   type JsonObject,
   readStepArgs,
   type SessionEvent,
@@ -26,6 +25,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { consult, hooksFor } from '../hooks/consult.ts';
+import { buildHookDecision } from '../hooks/verdicts.ts';
 import { needsRepair } from '../runs/output.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';
@@ -146,10 +146,14 @@ export function stepConsulted(
 ): SessionEvent[] {
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
-    const why = reason === undefined ? '' : `: ${reason}`;
+    const cause = reason === undefined ? '' : `: ${reason}`;
     const what = point === 'PreStep' ? 'denied the start of the step' : 'rejected the output of the step';
-    const error = { code: 'step_denied', message: `hook ${hook} ${what}${why}` };
-    return [...events, vetoed(point, hook, reason), ...(stepFailure(context, error, runFailed(error)) ?? [])];
+    const error = { code: 'step_denied', message: `hook ${hook} ${what}${cause}` };
+    return [
+      ...events,
+      buildHookDecision(point, hook, 'deny', reason),
+      ...(stepFailure(context, error, runFailed(error)) ?? []),
+    ];
   };
   for (const { hook, verdict, failure, ...rest } of outcome.answers) {
     if (isClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);
@@ -167,10 +171,6 @@ export function stepConsulted(
 
 function runFailed(error: Failure): EventOf<'run_failed'> {
   return { type: 'run_failed', source: 'step', error, stop_reason: 'error' };
-}
-
-function vetoed(point: HookPoint, hook: string, reason: string | undefined): SessionEvent {
-  return { type: 'hook_vetoed', hook, point, decision: 'deny', ...(reason === undefined ? {} : { reason }) };
 }
 
 type StepEvent = EventOf<'step_started' | 'step_args_rewritten' | 'step_output_rewritten' | 'step_finished'>;
@@ -239,7 +239,7 @@ export function consultStep(context: SessionContext, point: 'PreStep' | 'PostSte
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
-/** Kept only for hooks that check it. */
+/** Stores the answer of the open step, only if PostStep hooks check it. */
 export function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const { step } = context;
   const name = openStep(context)?.name;

@@ -13,13 +13,13 @@ import {
   parkingTimeProblem,
   type SessionEvent,
 } from '@coxswain/protocol';
-import { remember, rememberSource } from '../../core/command-memory.ts';
+import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
-import { failsClosed, vetoed } from '../hooks/verdicts.ts';
+import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { AskedSuspension } from './state.ts';
 
 /** Decides `suspend`, at the time of its record. */
@@ -131,7 +131,7 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
 }
 
 /** The events of pre_suspend hooks. */
-export function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function suspensionConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
   // Withdrawn during the hooks, or too late.
   if (!suspend || context.aborting) return [];
@@ -139,7 +139,10 @@ export function suspensionGuarded(context: SessionContext, outcome: ConsultOutco
     const closed = failsClosed(context, answer);
     if (!closed && answer.verdict?.kind !== 'block') continue;
     const reason = answer.verdict?.kind === 'block' ? answer.verdict.reason : answer.failure?.message;
-    return [vetoed('pre_suspend', answer.hook, 'block', reason), notSuspended(context, suspend, answer.hook, reason)];
+    return [
+      buildHookDecision('pre_suspend', answer.hook, 'block', reason),
+      notSuspended(context, suspend, answer.hook, reason),
+    ];
   }
   return [];
 }
@@ -177,11 +180,11 @@ function notSuspended(
 /** A suspension was requested. */
 export function suspendRequested(context: SessionContext, event: Placed<'suspend_requested'>): Partial<SessionContext> {
   const { type: _, n: __, at_ms: ___, ...suspend } = event;
-  return { suspend, ...rememberSource(context, event) };
+  return { suspend, ...noteSourceCommand(context, event) };
 }
 
 /** The run ended before the suspension started. */
-export function suspendExpired(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   return event.status === 'lapsed' ? { suspend: null } : {};
 }
 
@@ -198,5 +201,5 @@ export function resumeTaken(
 export function signalReceived(context: SessionContext, event: EventOf<'signal_received'>): Partial<SessionContext> {
   const { command_id, name, data } = event;
   const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
-  return { signals: [...context.signals, signal], ...remember(context, command_id) };
+  return { signals: [...context.signals, signal], ...noteCommand(context, command_id) };
 }

@@ -12,14 +12,9 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
-import { startClock } from '../budgets/budgets.ts';
-import { watchClock } from '../budgets/spending.ts';
-import { NOTHING_USED } from '../budgets/state.ts';
-import { NO_RELAY } from '../handoff/state.ts';
+import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
 import { waker } from '../injections/waiting.ts';
-import { anythingWaits } from '../runs/continuation.ts';
 import type { AskedSuspension, Suspension, Waking } from './state.ts';
 
 /** The event that starts the requested suspension, or null without a request. */
@@ -239,22 +234,6 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/**
- * A daemon that starts to idle sets the timer of its interval, if it has one. With queued messages it continues
- * immediately.
- */
-export function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
-  const intervalMs = context.pinned?.wake_interval_ms;
-  if (intervalMs === undefined) return { count: NOTHING_USED };
-  const index = nextIndex(context, event);
-  return {
-    count: NOTHING_USED,
-    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
-    next_effect: index + 1,
-  };
-}
-
 /** Removes a recorded message from the queue of messages about an ended wait. */
 export function wakingMessageDelivered(
   context: SessionContext,
@@ -262,18 +241,6 @@ export function wakingMessageDelivered(
 ): Partial<SessionContext> {
   const { waking } = context;
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
-}
-
-/** A daemon has finished its job: counts start again for the next job. */
-export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
-  return {
-    turns_counted: 0,
-    hops: 0,
-    clock_watch: null,
-    step: null,
-    relay: NO_RELAY,
-    ...idling({ ...context, relay: NO_RELAY }, event),
-  };
 }
 
 /** The next message to the model about an ended wait, or null. */

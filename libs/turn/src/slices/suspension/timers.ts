@@ -14,9 +14,9 @@ import { watchClock } from '../budgets/spending.ts';
 import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
-/** Decides a due timer. A timer that {@link timersOf} does not list is ignored, so timers need no cancellation. */
+/** Decides a due timer. A timer that {@link allTimers} does not list is ignored, so timers need no cancellation. */
 export function decideTimer(state: MachineState, input: TimerInput): Decision {
-  const timer = timersOf(state).find(({ id }) => id === input.effect_id);
+  const timer = allTimers(state).find(({ id }) => id === input.effect_id);
   if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
   return events(
     { type: 'timer_fired', effect_id: timer.id, what: timer.what },
@@ -26,8 +26,8 @@ export function decideTimer(state: MachineState, input: TimerInput): Decision {
 }
 
 /** All awaited timers: the session's own, and those of approvals that expire. */
-export function timersOf(state: MachineState): readonly TimerEffect[] {
-  const timer = timerOf(state);
+export function allTimers(state: MachineState): readonly TimerEffect[] {
+  const timer = sessionTimer(state);
   const expiries = expiriesOf(state.context);
   return timer ? [timer, ...expiries] : expiries;
 }
@@ -36,8 +36,8 @@ export function timersOf(state: MachineState): readonly TimerEffect[] {
  * The awaited timer of the session, without those of approvals; at most one. The clock of a run is stopped while the
  * session is suspended or idle. Of the clock and a step that waits for its persona, the earlier timer is returned.
  */
-export function timerOf(state: MachineState): TimerEffect | null {
-  const [of, given] = [ownTimer(state), personaTimer(state)];
+export function sessionTimer(state: MachineState): TimerEffect | null {
+  const [of, given] = [clockOrWaitTimer(state), personaTimer(state)];
   return given && (!of || given.dueAtMs < of.dueAtMs) ? given : of;
 }
 
@@ -48,7 +48,7 @@ function personaTimer({ context }: MachineState): TimerEffect | null {
   return { kind: 'timer', id, epoch, abort: null, dueAtMs, what: 'waiting_for_persona' };
 }
 
-function ownTimer(state: MachineState): TimerEffect | null {
+function clockOrWaitTimer(state: MachineState): TimerEffect | null {
   const { suspension, idle_timer, clock_watch, aborting } = state.context;
   if (clock_watch) {
     const { id, epoch, due_at_ms: dueAtMs } = clock_watch;

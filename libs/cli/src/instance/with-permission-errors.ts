@@ -7,7 +7,7 @@ import { CliError, EXIT } from '../line/cli-error.ts';
  * @param what the forbidden operation, and whose key permits it: `import sessions: give the admin’s key`.
  * @throws CliError `not_permitted` if the bus does not permit the task; otherwise the error of the task.
  */
-export async function permittedTo<T>(what: string, task: () => Promise<T>): Promise<T> {
+export async function withPermissionErrors<T>(what: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {

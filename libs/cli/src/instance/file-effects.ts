@@ -5,13 +5,13 @@ import type { PersonaFile } from '@coxswain/personas/persona-file';
 import { BUILT_IN_RULES, type McpServer, type Persona } from '@coxswain/protocol';
 
 /** One file of a folder that needs trust. */
-export interface Brought {
+export interface FileNeedingTrust {
   /** Path relative to the folder. */
   readonly name: string;
   /** SHA-256 of the whole content, in hex. */
   readonly digest: string;
   /** Its effects, one fact per line. May quote the file. */
-  readonly does: readonly string[];
+  readonly effects: readonly string[];
 }
 
 /**
@@ -25,13 +25,13 @@ const HARMLESS_TOOLS: ReadonlySet<string> = new Set([
 ]);
 
 /** Reads the effects of a manifest. @throws ManifestError if it is invalid. */
-export async function manifestOfFolder(path: string): Promise<Brought> {
+export async function manifestOfFolder(path: string): Promise<FileNeedingTrust> {
   const { inspectManifest } = await import('@coxswain/adapter-hooks');
   const { hooks, tools, modules, packages, digest } = await inspectManifest(path);
   return {
     name: basename(path),
     digest,
-    does: [
+    effects: [
       ...(modules.length === 0 ? [] : [`runs code with your rights and your keys: ${modules.join(', ')}`]),
       ...(packages.length === 0 ? [] : [`runs the packages ${packages.join(', ')}`]),
       ...hooks.map(({ event, handler }) => `hook at ${event}: ${handler ?? 'no code'}`),
@@ -41,11 +41,11 @@ export async function manifestOfFolder(path: string): Promise<Brought> {
 }
 
 /** Reads the effects of a persona. @returns null if it starts nothing, sends nothing elsewhere and loosens nothing. */
-export function personaOfFolder(path: string, { input, persona }: PersonaFile): Brought | null {
-  const does = [...serversOf(persona), ...loosenedBy(persona)];
-  if (does.length === 0) return null;
+export function personaOfFolder(path: string, { input, persona }: PersonaFile): FileNeedingTrust | null {
+  const effects = [...serversOf(persona), ...loosenedBy(persona)];
+  if (effects.length === 0) return null;
   const digest = createHash('sha256').update(JSON.stringify(input)).digest('hex');
-  return { name: join(basename(dirname(path)), basename(path)), digest, does };
+  return { name: join(basename(dirname(path)), basename(path)), digest, effects };
 }
 
 function* serversOf({ mcp_servers = {}, model }: Persona): Generator<string> {
@@ -55,12 +55,12 @@ function* serversOf({ mcp_servers = {}, model }: Persona): Generator<string> {
 }
 
 function inOneLine(server: McpServer): string {
-  const [values, does] =
+  const [values, effects] =
     'url' in server
       ? [server.headers, `connects to ${server.url}`]
       : [server.env, `starts ${[server.command, ...server.args].join(' ')}`];
   const given = Object.entries(values ?? {}).map(([name, value]) => `${name}=${value}`);
-  return given.length === 0 ? does : `${does} (${given.join(', ')})`;
+  return given.length === 0 ? effects : `${effects} (${given.join(', ')})`;
 }
 
 function* loosenedBy({ permissions, hooks = [], on_finish }: Persona): Generator<string> {

@@ -6,7 +6,11 @@ import type { Participant } from './follow-session.ts';
 export type OnAsk = 'deny' | 'wait' | 'exit';
 
 /** Creates a participant that denies, waits or stops. @param own receives each denial in flight. */
-export function nobody(view: SessionView, onAsk: OnAsk, own: (task: Promise<unknown>) => void): Participant {
+export function unattendedParticipant(
+  view: SessionView,
+  onAsk: OnAsk,
+  own: (task: Promise<unknown>) => void,
+): Participant {
   const denied = new Set<string>();
   return {
     approvalsOpen(approvals) {

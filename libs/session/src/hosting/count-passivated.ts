@@ -25,8 +25,8 @@ export interface PassivatedPorts {
 
 type Table = Map<string, SessionSummary>;
 
-/** Counts the passivated sessions. */
-export class PassivatedSessions {
+/** The count of the sessions that are not in memory. */
+export class PassivatedCount {
   readonly #ports: PassivatedPorts;
   readonly #tables = new Map<number, Table>();
   /** Partitions that were not read yet, in order. */
@@ -65,7 +65,7 @@ export class PassivatedSessions {
     }
   }
 
-  /** Adds a session that was passivated. */
+  /** Adds a session that is not in memory: it was passivated, or only looked at. */
   left(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);

@@ -1,6 +1,7 @@
 /**
- * Items that a session keeps in a store outside the journal: its timers, and the rules that a persona remembers. Each item
- * is stored until the store acknowledges it, and once more after a recovery: a key names its item, so that changes nothing.
+ * Items that a session keeps in a store outside the journal: its timers, and the rules that a persona remembers. Storing an
+ * item is retried until the store acknowledges it. After a recovery each item is stored once more, which changes nothing,
+ * because its key names it.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
 import {
@@ -15,8 +16,8 @@ import type { TimerEffect } from '@coxswain/turn';
 
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
 
-/** Stores items until the store acknowledges them. */
-export class RetriedStore<Item> {
+/** Stores items, and retries until the store acknowledges them. */
+export class OutsideStore<Item> {
   readonly #clock: Clock;
   readonly #store: (item: Item) => Promise<void>;
   readonly #onFailure: (item: Item, error: Error) => void;
@@ -47,7 +48,7 @@ export class RetriedStore<Item> {
     void this.#storeWithRetries(key, item);
   }
 
-  /** Forgets all items but these. An item that was stored stays in the store. */
+  /** Forgets the items that are no longer wanted. An item that was stored stays in the store. */
   retain(isWanted: (key: string) => boolean): void {
     for (const key of this.#items.keys()) if (!isWanted(key)) this.#items.delete(key);
   }
@@ -74,8 +75,8 @@ export class RetriedStore<Item> {
 }
 
 /** The timers of a session, by effect id. A timer that the session no longer waits for fires, and is ignored. */
-export function timerStore(timers: Timers, ref: SessionRef, clock: Clock, log: Log): RetriedStore<TimerEffect> {
-  return new RetriedStore<TimerEffect>(
+export function timerStore(timers: Timers, ref: SessionRef, clock: Clock, log: Log): OutsideStore<TimerEffect> {
+  return new OutsideStore<TimerEffect>(
     clock,
     ({ id, dueAtMs }) => {
       const payload: TimerPayload = { effect_id: id, due_at_ms: dueAtMs };
@@ -90,8 +91,8 @@ export function timerStore(timers: Timers, ref: SessionRef, clock: Clock, log: L
 }
 
 /** The rules that the session's persona remembers for later sessions, by id and whether they are revoked. */
-export function ruleStore(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): RetriedStore<StoredRule> {
-  return new RetriedStore<StoredRule>(
+export function ruleStore(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): OutsideStore<StoredRule> {
+  return new OutsideStore<StoredRule>(
     clock,
     (stored) => rules.keep(ref.tenant, stored),
     ({ rule }, { message }) =>

@@ -1,4 +1,4 @@
-/** `askModel`: one answer, its deltas, and the calls in it that can never run. */
+/** `streamAnswer`: one answer, its deltas, and the calls in it that can never run. */
 import { BOUNDS, type Delta } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';

@@ -1,8 +1,8 @@
 /** Runs a service in this process until it is stopped or fails permanently. */
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { answerHealth } from './health-socket.ts';
+import { reportDisconnections } from './report-disconnections.ts';
 import { stopSignal } from './stop-signal.ts';
-import { tellAway } from './tell-away.ts';
 
 /** A service with a health check and a stop. */
 export interface StartedService {
@@ -32,13 +32,13 @@ export interface ServedAs<S> {
  * @param broken resolves with the reason when the process cannot continue: the service is abandoned.
  * @throws the reason of a failure; CliError `nats_unreachable` if the service could not deregister from the bus.
  */
-export async function serveUntilTold<S extends StartedService>(
+export async function serveUntilStopped<S extends StartedService>(
   { name, stateDir, title }: ServedAs<S>,
   start: () => Promise<S>,
   ready: (service: S) => void,
   broken?: Promise<Error>,
 ): Promise<ExitCode> {
-  const told = stopSignal();
+  const stop = stopSignal();
   let breaks: Error | null = null;
   const broke = (broken ?? new Promise<never>(() => undefined)).then((why) => {
     breaks = why;
@@ -46,8 +46,8 @@ export async function serveUntilTold<S extends StartedService>(
   });
   const service = await Promise.race([start(), broke]);
   if (service instanceof Error) throw service;
-  const tell = (problem: string) => process.stderr.write(`${problem}\n`);
-  const asked = {
+  const report = (problem: string) => process.stderr.write(`${problem}\n`);
+  const checked = {
     // The hosts of a service change when one restarts.
     get title() {
       return title(service);
@@ -55,15 +55,15 @@ export async function serveUntilTold<S extends StartedService>(
     ping: () => service.ping(),
     remark: () => service.remark?.() ?? null,
   };
-  const endHealth = await answerHealth(stateDir, name, asked, tell);
+  const endHealth = await answerHealth(stateDir, name, checked, report);
   ready(service);
   // Without a terminal, the log reports disconnections.
-  const endTelling = process.stderr.isTTY
-    ? tellAway({ title: title(service), ping: () => service.ping(), tell })
+  const endReports = process.stderr.isTTY
+    ? reportDisconnections({ title: title(service), ping: () => service.ping(), report })
     : () => undefined;
-  const failure = await Promise.race([told.promise, broke, ...(service.failed ? [service.failed] : [])]);
-  told.release();
-  endTelling();
+  const failure = await Promise.race([stop.promise, broke, ...(service.failed ? [service.failed] : [])]);
+  stop.release();
+  endReports();
   await endHealth();
   // The process can also break during the stop.
   const stopped = breaks === null ? service.stop() : new Promise<never>(() => undefined);
@@ -71,7 +71,7 @@ export async function serveUntilTold<S extends StartedService>(
   if (failure && breaks === null) await Promise.race([stopped.catch(() => undefined), broke]);
   else if (!failure)
     await Promise.race([stopped, broke]).catch(async (error: unknown) => {
-      throw await untold(title(service), error);
+      throw await deregistrationError(title(service), error);
     });
   const why = breaks ?? failure;
   if (!why) return EXIT.ok;
@@ -80,7 +80,7 @@ export async function serveUntilTold<S extends StartedService>(
 }
 
 /** The error of a service that stopped after its bus had gone: it could not deregister. */
-async function untold(what: string, error: unknown): Promise<unknown> {
+async function deregistrationError(what: string, error: unknown): Promise<unknown> {
   const { toClientError } = await import('@coxswain/client');
   // Requests in flight when the connection closed fail with the library's RequestError.
   const isGone = toClientError(error) !== null || (error instanceof Error && error.name === 'RequestError');

@@ -85,21 +85,21 @@ export function contextTransformed(context: SessionContext, outcome: ConsultOutc
 /** The model has answered. */
 export function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
-  const usage = {
+  const change = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
     ...spent(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
-  if (calls.length === 0) return { ...usage, ...answerOfStep(context, event) };
+  if (calls.length === 0) return { ...change, ...answerOfStep(context, event) };
   return {
-    ...usage,
+    ...change,
     batch_open: true,
     calls: proposedRows(calls),
   };
 }
 
-/** The model is called. A request that an interrupt ends before it starts delivers no message. */
+/** The model is called. A request that an interrupt ends before it starts delivers no message, so messages stay unheard. */
 export function modelAsked(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };

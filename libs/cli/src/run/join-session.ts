@@ -9,14 +9,14 @@ import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { chooseView, isInteractive } from '../terminal/streams.ts';
-import { nobody } from './answer-nobody.ts';
 import { exitCodeOf } from './exit-code-of.ts';
 import { type FollowEnd, followSession, type Participant } from './follow-session.ts';
 import type { OpenApproval } from './open-approvals.ts';
-import { untilTaken } from './until-taken.ts';
+import { unattendedParticipant } from './unattended-participant.ts';
+import { untilProcessed } from './until-processed.ts';
 
 /** The first record to show, and the end of a run that counts; see followSession. */
-export interface Part {
+export interface JoinOptions {
   readonly from?: number | undefined;
   readonly after?: number | undefined;
   /** Whether to stay after the end of the run, as with `--follow`. */
@@ -29,29 +29,29 @@ export interface Part {
  * Shows the session and lets a person steer it. Without a person, `--on-ask` decides approvals.
  * @returns the exit code of the run's stop reason, `EXIT.approvalNeeded`, or `EXIT.detached`.
  */
-export async function takePart(
+export async function joinSession(
   { flags, env }: Invocation,
   bus: OpenBus,
   session: BusSession,
-  part: Part = {},
+  options: JoinOptions = {},
 ): Promise<ExitCode> {
   const json = flags.on('json');
   const onAsk = flags.oneOf('on-ask', ['deny', 'wait']) ?? 'exit';
   const { view, live } = await chooseView(flags, env);
   const leaving = new AbortController();
-  const told = stopSignal();
-  void told.promise.then(() => leaving.abort());
+  const stop = stopSignal();
+  void stop.promise.then(() => leaving.abort());
   const sends = new Set<Promise<unknown>>();
-  let byHand = false;
+  let isByUser = false;
   // A person who can type decides approvals, unless `--on-ask` is given.
   const keyboard = isInteractive() && !flags.on('on-ask') ? live : null;
-  const stay = keyboard !== null && (part.stay === true || flags.on('follow'));
+  const stay = keyboard !== null && (options.stay === true || flags.on('follow'));
   if (!json) view.notice(`session ${session.id}`);
   keyboard?.attend(process.stdin as ReadStream, {
     session,
     startsRuns: stay,
     leave: () => {
-      byHand = true;
+      isByUser = true;
       leaving.abort();
     },
   });
@@ -59,26 +59,26 @@ export async function takePart(
     sends.add(task);
     void task.finally(() => sends.delete(task));
   };
-  const participant: Participant = keyboard ?? nobody(view, onAsk, own);
+  const participant: Participant = keyboard ?? unattendedParticipant(view, onAsk, own);
   const file = await steerFromFile({ flags, env }, bus.stateDir, session, (text) => view.notice(text));
   let end: FollowEnd;
   try {
     const signal = AbortSignal.any([leaving.signal, bus.gone]);
     // Without a host until now, stored commands may decide approvals that the journals show as pending.
-    const taken = bus.embedded ? (id: string) => untilTaken(bus.client.session(id), signal) : undefined;
-    await taken?.(session.id);
+    const processed = bus.embedded ? (id: string) => untilProcessed(bus.client.session(id), signal) : undefined;
+    await processed?.(session.id);
     end = await followSession({
       session,
       view,
       participant,
-      ...part,
+      ...options,
       stay,
       sessionOf: (id) => bus.client.session(id),
-      untilTaken: taken,
+      untilProcessed: processed,
       signal,
     });
   } finally {
-    told.release();
+    stop.release();
     await file.close();
     view.close();
     await live?.sent();
@@ -86,13 +86,13 @@ export async function takePart(
   }
   if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
   // A person who leaves between two runs gets the exit code of the newest run, which has ended.
-  if (byHand && stay && live?.stopReason) return exitCodeOf(live.stopReason);
+  if (isByUser && stay && live?.stopReason) return exitCodeOf(live.stopReason);
   const pasted = (command: string) => pastedCommand(command, bus, env);
-  return conclude(end, bus, session, { byHand, json, pasted });
+  return conclude(end, bus, session, { isByUser, json, pasted });
 }
 
 /** The commands to continue later: one per call that needs an approval, and one to attach again. */
-function whatIsNeeded(
+function approvalHints(
   approvals: readonly OpenApproval[],
   sessionId: string,
   pasted: (command: string) => string,
@@ -111,8 +111,8 @@ function whatIsNeeded(
   ];
 }
 
-interface Leaving {
-  readonly byHand: boolean;
+interface LeaveOptions {
+  readonly isByUser: boolean;
   readonly json: boolean;
   /** Builds a command line that finds this bus from another shell. */
   readonly pasted: (command: string) => string;
@@ -122,7 +122,7 @@ async function conclude(
   end: FollowEnd,
   bus: OpenBus,
   session: Session,
-  { byHand, json, pasted }: Leaving,
+  { isByUser, json, pasted }: LeaveOptions,
 ): Promise<ExitCode> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
   switch (end.kind) {
@@ -130,7 +130,7 @@ async function conclude(
       return exitCodeOf(end.result.stopReason);
     case 'approval_needed': {
       if (json) return EXIT.approvalNeeded;
-      for (const line of whatIsNeeded(end.approvals, session.id, pasted)) say(line);
+      for (const line of approvalHints(end.approvals, session.id, pasted)) say(line);
       return EXIT.approvalNeeded;
     }
     case 'step_waits':
@@ -140,9 +140,9 @@ async function conclude(
       return EXIT.approvalNeeded;
     case 'left':
       if (bus.embedded) say('leaving; waiting up to ten seconds for running calls');
-      if (bus.embedded && byHand) await leaveRunning(bus, say);
+      if (bus.embedded && isByUser) await leaveRunning(bus, say);
       say(
-        bus.embedded && !byHand
+        bus.embedded && !isByUser
           ? `detached; the session is stored; continue with: ${pasted(`attach ${session.id}`)}`
           : `detached; the session continues: ${pasted(`attach ${session.id}`)}`,
       );

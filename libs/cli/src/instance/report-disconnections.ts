@@ -1,6 +1,6 @@
 /** Reports on a terminal that a service cannot do its work. The service retries, and would otherwise look healthy. */
 
-const LOOKED_EVERY_MS = 3_000;
+const POLL_MS = 3_000;
 
 /** The watched service and its reports. */
 export interface WatchedService {
@@ -9,7 +9,7 @@ export interface WatchedService {
   /** Contract: rejects with the reason while the service cannot do its work. */
   ping(): Promise<void>;
   /** Prints one line. */
-  tell(line: string): void;
+  report(line: string): void;
   /** Interval of the checks, in ms. Default 3,000. */
   readonly everyMs?: number;
 }
@@ -17,27 +17,27 @@ export interface WatchedService {
 /**
  * Checks the service repeatedly, one check at a time, and reports changes. @returns a function that stops the checks.
  */
-export function tellAway({ title, ping, tell, everyMs = LOOKED_EVERY_MS }: WatchedService): () => void {
-  let isAway = false;
+export function reportDisconnections({ title, ping, report, everyMs = POLL_MS }: WatchedService): () => void {
+  let isDisconnected = false;
   let hasEnded = false;
   let timer: NodeJS.Timeout | undefined;
-  const look = async () => {
+  const check = async () => {
     const why = await ping().then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
     if (hasEnded) return;
-    if (why !== null && !isAway)
-      tell(
+    if (why !== null && !isDisconnected)
+      report(
         `${title} is disconnected: ${why}; it retries automatically. A cox up that has ended does not return under ` +
           'the same address: if it was the bus, stop this with Ctrl-C and start it again',
       );
-    if (why === null && isAway) tell(`${title} is connected again`);
-    isAway = why !== null;
-    timer = setTimeout(() => void look(), everyMs);
+    if (why === null && isDisconnected) report(`${title} is connected again`);
+    isDisconnected = why !== null;
+    timer = setTimeout(() => void check(), everyMs);
     timer.unref();
   };
-  timer = setTimeout(() => void look(), everyMs);
+  timer = setTimeout(() => void check(), everyMs);
   timer.unref();
   return () => {
     hasEnded = true;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FolderTrust } from '../src/instance/folder-trust.ts';
-import { crewOf } from '../src/run/crew-of.ts';
 import { choosePersona } from '../src/run/persona-file.ts';
+import { readCrew } from '../src/run/read-crew.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -17,7 +17,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const trust = () => new FolderTrust(folder, { XDG_STATE_HOME: join(folder, 'state') }, false);
 const write = (name: string, text: string) => writeFile(join(folder, name), text);
 const names = async (persona: string, ...named: string[]) =>
-  (await crewOf(await choosePersona(persona, folder, null), named, folder, trust())).map((one) => one.persona.name);
+  (await readCrew(await choosePersona(persona, folder, null), named, folder, trust())).map((one) => one.persona.name);
 
 test('those to whom it hands off go along, and those to whom they do; each once, and never itself', async () => {
   await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk, elsewhere]');
@@ -32,12 +32,12 @@ test('one of --crew goes before the folder, and what has another name inside is 
   await write('personas/clerk.yaml', 'name: clerk\nprompt: from the folder');
   await write('personas/boss.yaml', 'name: chief');
   await write('clerk.yaml', 'name: clerk\nprompt: from the line');
-  const crew = await crewOf(await choosePersona('desk', folder, null), ['clerk.yaml'], folder, trust());
+  const crew = await readCrew(await choosePersona('desk', folder, null), ['clerk.yaml'], folder, trust());
   expect(crew.map(({ persona }) => persona.prompt)).toEqual(['from the line']);
 });
 
 test('of one that only the host knows nobody is known here', async () => {
-  expect(await crewOf('somebody', [], folder, trust())).toEqual([]);
+  expect(await readCrew('somebody', [], folder, trust())).toEqual([]);
 });
 
 test('what is wrong with one of them is told before anything is started', async () => {

@@ -1,10 +1,10 @@
 /** Taking up a session that has commands in store. */
 import { expect, test } from 'vitest';
-import { untilTaken } from '../src/run/until-taken.ts';
+import { untilProcessed } from '../src/run/until-processed.ts';
 
 test('the session is shown when its host has processed all stored commands', async () => {
   const counts = [2, 1, 0];
-  await untilTaken({ storedCommands: async () => counts.shift() as number }, new AbortController().signal);
+  await untilProcessed({ storedCommands: async () => counts.shift() as number }, new AbortController().signal);
   expect(counts).toEqual([]);
 });
 
@@ -16,6 +16,6 @@ test('leaving ends the wait', async () => {
     leaving.abort();
     return 1;
   };
-  await untilTaken({ storedCommands }, leaving.signal);
+  await untilProcessed({ storedCommands }, leaving.signal);
   expect(looks).toBe(1);
 });

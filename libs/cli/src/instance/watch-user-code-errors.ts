@@ -3,7 +3,7 @@
 import { cutGraphemes } from '@coxswain/protocol';
 import { CliError, EXIT } from '../line/cli-error.ts';
 
-const SAID_MAX_CHARS = 512;
+const TEXT_MAX_CHARS = 512;
 
 /**
  * Watches for such errors until the process ends. An unhandled rejection is printed and does not stop the service.
@@ -11,23 +11,23 @@ const SAID_MAX_CHARS = 512;
  * @param whose the owner of the code, for messages.
  * @returns the first uncaught exception. Never rejects.
  */
-export function thrownByOthers(whose: string): Promise<CliError> {
-  const tell = (what: string) => process.stderr.write(`${whose} ${what}\n`);
-  process.on('unhandledRejection', (error) => tell(`caused an unhandled rejection: ${said(error)}`));
+export function watchUserCodeErrors(whose: string): Promise<CliError> {
+  const report = (what: string) => process.stderr.write(`${whose} ${what}\n`);
+  process.on('unhandledRejection', (error) => report(`caused an unhandled rejection: ${errorText(error)}`));
   return new Promise((resolve) => {
     // Also handles exceptions while the process ends.
     process.on('uncaughtException', (error: unknown) => {
-      const message = `tool_crashed: ${whose} caused an uncaught exception: ${said(error)}; the outcome of in-flight calls is unknown`;
+      const message = `tool_crashed: ${whose} caused an uncaught exception: ${errorText(error)}; the outcome of in-flight calls is unknown`;
       resolve(Object.assign(new CliError(EXIT.error, 'tool_crashed', message), { cause: error }));
     });
   });
 }
 
 // Any value can be thrown, even one that cannot be converted to a string.
-function said(error: unknown): string {
+function errorText(error: unknown): string {
   try {
-    return cutGraphemes(String(error), SAID_MAX_CHARS);
+    return cutGraphemes(String(error), TEXT_MAX_CHARS);
   } catch {
-    return 'what cannot be told';
+    return 'an error without text';
   }
 }

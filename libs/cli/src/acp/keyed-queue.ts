@@ -1,7 +1,7 @@
 /**
  * Runs tasks with the same name one after another, in order of arrival. Tasks with different names run concurrently.
  */
-export class KeyedTurns {
+export class KeyedQueue {
   /** The end of the newest task of each name. */
   readonly #newest = new Map<string, Promise<void>>();
 

@@ -4,7 +4,7 @@ import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
 
 /** The current connection to a bus. An instance may stop while an editor is open, and another one may start. */
-export class LivingBus {
+export class CurrentBus {
   #bus: OpenBus | null = null;
   #opened = deferred<void>();
 
@@ -64,7 +64,7 @@ export class LivingBus {
 
 const REPEATED_MAX = 8;
 /** A stopped instance is detected through its file, which is polled every 500 ms. */
-const NOTICED_WITHIN_MS = 3_000;
+const NOTICE_TIMEOUT_MS = 3_000;
 const TROUBLES: readonly unknown[] = [
   'bus_not_prepared',
   'client_closed',
@@ -84,7 +84,7 @@ function isTrouble(error: unknown): boolean {
 async function hasGone({ gone }: OpenBus): Promise<boolean> {
   if (gone.aborted) return true;
   return new Promise((resolve) => {
-    const late = setTimeout(() => resolve(gone.aborted), NOTICED_WITHIN_MS);
+    const late = setTimeout(() => resolve(gone.aborted), NOTICE_TIMEOUT_MS);
     const noticed = () => {
       clearTimeout(late);
       resolve(true);

@@ -22,10 +22,10 @@ import { callConsulted } from '../calls/transitions.ts';
 import { compactionVetted } from '../compaction/compaction.ts';
 import { guardDecided, isOfGuard } from '../injections/guard.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
-import { contextTransformed, modelAsked } from '../runs/answers.ts';
-import { promptGuarded } from '../runs/prompts.ts';
+import { contextTransformed, modelAsked } from '../runs/model-answers.ts';
+import { promptConsulted } from '../runs/prompts.ts';
 import { stepConsulted } from '../steps/steps.ts';
-import { suspensionGuarded } from '../suspension/requests.ts';
+import { suspensionConsulted } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
@@ -44,11 +44,16 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
     ...untrackedJobs(context, answers),
     ...deferredReports(context, consult, answers),
     ...hookReminders(context, consult, answers, atMs),
-    ...ending(context, consult, { ...outcome, answers }, atMs),
+    ...closingEvents(context, consult, { ...outcome, answers }, atMs),
   );
 }
 
-function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome, atMs: number): SessionEvent[] {
+function closingEvents(
+  context: SessionContext,
+  consult: OpenConsult,
+  outcome: ConsultOutcome,
+  atMs: number,
+): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
   if (isOfGuard(consult)) return guardDecided(context, consult, outcome, blocked(context, outcome.answers));
   if (isOfEdit(consult)) {
@@ -96,13 +101,13 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'OnHandoffEmitted':
       return open && !context.aborting ? afterHandoffHooks(context, open, outcome) : [];
     case 'pre_suspend':
-      return context.aborting ? [] : suspensionGuarded(context, outcome);
+      return context.aborting ? [] : suspensionConsulted(context, outcome);
     case 'pre_compact':
       return context.aborting ? [] : compactionVetted(context, outcome);
     case 'transform_context':
       return context.aborting ? [] : contextTransformed(context, outcome);
     case 'user_prompt_submit':
-      return context.aborting ? [] : promptGuarded(context, outcome);
+      return context.aborting ? [] : promptConsulted(context, outcome);
     case 'PreToolUse':
       return open && !context.aborting ? afterPreToolUse(context, open, outcome) : [];
     case 'gate_tool_calls':

@@ -12,7 +12,7 @@ import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 
 /** The start of a session for lists and editors, read from the record of its first prompt. */
-export interface Beginning {
+export interface SessionStart {
   /** The folder of the session; empty if its host chose it. */
   readonly root: string;
   readonly title: string;
@@ -25,7 +25,7 @@ export interface Beginning {
 }
 
 /** Reads the start from a record. @returns null if the record has no prompt. */
-export function beginningIn(record: JournalRecord): Beginning | null {
+function readSessionStart(record: JournalRecord): SessionStart | null {
   const prompt = record.events.find((event) => event.type === 'prompt_received');
   if (prompt?.type !== 'prompt_received') return null;
   const { settings = {} as StartSettings, messages, parent } = prompt;
@@ -45,36 +45,52 @@ export function beginningIn(record: JournalRecord): Beginning | null {
   };
 }
 
-/** Reads the starts of listed sessions, and caches them. */
-export class Beginnings {
-  readonly #known = new Map<string, Beginning | null>();
+/**
+ * Finds the start in a journal. Records of rejected starts may precede it, so the first records are searched, up to
+ * `ACP_BOUNDS.startWithinRecords`.
+ * @returns null if none of them has a prompt.
+ * @throws the errors of the journal.
+ */
+export async function findSessionStart(
+  journal: AsyncIterable<{ readonly record: JournalRecord }>,
+): Promise<SessionStart | null> {
+  for await (const { record } of journal) {
+    const start = readSessionStart(record);
+    if (start || record.n >= ACP_BOUNDS.startWithinRecords) return start;
+  }
+  return null;
+}
 
-  /** The starts in the order of the list; null for a session whose first record has no prompt or cannot be read. */
-  async of(client: Client, listed: readonly WireSessionListing[]): Promise<(Beginning | null)[]> {
-    const found: (Beginning | null)[] = [];
-    for (let at = 0; at < listed.length; at += ACP_BOUNDS.beginningsAtOnce) {
-      const group = listed.slice(at, at + ACP_BOUNDS.beginningsAtOnce);
+/** Reads the starts of listed sessions, and caches them. */
+export class SessionStarts {
+  readonly #known = new Map<string, SessionStart>();
+
+  /** The starts in the order of the list; null for a session without a start, and for one that cannot be read. */
+  async of(client: Client, listed: readonly WireSessionListing[]): Promise<(SessionStart | null)[]> {
+    const found: (SessionStart | null)[] = [];
+    for (let at = 0; at < listed.length; at += ACP_BOUNDS.startsAtOnce) {
+      const group = listed.slice(at, at + ACP_BOUNDS.startsAtOnce);
       found.push(...(await Promise.all(group.map(({ session_id }) => this.#read(client, session_id)))));
     }
     return found;
   }
 
-  async #read(client: Client, id: string): Promise<Beginning | null> {
+  async #read(client: Client, id: string): Promise<SessionStart | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    let beginning: Beginning | null = null;
+    let start: SessionStart | null;
     try {
-      for await (const { record } of client.session(id).journal()) {
-        beginning = beginningIn(record);
-        break;
-      }
+      start = await findSessionStart(client.session(id).journal());
     } catch (error) {
       // A session that cannot be read, or was just deleted, must not hide the others.
-      writeDiagnostic(`${id} is listed without its beginning: ${(error as Error).message}`);
+      writeDiagnostic(`${id} is left out of the list, because its start cannot be read: ${(error as Error).message}`);
+      return null;
     }
+    // A session whose starts were rejected may still be started.
+    if (start === null) return null;
     const [oldest] = this.#known.keys();
-    if (this.#known.size >= ACP_BOUNDS.beginningsKept && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(id, beginning);
-    return beginning;
+    if (this.#known.size >= ACP_BOUNDS.startsKept && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(id, start);
+    return start;
   }
 }

@@ -1,15 +1,15 @@
-/** What somebody at a terminal is told of a service that has lost its bus. */
+/** Reports at a terminal about a service that has lost its bus. */
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { tellAway } from '../src/instance/tell-away.ts';
+import { reportDisconnections } from '../src/instance/report-disconnections.ts';
 
-test('that it does not serve is told once, why and what to do, and that it serves again', async () => {
-  const told: string[] = [];
+test('a disconnection is reported once, with its reason and what to do, and so is the reconnection', async () => {
+  const reports: string[] = [];
   let trouble: Error | null = null;
   let looks = 0;
-  const end = tellAway({
+  const end = reportDisconnections({
     title: 'the tool service of tide.ts',
     everyMs: 1,
-    tell: (line) => void told.push(line),
+    report: (line) => void reports.push(line),
     ping: async () => {
       looks += 1;
       if (trouble) throw trouble;
@@ -21,26 +21,26 @@ test('that it does not serve is told once, why and what to do, and that it serve
     await vi.waitFor(() => expect(looks).toBeGreaterThan(before + 1), { timeout: 30_000 });
   };
   await looked();
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
   trouble = new Error('connection disconnected');
   await looked();
   await looked();
-  expect(told).toEqual([
+  expect(reports).toEqual([
     expect.stringMatching(/^the tool service of tide\.ts is disconnected: connection disconnected; .* start it again$/),
   ]);
   trouble = null;
   await looked();
-  expect(told.slice(1)).toEqual(['the tool service of tide.ts is connected again']);
+  expect(reports.slice(1)).toEqual(['the tool service of tide.ts is connected again']);
 });
 
-test('one look waits for the other, and after its end nothing is told', async () => {
-  const told: string[] = [];
+test('checks run one after another, and nothing is reported after the end', async () => {
+  const reports: string[] = [];
   let answer: ((error: Error) => void) | undefined;
   let looks = 0;
-  const end = tellAway({
+  const end = reportDisconnections({
     title: 'it',
     everyMs: 1,
-    tell: (line) => void told.push(line),
+    report: (line) => void reports.push(line),
     ping: () => {
       looks += 1;
       return new Promise((_, reject) => {
@@ -52,5 +52,5 @@ test('one look waits for the other, and after its end nothing is told', async ()
   end();
   answer?.(new Error('too late'));
   await new Promise((resolve) => setImmediate(resolve));
-  expect([looks, told]).toEqual([1, []]);
+  expect([looks, reports]).toEqual([1, []]);
 });

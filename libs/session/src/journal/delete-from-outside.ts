@@ -1,8 +1,9 @@
 /**
- * Deletes a session from outside of its host, under the fence of its journal.
+ * Deletes a session from outside of its host, under the fence of its journal. The command `delete` takes another way: the
+ * machine decides it (`decideDelete` in libs/turn), and the session's host appends the tombstone (`JournalWriter.#delete`).
  *
- * DELETE-1  The tombstone comes first, after the newest record of an ended session. From then on, no host can write to the
- *           session, restart it or fork it.
+ * DELETE-1  The tombstone comes first, after the newest record of an ended session, or on request of an unreadable one. From
+ *           then on, no host can write to the session, restart it or fork it.
  * DELETE-2  Then the host that has the session in memory gets a message, so that it unloads the session and writes no snapshot.
  * DELETE-3  The deletion waits for unfinished forks that still copy its records.
  * DELETE-4  Then timers and snapshots are removed, and the records last. As long as records exist, the deletion is known to be
@@ -44,7 +45,7 @@ export interface DeletePorts {
 export interface DeleteOptions {
   readonly by?: Actor | undefined;
   readonly reason?: string | undefined;
-  /** Whether to delete a session whose journal is unreadable. A later release may be running it. */
+  /** Whether to delete a session with an unreadable newest record. Careful: a later release may have written it. */
   readonly unreadable?: boolean | undefined;
   /** Whether to change nothing and only report. */
   readonly dryRun?: boolean | undefined;
@@ -63,7 +64,7 @@ const MAYBE_WITHIN_MS = 5_000;
 const LOOKED_AGAIN_MS = 250;
 
 /**
- * Deletes an ended session.
+ * Deletes an ended session, or on request one with an unreadable newest record.
  * @returns the result, with the hashes of blobs that the records referred to; or the reason why nothing was deleted.
  * @throws errors of the ports. The session may be deleted in part; a repetition continues.
  */
@@ -138,7 +139,7 @@ async function lookAt(
     record = await readRecord(last.bytes, blobs);
   } catch (error) {
     const { code, message } = error as Error & { code?: ErrorCode };
-    if (code === undefined || !UNREADABLE.has(code)) throw error;
+    if (code === undefined || !RECORD_CODES.has(code)) throw error;
     if (evenUnreadable) return { n: 0 };
     return refused(code, `whether ${ref.sessionId} has ended cannot be read: ${message}`);
   }
@@ -146,7 +147,8 @@ async function lookAt(
   return running === null ? { n: record.n } : refused('session_busy', running);
 }
 
-const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>(['record_unreadable', 'blob_missing']);
+/** Codes of a record that is damaged or incomplete, as opposed to one that cannot be reached. */
+const RECORD_CODES: ReadonlySet<string> = new Set<ErrorCode>(['record_unreadable', 'blob_missing']);
 
 async function isNoted(active: ActiveSessions, ref: SessionRef): Promise<boolean> {
   const key = subjects.journal(ref);

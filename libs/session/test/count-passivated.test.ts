@@ -4,7 +4,7 @@
 import type { Meters } from '@coxswain/ports';
 import { partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { PassivatedSessions } from '../src/hosting/passivated-sessions.ts';
+import { PassivatedCount } from '../src/hosting/count-passivated.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
 
@@ -106,7 +106,7 @@ test('changes while a partition is read are counted, and a lost summary is read 
     },
   };
   const { clock, log } = bed.ports();
-  const sessions = new PassivatedSessions({ snapshots, clock, log, isHere: () => false });
+  const sessions = new PassivatedCount({ snapshots, clock, log, isHere: () => false });
   const states = () => [...sessions.summaries()].map(({ state }) => state).sort();
   whileReading.push(() => {
     sessions.left(ref, stopped);

@@ -9,7 +9,7 @@ import { usageError } from '../line/cli-error.ts';
  * @returns undefined if neither is known.
  * @throws CliError with exit code 2 for an invalid COX_ACTOR.
  */
-export function whoActs(env: NodeJS.ProcessEnv): string | undefined {
+export function actorName(env: NodeJS.ProcessEnv): string | undefined {
   const named = env.COX_ACTOR?.trim();
   if (!named) return userOfThisMachine(env);
   if (named.length > BOUNDS.actorMaxChars || named.startsWith('session:'))

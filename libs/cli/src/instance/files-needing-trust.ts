@@ -2,29 +2,29 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
-import { type Brought, manifestOfFolder, personaOfFolder } from './brought.ts';
+import { type FileNeedingTrust, manifestOfFolder, personaOfFolder } from './file-effects.ts';
 import { MANIFEST_FILE } from './manifest.ts';
 
 /** Maximum number of personas that are read in a folder. */
 const PERSONAS_MAX = 64;
 
 /** All files in a folder that need trust, the manifest first. */
-export async function broughtBy(folder: string): Promise<Brought[]> {
-  const brought: Brought[] = [];
+export async function filesNeedingTrust(folder: string): Promise<FileNeedingTrust[]> {
+  const files: FileNeedingTrust[] = [];
   const manifest = join(folder, MANIFEST_FILE);
   if (existsSync(manifest)) {
     const one = await manifestOfFolder(manifest).catch(unlessInvalid);
-    if (one !== null) brought.push(one);
+    if (one !== null) files.push(one);
   }
   const personas = join(folder, PERSONAS_FOLDER);
-  if ((await whatLiesAt(personas)) !== 'folder of personas') return brought;
+  if ((await whatLiesAt(personas)) !== 'folder of personas') return files;
   for (const path of (await personaPaths(personas)).slice(0, PERSONAS_MAX)) {
     const one = await readPersona(path)
       .then((file) => personaOfFolder(path, file))
       .catch(unlessInvalid);
-    if (one !== null) brought.push(one);
+    if (one !== null) files.push(one);
   }
-  return brought;
+  return files;
 }
 
 /** Commands cannot use an invalid file, so it needs no trust. */

@@ -1,4 +1,10 @@
-/** Asks the session's model for an answer: publishes deltas, returns one outcome. */
+/**
+ * Asks the session's model for an answer: publishes deltas, returns one outcome.
+ *
+ * Retries: of a request by the port (`Model.stream`), of a lost instance in route-model-step.ts, of a too long prompt by
+ * `decideOverflow` (compaction.ts), after a crash by the next owner (`restartBackoffMs`). Any other failure ends
+ * the run or its step: `decideModel` (model-answers.ts).
+ */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
@@ -28,7 +34,7 @@ export interface ModelAsk {
 }
 
 /** Asks for one answer. Never rejects; each end is an outcome. */
-export async function askModel(
+export async function streamAnswer(
   models: Models,
   publisher: Publisher,
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * One step: a machine event becomes a record, the record is appended, and its effects start. This part of a runner holds
- * the session after its newest acknowledged record, and appends to its journal (RUNNER-1 to RUNNER-4).
+ * One step: the machine turns an input into events, they become a record, the record is appended, and its effects start.
+ * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -27,7 +27,7 @@ import type { SessionWork } from './session-work.ts';
 import type { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
 /** The writer of one session's journal. */
-export class SessionStep {
+export class JournalWriter {
   readonly #ports: RunnerPorts;
   readonly #ref: SessionRef;
   readonly #options: RunnerOptions;
@@ -42,8 +42,10 @@ export class SessionStep {
   #status: SessionStatus | null = null;
   /** Whether an append has no acknowledgement yet. Other processes may read its record already. */
   #isAppending = false;
-  /** Records since the newest snapshot. */
+  /** Records since the last attempt to store a snapshot. */
   #sinceSnapshot = 0;
+  /** Whether that attempt has failed. */
+  #hasFailedSnapshot = false;
   #hasWritten = false;
   #unsettled: SealedRecord | null;
   /** Bytes of queued injections, as the host's quotas have them. */
@@ -67,7 +69,10 @@ export class SessionStep {
     this.#unsettled = unsettled;
   }
 
-  /** The session after its newest acknowledged record, or null while it is not loaded. */
+  /**
+   * The session, or null while it is not loaded. Its number, fence and hash are those of the newest acknowledged record. Its
+   * machine can be ahead of them, for example during an append.
+   */
   get session(): Live | null {
     return this.#session;
   }
@@ -77,7 +82,7 @@ export class SessionStep {
     return this.#committedState;
   }
 
-  /** The session's first record, if its append had no answer: the store may hold it. */
+  /** The session's first record while its append has no answer, or none came: the store may hold it. */
   get unsettled(): SealedRecord | null {
     return this.#unsettled;
   }
@@ -119,6 +124,7 @@ export class SessionStep {
     const { state } = session.actor;
     this.#session = session;
     this.#sinceSnapshot = tail;
+    this.#hasFailedSnapshot = false;
     this.#work.loaded(state);
     if (session.n > 0) this.#committedState = state;
     this.#countPending(pendingBytes(state.context));
@@ -142,8 +148,8 @@ export class SessionStep {
   }
 
   /**
-   * Applies one input and appends its record. An input that the machine ignores leaves no record; if it asks for the
-   * deletion of the session, a tombstone is appended.
+   * Applies one input and appends its record. An input that the machine ignores leaves no record. For the deletion of the
+   * session, a tombstone is appended.
    * @param copiedAt the time of the record that this one copies.
    * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
    *   leaves no record, and the caller has to answer it.
@@ -161,6 +167,10 @@ export class SessionStep {
     const n = session.n + 1;
     const at = copiedAt ?? new Date(this.nowMs(input)).toISOString();
     const { decision, events } = session.actor.step(input, n, Date.parse(at));
+    if (decision.kind === 'deletion') {
+      await this.#delete(session, input as CommandInput, at);
+      return null;
+    }
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
@@ -168,7 +178,6 @@ export class SessionStep {
       );
       if (input.type === 'command' && decision.previously !== undefined)
         session.receipts.repeated(input, decision.previously);
-      if (decision.deletes) await this.#delete(session, input as CommandInput, at);
       return null;
     }
     if (decision.kind === 'rejected' && session.n === 0) return decision.events[0];
@@ -215,12 +224,14 @@ export class SessionStep {
   }
 
   /**
-   * Stores a snapshot if there are records after the last one. A session that was left gets none: after an append without an
-   * answer its machine is ahead of the journal, and the next owner would accept a command that has no record.
+   * Stores a snapshot if there are records after the last one, or if that one was not stored. A session that was left gets
+   * none: after an append without an answer its machine is ahead of the journal, and the next owner would accept a command
+   * that has no record.
    */
   async keepSnapshot(): Promise<void> {
     if (this.#exit.hasLeft) return;
-    if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
+    const isDue = this.#sinceSnapshot > 0 || this.#hasFailedSnapshot;
+    if (this.#session && this.#session.n > 0 && isDue) await this.#snapshot(this.#session);
   }
 
   /** The session's queued injections no longer count for this host. */
@@ -298,9 +309,11 @@ export class SessionStep {
   /** Contract: does not reject. */
   async #snapshot(session: Live): Promise<void> {
     this.#sinceSnapshot = 0;
+    this.#hasFailedSnapshot = false;
     try {
       await this.#ports.snapshots.put(this.#ref, snapshotBytes(session), summaryOf(session.actor.state));
     } catch (error) {
+      this.#hasFailedSnapshot = true;
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },
         'the snapshot was not stored; the journal is complete',

@@ -3,19 +3,19 @@ import { BOUNDS } from '@coxswain/protocol';
 import type { FolderTrust } from '../instance/folder-trust.ts';
 import { chooseCrew, choosePersona, type PersonaChoice } from './persona-file.ts';
 
-type Whole = Exclude<PersonaChoice, string>;
+type PersonaInFile = Exclude<PersonaChoice, string>;
 
 /**
  * Reads the personas. The target of a hand-off is added if the folder of personas has it under that name, as
  * `--persona` would find it. Its own targets are added too. The host resolves any other name.
  * @throws CliError with exit code 2 naming the path of the problem.
  */
-export async function crewOf(
+export async function readCrew(
   persona: PersonaChoice | undefined,
   named: readonly string[],
   folder: string,
   trust: FolderTrust,
-): Promise<Whole[]> {
+): Promise<PersonaInFile[]> {
   const crew = await chooseCrew(named, folder, typeof persona === 'object' ? persona.persona.name : persona, trust);
   const own = typeof persona === 'object' ? [persona] : [];
   const known = new Set([...own, ...crew].map((one) => one.persona.name));

@@ -1,10 +1,12 @@
 /**
- * Decides where a model step runs: in this process, or in one that serves the session's persona. Its callers use it like any
- * other model.
+ * Decides in which process a model step runs: in this one, or in one that serves the session's persona. Its callers use it
+ * like any other model. The model itself is pinned: `chooseModel` in provision-session.ts.
+ *
+ * The rules apply on a host with the port `served`. A host without it runs each step itself, and knows no pauses.
  *
  * STEP-1  While a persona is paused, no step of it starts, in any process.
- * STEP-2  A step runs on an instance of exactly the pinned version. The host runs it itself only if the session has pinned a
- *         whole definition and no instance serves that version.
+ * STEP-2  A step runs on an instance of exactly the pinned version. If no instance serves that version, the host runs the
+ *         step itself, unless the persona is pinned as `served`: then the step waits.
  * STEP-3  A step ends once. A lost attempt is recorded, and a bounded number of others follow. Output of a lost attempt is
  *         discarded, also if it arrives later.
  */
@@ -36,11 +38,11 @@ export interface StepOf {
 const LOOKED_EVERY_MS = 500;
 /** Pause after all instances refused because they are busy. */
 const ASKED_AGAIN_MS = 100;
-/** After this number of refusals in a row, the persona counts as not served. */
+/** After more refusals than this, the persona counts as not served. A lost attempt resets the count. */
 const REFUSALS_MAX = 50;
 
-/** The models for one step of a session. */
-export function stepModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
+/** The models for one step of a session. Their `stream` chooses the process (STEP-1 to STEP-3). */
+export function routedModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
   if (!served) return models;
   return {
     // The process that runs the step reports whether it can.

@@ -1,0 +1,42 @@
+/**
+ * The request of a model step, from the pinned persona and the transcript. The system text is the one that provisioning has
+ * pinned (system-prompt.ts).
+ */
+import type { Blobs, ModelRequest } from '@coxswain/ports';
+import type { Message } from '@coxswain/protocol';
+import { openStep, type SessionState } from '@coxswain/turn';
+import { type FileCache, withFiles } from '../view/shown-files.ts';
+import type { Transcript } from '../view/transcript.ts';
+import { toolsOfStep } from './provision-session.ts';
+
+/** The parts of a request that the transcript does not hold. */
+export type RequestHead = Pick<ModelRequest, 'idempotencyKey' | 'sessionId' | 'turn' | 'traceparent'>;
+
+/**
+ * Builds the request.
+ * @throws Error without a pinned persona: a broken invariant.
+ */
+export function buildModelRequest(head: RequestHead, { context }: SessionState, transcript: Transcript): ModelRequest {
+  const { persona, tools } = transcript.frame;
+  if (!persona) throw new Error('a model call without a persona');
+  const view = transcript.viewLater();
+  let messages: readonly Message[] | null = null;
+  return {
+    ...head,
+    model: persona.model,
+    system: persona.system_prompt,
+    // Copied when they are first read, so that the runner's own work in a turn does not grow with the session.
+    get messages() {
+      messages ??= view();
+      return messages;
+    },
+    tools: toolsOfStep(tools, persona.definition, openStep(context)?.name),
+    ...(persona.output ? { outputSchema: persona.output.schema } : {}),
+    answered: transcript.answered,
+  };
+}
+
+/** The request with the bytes of stored files in its messages. */
+export async function withStoredFiles(request: ModelRequest, blobs: Blobs, cache: FileCache): Promise<ModelRequest> {
+  return { ...request, messages: await withFiles(request.messages, blobs, cache) };
+}

@@ -1,0 +1,38 @@
+/**
+ * A daemon session between its jobs: the end of a job, and the start of idling.
+ */
+import type { SessionContext } from '../../core/context.ts';
+import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { startClock } from '../budgets/budgets.ts';
+import { watchClock } from '../budgets/spending.ts';
+import { NOTHING_USED } from '../budgets/state.ts';
+import { NO_RELAY } from '../handoff/state.ts';
+import { queuedWorkContinuesRun } from '../runs/continuation.ts';
+
+/** A daemon has finished its job: counts start again for the next job. */
+export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
+  return {
+    turns_counted: 0,
+    hops: 0,
+    clock_watch: null,
+    step: null,
+    relay: NO_RELAY,
+    ...startIdling({ ...context, relay: NO_RELAY }, event),
+  };
+}
+
+/**
+ * A daemon that starts to idle sets the timer of its interval, if it has one. With queued messages it continues
+ * immediately.
+ */
+function startIdling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  if (queuedWorkContinuesRun(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
+  const intervalMs = context.pinned?.wake_interval_ms;
+  if (intervalMs === undefined) return { count: NOTHING_USED };
+  const index = nextIndex(context, event);
+  return {
+    count: NOTHING_USED,
+    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
+    next_effect: index + 1,
+  };
+}
