@@ -12,7 +12,7 @@ import {
   createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
-  createNatsHostLine,
+  createNatsHostChannel,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -177,9 +177,9 @@ function listened(inbox: CommandInbox, isWatched: () => boolean): CommandInbox {
       inbox.open(
         {
           ...handlers,
-          ring(doorbell) {
+          notify(doorbell) {
             if (isWatched()) rungAtMs.set(doorbell.ref.sessionId, performance.now());
-            handlers.ring(doorbell);
+            handlers.notify(doorbell);
           },
         },
         partitions,
@@ -208,7 +208,7 @@ async function open({ url, token, options, beganFile }: HostSettings) {
       snapshots: createNatsSnapshots(nc),
       timers: createNatsTimers(nc),
       blobs: createNatsBlobs(nc),
-      hostLine: createNatsHostLine(nc, log),
+      hostChannel: createNatsHostChannel(nc, log),
       active: createNatsActiveSessions(nc),
       index: createNatsSessionIndex(nc),
       publisher: createNatsPublisher(nc, log),

@@ -15,6 +15,6 @@ const service = await startSessionsService({
   log: 'stdout',
   trustsBus: true,
   // A line in this process, with nobody else on it.
-  hostLine: createMemoryBus(createSystemClock()).createHostLine(),
+  hostChannel: createMemoryBus(createSystemClock()).createHostChannel(),
 });
 process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));

@@ -1,4 +1,4 @@
-import type { CommandInbox, CommandSender, Doorbell, StrayCommand } from '@coxswain/ports';
+import type { CommandInbox, CommandNotification, CommandSender, UnroutableCommand } from '@coxswain/ports';
 import { BOUNDS, HEADERS, partitionOf, positionalCommandId, type SessionRef } from '@coxswain/protocol';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -70,7 +70,7 @@ export function inboxContract(name: string, doors: () => InboxDoors): void {
       expect(await inbox.read(ref, last, last)).toEqual([]);
     });
 
-    test('is read without a doorbell too, up to a bound', async () => {
+    test('is read without a notification too, up to a bound', async () => {
       const { sender } = doors();
       const ref = freshSession();
       const inbox = await doors().createInbox();
@@ -234,20 +234,20 @@ export function inboxContract(name: string, doors: () => InboxDoors): void {
 
 interface Host {
   readonly inbox: CommandInbox;
-  readonly handlers: { ring(bell: Doorbell): void; stray(command: StrayCommand): void };
-  bells(ref: SessionRef): Doorbell[];
-  strays(): StrayCommand[];
+  readonly handlers: { notify(bell: CommandNotification): void; unroutable(command: UnroutableCommand): void };
+  bells(ref: SessionRef): CommandNotification[];
+  strays(): UnroutableCommand[];
   /** Waits until a session has rung so many times. */
   rung(ref: SessionRef, times: number): Promise<void>;
 }
 
 async function openHost(doors: InboxDoors, partitions?: readonly number[]): Promise<Host> {
   const inbox = await doors.createInbox();
-  const bells: Doorbell[] = [];
-  const strays: StrayCommand[] = [];
+  const bells: CommandNotification[] = [];
+  const strays: UnroutableCommand[] = [];
   const handlers = {
-    ring: (bell: Doorbell) => void bells.push(bell),
-    stray: (command: StrayCommand) => void strays.push(command),
+    notify: (bell: CommandNotification) => void bells.push(bell),
+    unroutable: (command: UnroutableCommand) => void strays.push(command),
   };
   await inbox.open(handlers, partitions);
   onTestFinished(() => inbox.close());

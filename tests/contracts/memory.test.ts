@@ -13,7 +13,7 @@ import { blobsContract } from './blobs-contract.ts';
 import { deletionContract } from './deletion-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
-import { hostLineContract } from './host-line-contract.ts';
+import { hostChannelContract } from './host-channel-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { publisherContract } from './publisher-contract.ts';
@@ -36,7 +36,7 @@ const rules = createMemoryRememberedRules();
 rememberedRulesContract('memory', () => rules);
 snapshotsContract('memory', () => bus.snapshots);
 blobsContract('memory', () => bus.blobs);
-hostLineContract('memory', () => bus.createHostLine());
+hostChannelContract('memory', () => bus.createHostChannel());
 activeSessionsContract('memory', () => bus.active);
 timersContract('memory', () => ({ timers: bus.timers, createInbox }));
 deletionContract('memory', () => ({ ...bus, other: bus.journal, clock: createSystemClock() }));
@@ -74,7 +74,7 @@ describe('a memory bus', () => {
   test('takes a hostile id of any length', async () => {
     const inbox = bus.createInbox();
     const strays: number[] = [];
-    await inbox.open({ ring: () => undefined, stray: ({ subject }) => void strays.push(subject.length) });
+    await inbox.open({ notify: () => undefined, unroutable: ({ subject }) => void strays.push(subject.length) });
     bus.publish(`cox.default.session.${'x'.repeat(10_240)}.steer`, bytes('x'));
     await eventually('it has come', () => strays.some((length) => length > 10_240));
     await inbox.close();

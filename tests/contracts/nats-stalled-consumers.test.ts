@@ -15,7 +15,7 @@ const bus = busOfFile();
 async function silentInbox() {
   const inbox = await createNatsInbox(bus.nc, log);
   const rung: (() => void)[] = [];
-  await inbox.open({ ring: ({ ack }) => void rung.push(ack), stray: () => undefined });
+  await inbox.open({ notify: ({ ack }) => void rung.push(ack), unroutable: () => undefined });
   onTestFinished(() => inbox.close());
   return rung;
 }

@@ -4,7 +4,7 @@ import {
   connectNats,
   createNatsActiveSessions,
   createNatsBlobs,
-  createNatsHostLine,
+  createNatsHostChannel,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -42,7 +42,7 @@ import { withFault } from './contract-bus.ts';
 import { deletionContract } from './deletion-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
-import { hostLineContract } from './host-line-contract.ts';
+import { hostChannelContract } from './host-channel-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { deltaOf, publisherContract } from './publisher-contract.ts';
@@ -60,7 +60,7 @@ let server: TestServer;
 let nc: NatsConnection;
 let otherNc: NatsConnection;
 let sender: CommandSender;
-let hostLines = 0;
+let hostChannels = 0;
 
 const connect = () => connectNats({ servers: server.url, token: server.token, name: 'contract' });
 const createInbox = () => createNatsInbox(nc, log);
@@ -91,7 +91,7 @@ describe('NATS', { timeout: 60_000 }, () => {
   rememberedRulesContract('NATS', () => createNatsRememberedRules(nc));
   snapshotsContract('NATS', () => createNatsSnapshots(nc));
   blobsContract('NATS', () => createNatsBlobs(nc));
-  hostLineContract('NATS', () => createNatsHostLine(hostLines++ % 2 ? nc : otherNc, log));
+  hostChannelContract('NATS', () => createNatsHostChannel(hostChannels++ % 2 ? nc : otherNc, log));
   activeSessionsContract('NATS', () => createNatsActiveSessions(nc));
   timersContract('NATS', () => ({ timers: createNatsTimers(nc), createInbox }));
   test.each([600_000, -600_000])('timers of a host whose clock is off by %i ms fire on time', async (skewMs) => {
@@ -291,7 +291,7 @@ describe('NATS', { timeout: 60_000 }, () => {
     test('outlives a subject that is longer than the server takes', async () => {
       const inbox = await createInbox();
       const strays: string[] = [];
-      await inbox.open({ ring: () => undefined, stray: (stray) => void strays.push(stray.subject) });
+      await inbox.open({ notify: () => undefined, unroutable: (stray) => void strays.push(stray.subject) });
       onTestFinished(() => inbox.close());
       const hostile = await connect();
       onTestFinished(() => hostile.close());

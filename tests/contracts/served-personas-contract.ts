@@ -38,7 +38,17 @@ export const stepOf = (definition: { name: string; version: string }, more: Part
     tools: [],
   };
   const { name: persona, version } = definition;
-  return { ref, epoch: 1, askedIn: 1, tries: 0, persona, version, request, onTaken: () => undefined, ...more };
+  return {
+    ref,
+    epoch: 1,
+    firstRequestEpoch: 1,
+    attempt: 0,
+    persona,
+    version,
+    request,
+    onTaken: () => undefined,
+    ...more,
+  };
 };
 
 /** What personas that are served elsewhere promise. */

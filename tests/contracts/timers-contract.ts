@@ -61,14 +61,14 @@ export async function collect(doors: Pick<TimerDoors, 'createInbox'>, ref: Sessi
   const arrived: StoredCommand[] = [];
   onTestFinished(() => inbox.close());
   await inbox.open({
-    ring(bell) {
+    notify(bell) {
       if (bell.ref.sessionId !== ref.sessionId) return;
       void inbox.read(ref, arrived.at(-1)?.seq ?? 0, bell.seq).then((commands) => {
         arrived.push(...commands.filter(({ seq }) => seq > (arrived.at(-1)?.seq ?? 0)));
         bell.ack();
       });
     },
-    stray: () => undefined,
+    unroutable: () => undefined,
   });
   return arrived;
 }

@@ -93,8 +93,8 @@ async function stage() {
       calls: new ToolCalls(tool, ports),
       asked: { subject: subjects.tool(tenant, name), own: subjects.toolCallTo(tenant, name, id), queue: 'cox-tools' },
       orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, id)],
-      beatSubject: subjects.toolBeat(tenant, name, id),
-      beat: (state) => ({ v: 1, state }),
+      heartbeatSubject: subjects.toolBeat(tenant, name, id),
+      heartbeat: (state) => ({ v: 1, state }),
       announce: async () => undefined,
       problem: () => undefined,
       drainMs: 0,
@@ -314,7 +314,7 @@ test('an instance that stops a call as it ends has not cancelled it: idempotent,
   void kept.first.serving.stop();
   await pass(4_000);
   expect(once.outcome?.status).toBe('lost');
-  expect(textOf(once)).toBe('the process that runs it ends');
+  expect(textOf(once)).toBe('its process is stopping');
   expect(kept.runs).toEqual(['a']);
 });
 
@@ -422,7 +422,7 @@ test('an idempotent call that each instance gives up as it ends moves three time
   }
   expect(runs).toEqual(['i0', 'i1', 'i2', 'i3']);
   expect(called.outcome).toMatchObject({ status: 'lost', moves: 3 });
-  expect(textOf(called)).toBe('the process that runs it ends');
+  expect(textOf(called)).toBe('its process is stopping');
 });
 
 test('an owner that takes over asks a silent instance for 15 s, then knows that no instance has the call', async () => {

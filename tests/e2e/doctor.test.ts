@@ -132,7 +132,7 @@ test('a model that cannot be asked and a persona that is none are told before a 
     COX_MODEL: 'anthropc/claude',
   });
   expect(code).toBe(1);
-  expect(of('model')).toMatchObject({ status: 'failed', message: expect.stringContaining('no provider is called') });
+  expect(of('model')).toMatchObject({ status: 'failed', message: expect.stringContaining('unknown provider') });
   expect(stdout).toContain('persona good is valid');
   expect(stdout).toMatch(/bad\.yaml:2:1: unknown key \\"promt\\"/);
   expect(stdout).toContain('cox persona check personas/bad.yaml');

@@ -161,7 +161,7 @@ test('a collector that never answers does not keep the end of a run, which says 
     });
     expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'Done.\n' });
     expect(stderr).toMatch(
-      /^\d+ spans were dropped: the collector at http:\/\/127\.0\.0\.1:\d+\/v1\/traces did not take them within 1000 ms/m,
+      /^\d+ spans were dropped: the collector at http:\/\/127\.0\.0\.1:\d+\/v1\/traces did not accept them within 1000 ms/m,
     );
   } finally {
     mute.close();

@@ -37,7 +37,7 @@ async function leftBehind(child: Child, count: number): Promise<(readonly [unkno
   const told = () =>
     child.stderr
       .split('\n')
-      .filter((line) => line.includes('unhandled rejection in a hook handler'))
+      .filter((line) => line.includes('unhandled failure in user code'))
       .map((line) => JSON.parse(line) as { hook?: string; module?: string; error: { message: string } })
       .map(({ hook, module, error }) => [hook ?? module, error.message] as const);
   await until(`${count} failures left behind`, () => told().length >= count).catch((error: Error) => {
@@ -88,7 +88,7 @@ test('a host logs it of its manifest, and its sessions go on', async () => {
 test.each(['rejects', 'throws'])('what %s is the program’s own, it ends over it as ever', async (how) => {
   const [hooks, own] = [new Child(LEFT_BEHIND_MAIN, ['hook', how]), new Child(LEFT_BEHIND_MAIN, ['program', how])];
   expect(await hooks.exited, hooks.told).toEqual({ code: 0, signal: null });
-  expect(hooks.stdout).toMatch(/unhandled rejection in a hook handler: \{"hook":"code-post_turn-1".*\n(.*\n)*goes on/);
+  expect(hooks.stdout).toMatch(/unhandled failure in user code: \{"hook":"code-post_turn-1".*\n(.*\n)*goes on/);
   expect(await own.exited, own.told).toEqual({ code: 1, signal: null });
   expect(own.stderr).toContain('Error: later');
   expect(own.stdout).not.toContain('goes on');

@@ -8,10 +8,10 @@ import type {
   Blobs,
   Clock,
   CommandInbox,
+  CommandNotification,
   CommandSender,
-  Doorbell,
-  HostLine,
-  HostLineHandlers,
+  HostChannel,
+  HostChannelHandlers,
   InboxHandlers,
   Journal,
   Publisher,
@@ -37,7 +37,7 @@ export class HostLink {
   isDead = false;
   readonly #bus: SimBus;
   readonly #inbox: CommandInbox;
-  readonly #line: HostLine;
+  readonly #line: HostChannel;
   readonly #lag: Random;
   readonly #clockLag: Random;
   #handlers: InboxHandlers | null = null;
@@ -49,7 +49,7 @@ export class HostLink {
     this.clock = bus.clockOf(name);
     this.#bus = bus;
     this.#inbox = bus.bus.createInbox();
-    this.#line = bus.bus.createHostLine();
+    this.#line = bus.bus.createHostChannel();
     this.#lag = bus.random.fork(`lag of ${name}`);
     this.#clockLag = bus.random.fork(`lag of the clock of ${name}`);
   }
@@ -152,10 +152,10 @@ export class HostLink {
       }),
   };
 
-  readonly hostLine: HostLine = {
+  readonly hostChannel: HostChannel = {
     open: (host, handlers) => this.#ask(() => this.#line.open(host, this.#heard(handlers))),
-    beat: (beat) => this.#say(() => this.#line.beat(beat)),
-    ring: (host, ref, seq) => this.#say(() => this.#line.ring(host, ref, seq)),
+    heartbeat: (beat) => this.#say(() => this.#line.heartbeat(beat)),
+    notify: (host, ref, seq) => this.#say(() => this.#line.notify(host, ref, seq)),
     release: (ref) => this.#say(() => this.#line.release(ref)),
     caughtUp: () => this.#ask(() => Promise.resolve()),
     close: () => this.#line.close(),
@@ -169,11 +169,11 @@ export class HostLink {
     });
   }
 
-  #heard(handlers: HostLineHandlers): HostLineHandlers {
+  #heard(handlers: HostChannelHandlers): HostChannelHandlers {
     const later = (hear: () => void) => void this.clock.sleep(this.#bus.latency()).then(hear);
     return {
-      beat: (beat) => later(() => handlers.beat(beat)),
-      rung: (ref, seq) => later(() => handlers.rung(ref, seq)),
+      heartbeat: (beat) => later(() => handlers.heartbeat(beat)),
+      notified: (ref, seq) => later(() => handlers.notified(ref, seq)),
       released: (ref) => later(() => handlers.released(ref)),
     };
   }
@@ -267,19 +267,19 @@ export class HostLink {
 
   #wired(handlers: InboxHandlers): InboxHandlers {
     return {
-      ring: (doorbell) => {
+      notify: (doorbell) => {
         const { random, faults } = this.#bus;
         void this.#deliver(handlers, doorbell);
         if (random.chance(faults.deliveryRepeated)) void this.#deliver(handlers, doorbell);
       },
-      stray: (command) => void this.clock.sleep(this.#bus.latency()).then(() => handlers.stray(command)),
+      unroutable: (command) => void this.clock.sleep(this.#bus.latency()).then(() => handlers.unroutable(command)),
     };
   }
 
-  async #deliver(handlers: InboxHandlers, { ref, seq, ack }: Doorbell): Promise<void> {
+  async #deliver(handlers: InboxHandlers, { ref, seq, ack }: CommandNotification): Promise<void> {
     const { random, faults } = this.#bus;
     await this.clock.sleep(random.chance(faults.deliveryDelayed) ? random.between(0, 2_000) : this.#bus.latency());
-    handlers.ring({ ref, seq, ack: () => void this.#acknowledge(ack) });
+    handlers.notify({ ref, seq, ack: () => void this.#acknowledge(ack) });
   }
 
   async #acknowledge(ack: () => void): Promise<void> {

@@ -170,7 +170,7 @@ export class Hosts {
       snapshots: link.snapshots,
       timers: link.timers,
       blobs: link.blobs,
-      hostLine: link.hostLine,
+      hostChannel: link.hostChannel,
       active: link.active,
       publisher: link.publisher,
       sender: link.sender,

@@ -6,7 +6,7 @@
  */
 import { DEFAULT_TRAITS, type JsonObject, type SessionRef, type ToolAsked, type ToolOrder } from '@coxswain/protocol';
 import { type CheckedTool, LATER, type ToolCallContext } from '../../libs/client/src/define-tool.ts';
-import type { TakenUpCall } from '../../libs/client/src/send-call-outcome.ts';
+import type { AcceptedCall } from '../../libs/client/src/send-call-outcome.ts';
 import { type Answer, ToolCalls } from '../../libs/client/src/tool-calls.ts';
 import type { CallEnding } from '../../libs/client/src/tool-ledger.ts';
 import { answer } from '../../libs/session/test/fake-tools.ts';
@@ -147,7 +147,7 @@ export class ToolWorkers {
     return answer(run.answered, isJob && random.chance(0.1) ? 'error' : 'ok').result;
   }
 
-  #outcome(ref: SessionRef, call: TakenUpCall, { status, result }: CallEnding): void {
+  #outcome(ref: SessionRef, call: AcceptedCall, { status, result }: CallEnding): void {
     const { random, clock } = this.#world;
     const send = (epoch: number, id: string | null, text?: string) =>
       this.#bring(

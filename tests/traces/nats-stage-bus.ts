@@ -7,14 +7,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createNatsActiveSessions,
   createNatsBlobs,
-  createNatsHostLine,
+  createNatsHostChannel,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
   createNatsSnapshots,
   createNatsTimers,
 } from '@coxswain/adapter-nats';
-import type { Clock, CommandInbox, CommandSender, HostLine, Journal, Log, StoredRecord, Timers } from '@coxswain/ports';
+import type {
+  Clock,
+  CommandInbox,
+  CommandSender,
+  HostChannel,
+  Journal,
+  Log,
+  StoredRecord,
+  Timers,
+} from '@coxswain/ports';
 import { HEADERS, type SessionRef, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { createMemoryTimers } from '../../libs/adapters/memory/src/memory-timers.ts';
@@ -83,19 +92,19 @@ export class NatsStageBus implements StageBus {
     void this.#store(subject, payload, head);
   }
 
-  createHostLine(): HostLine {
-    const line = createNatsHostLine(this.#nc, QUIET);
+  createHostChannel(): HostChannel {
+    const line = createNatsHostChannel(this.#nc, QUIET);
     // Once the server has answered a ping, whoever listens on this connection has what was said before.
     const said = () => void this.#follow(this.#nc.flush());
     return {
       ...line,
       open: (host, handlers) => this.#follow(line.open(host, handlers)),
-      beat: (beat) => {
-        line.beat(beat);
+      heartbeat: (beat) => {
+        line.heartbeat(beat);
         said();
       },
-      ring: (host, ref, seq) => {
-        line.ring(host, ref, seq);
+      notify: (host, ref, seq) => {
+        line.notify(host, ref, seq);
         said();
       },
       release: (ref) => {
@@ -116,13 +125,13 @@ export class NatsStageBus implements StageBus {
         return this.#follow(
           inbox.open(
             {
-              ring: (doorbell) => {
+              notify: (doorbell) => {
                 this.#hear(doorbell.seq);
-                handlers.ring(doorbell);
+                handlers.notify(doorbell);
               },
-              stray: (command) => {
+              unroutable: (command) => {
                 this.#hear(command.seq);
-                handlers.stray(command);
+                handlers.unroutable(command);
               },
             },
             partitions,

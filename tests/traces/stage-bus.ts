@@ -4,7 +4,7 @@ import type {
   Blobs,
   CommandInbox,
   CommandSender,
-  HostLine,
+  HostChannel,
   Journal,
   Publisher,
   Snapshots,
@@ -20,7 +20,7 @@ export interface StageBus {
   readonly publisher: Publisher;
   readonly sender: CommandSender;
   readonly active: ActiveSessions;
-  createHostLine(): HostLine;
+  createHostChannel(): HostChannel;
   createInbox(): CommandInbox | Promise<CommandInbox>;
   /** Publishes as any client could. */
   publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): unknown;

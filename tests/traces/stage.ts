@@ -136,7 +136,7 @@ export class Stage {
         snapshots: this.bus.snapshots,
         timers: this.bus.timers,
         blobs: this.bus.blobs,
-        hostLine: noticed(this.bus.createHostLine()),
+        hostChannel: noticed(this.bus.createHostChannel()),
         active: this.bus.active,
         clock: this.#clock,
         ids: { next: () => String(++this.#ids) },

@@ -166,8 +166,8 @@ describe('run() names the argument that is invalid', () => {
   const settings = { models, tools: [pay], env };
   test.each<[string, unknown[], string, RegExp]>([
     ['no persona', [undefined, 'Hello.', settings], 'persona', /must be a name/],
-    ['no prompt', [greeter], 'prompt', /must be a text or a list of messages/],
-    ['a number as prompt', [greeter, 5, settings], 'prompt', /must be a text/],
+    ['no prompt', [greeter], 'prompt', /must be a string or a list of messages/],
+    ['a number as prompt', [greeter, 5, settings], 'prompt', /must be a string/],
     ['options that are no object', [greeter, 'Hello.', 'fast'], 'options', /must be an object/],
     ['onApproval: true', [greeter, 'Hello.', { ...settings, onApproval: true }], 'onApproval', /must be a function/],
     [

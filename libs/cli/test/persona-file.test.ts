@@ -260,6 +260,6 @@ test('a persona that hands off to itself, or names somebody twice, is refused', 
 
 test('a mode that would be lost for its name is refused with its place', async () => {
   await expect(readPersona(await persona('name: a\nmodes:\n  __proto__: {prompt: x}'))).rejects.toThrow(
-    /p\.yaml:3:14: modes\.__proto__: this name cannot stand here/,
+    /p\.yaml:3:14: modes\.__proto__: this name is not allowed here/,
   );
 });

@@ -4,7 +4,7 @@
 import { canonicalJson, STREAMS } from '@coxswain/protocol';
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
-import { isUnheard } from './ask-store.ts';
+import { hasNoResponders } from './ask-store.ts';
 import { BusNotPreparedError, CoxswainError } from './client-errors.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -14,7 +14,7 @@ const READ_AGAIN_MS = 50;
 const REGISTRY = `KV_${STREAMS.registry}`;
 
 /** A key of the registry and the announcement to write there. */
-export interface Announced<T> {
+export interface RegistryKey<T> {
   readonly name: string;
   readonly subject: string;
   readonly schema: { safeParse(value: unknown): { readonly data?: T | undefined } };
@@ -23,11 +23,11 @@ export interface Announced<T> {
   /** The error if this announcement must not replace the existing one; null or absent if it may. */
   conflict?(before: T): Error | null;
   /** Headers to store with the announcement, if any. `before` is the announcement that it replaces. */
-  headers?(before: Standing<T>, when: When<T>): Readonly<Record<string, string>>;
+  headers?(before: CurrentEntry<T>, when: When<T>): Readonly<Record<string, string>>;
 }
 
 /** The current state of a key of the registry. */
-export interface Standing<T> {
+export interface CurrentEntry<T> {
   /** The announcement; null if there is none, or if the value does not match the schema. */
   readonly value: T | null;
   /** Fencing token for later writes. */
@@ -37,32 +37,33 @@ export interface Standing<T> {
 
 /**
  * Condition of the write. `always`: also replaces another announcement. `where_missing`: keeps an existing one, so that
- * versions do not alternate after a reconnect. `standing`: replaces only this one.
+ * versions do not alternate after a reconnect. `replacing`: replaces only this one.
  */
-export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing<T> };
+export type When<T> = 'always' | 'where_missing' | { readonly replacing: CurrentEntry<T> };
 
 /**
  * Writes an announcement, unless the same one exists: many instances start with the same announcement.
- * @returns the announcement that this one replaced; null if it replaced none. With `standing` it is also null if
+ * @returns the announcement that this one replaced; null if it replaced none. With `replacing` it is also null if
  *   another write came first.
  * @throws BusNotPreparedError if no session host has used this bus. CoxswainError `tool_not_announced` if concurrent
  *   writes won every retry. The error of `conflict`, and errors of NATS.
  */
 export async function announce<T extends { readonly since: string }>(
   bus: CommandBus,
-  key: Announced<T>,
+  key: RegistryKey<T>,
   when: When<T>,
 ): Promise<T | null> {
   const { name, value } = key;
   for (let write = 0; write < WRITES_MAX; write++) {
-    const standing = typeof when === 'object' ? when.standing : await announcedNow(bus, key);
-    const before = standing.value;
+    const current = typeof when === 'object' ? when.replacing : await readEntry(bus, key);
+    const before = current.value;
     const problem = before && key.conflict?.(before);
     if (problem) throw problem;
     if (before && (when === 'where_missing' || canonicalJson(before) === canonicalJson(value(before.since))))
       return null;
     const text = canonicalJson(value(new Date().toISOString()));
-    if (await written(bus, key.subject, text, standing.revision, key.headers?.(standing, when) ?? {})) return before;
+    if (await putIfUnchanged(bus, key.subject, text, current.revision, key.headers?.(current, when) ?? {}))
+      return before;
     if (typeof when === 'object') return null;
     await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS * write));
   }
@@ -70,9 +71,9 @@ export async function announce<T extends { readonly since: string }>(
 }
 
 /** Deletes an announcement if there is one. @throws BusNotPreparedError, and errors of NATS. */
-export async function takeBack<T>(bus: CommandBus, key: Announced<T>): Promise<void> {
-  const { value, revision } = await announcedNow(bus, key);
-  if (value !== null) await written(bus, key.subject, '', revision, { 'KV-Operation': 'DEL' });
+export async function deleteAnnouncement<T>(bus: CommandBus, key: RegistryKey<T>): Promise<void> {
+  const { value, revision } = await readEntry(bus, key);
+  if (value !== null) await putIfUnchanged(bus, key.subject, '', revision, { 'KV-Operation': 'DEL' });
 }
 
 /**
@@ -80,19 +81,19 @@ export async function takeBack<T>(bus: CommandBus, key: Announced<T>): Promise<v
  * worker's user may not ask whether the registry exists; a direct get without responders shows that it does not.
  * @throws BusNotPreparedError if no session host has used this bus, and errors of NATS.
  */
-export async function announcedNow<T>(bus: CommandBus, { subject, schema }: Announced<T>): Promise<Standing<T>> {
+export async function readEntry<T>(bus: CommandBus, { subject, schema }: RegistryKey<T>): Promise<CurrentEntry<T>> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false });
   const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject }).catch((error: unknown) => {
-    if (isUnheard(error) && bus.nc.info?.jetstream !== false) throw new BusNotPreparedError({ cause: error });
+    if (hasNoResponders(error) && bus.nc.info?.jetstream !== false) throw new BusNotPreparedError({ cause: error });
     throw error;
   });
   if (!stored) return { value: null, revision: 0, headers: null };
-  const isTakenBack = stored.header.get('KV-Operation') !== '';
-  const value = isTakenBack ? null : announcementIn(stored.data, schema);
+  const isDeleted = stored.header.get('KV-Operation') !== '';
+  const value = isDeleted ? null : announcementIn(stored.data, schema);
   return { value, revision: stored.seq, headers: stored.header };
 }
 
-async function written(
+async function putIfUnchanged(
   bus: CommandBus,
   subject: string,
   text: string,
@@ -110,7 +111,7 @@ async function written(
   }
 }
 
-function announcementIn<T>(value: Uint8Array, schema: Announced<T>['schema']): T | null {
+function announcementIn<T>(value: Uint8Array, schema: RegistryKey<T>['schema']): T | null {
   try {
     return schema.safeParse(JSON.parse(new TextDecoder().decode(value))).data ?? null;
   } catch {

@@ -54,15 +54,15 @@ export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
 /**
  * Yields the items of a reader, and fails if the next one takes longer than forty seconds. Readers renew a lost
  * consumer within a few seconds, so a longer silence means that JetStream is unreachable.
- * @param look Called after every second of silence. It ends the items if no more are due.
+ * @param checkIfDue Called after every second of silence. It ends the items if no more are due.
  * @throws StoreUnavailableError; other errors of the items.
  */
-export async function* answeredInTime<T>(
+export async function* failWhenSilent<T>(
   items: AsyncGenerator<T, void, undefined>,
-  look: () => void,
+  checkIfDue: () => void,
 ): AsyncGenerator<T, void, undefined> {
   let waits = false;
-  const looking = setInterval(() => waits && look(), LOOKED_EVERY_MS);
+  const looking = setInterval(() => waits && checkIfDue(), LOOKED_EVERY_MS);
   try {
     for (;;) {
       waits = true;
@@ -86,7 +86,7 @@ export async function* answeredInTime<T>(
 /** Whether there was no response, or the response says that the store is temporarily unavailable. */
 export function isUnanswered(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status === UNAVAILABLE;
-  return isUnheard(error) || isClosed(error) || NO_CONNECTION.some((kind) => error instanceof kind);
+  return hasNoResponders(error) || isClosed(error) || NO_CONNECTION.some((kind) => error instanceof kind);
 }
 
 /** Whether the connection is closed permanently: a retry cannot succeed. */
@@ -100,7 +100,7 @@ function isClosed(error: unknown): boolean {
 }
 
 /** Whether there are no responders: the stream does not exist or has no leader, or JetStream is disabled. */
-export function isUnheard(error: unknown): boolean {
+export function hasNoResponders(error: unknown): boolean {
   if (error instanceof errors.RequestError) return error.isNoResponders();
   // The library does not export the class of this error.
   return error instanceof errors.NoRespondersError || (error as Error | null)?.name === 'JetStreamNotEnabled';
@@ -109,7 +109,7 @@ export function isUnheard(error: unknown): boolean {
 const NO_CONNECTION = [errors.TimeoutError, errors.DrainingConnectionError, errors.ConnectionError];
 
 /** Converts an error of the NATS client library to a CoxswainError; null for any other error. */
-export function asTrouble(error: unknown): CoxswainError | null {
+export function toClientError(error: unknown): CoxswainError | null {
   if (error instanceof StoreUnavailableError || error instanceof StoreRefusedError) return error;
   if (isNotPermitted(error)) return new CoxswainError('not_permitted', (error as Error).message, { cause: error });
   if (isUnanswered(error)) return new StoreUnavailableError(error);
@@ -118,7 +118,7 @@ export function asTrouble(error: unknown): CoxswainError | null {
 }
 
 function whyUnanswered(cause: unknown): string {
-  if (isUnheard(cause))
+  if (hasNoResponders(cause))
     return 'JetStream does not respond (no responders): a stream has no leader, or JetStream is disabled';
   if (cause instanceof errors.TimeoutError)
     return 'NATS does not respond in time: it elects a leader, or has lost its quorum';

@@ -13,7 +13,7 @@ import type { ListPlace, NewestSessions } from './newest-sessions.ts';
 import { checkOptions, checkRecordNumber } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
-import { type CallEnd, callEndToWire, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
+import { type AcceptedCall, type CallOutcome, callOutcomeToWire, sendCallOutcome } from './send-call-outcome.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
 import {
   SERVE_PERSONA_OPTIONS,
@@ -55,9 +55,9 @@ export class BusSession extends Session {
   }
 
   /** Sends the outcome of a call of a `longRunning` tool. The first outcome counts. */
-  async endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
+  async endCall(call: AcceptedCall, end: CallOutcome, options: SendOptions = {}): Promise<SentCommand> {
     checkOptions(options);
-    const send = async () => sendCallOutcome(this.#bus, this.ref, call, callEndToWire(end), options);
+    const send = async () => sendCallOutcome(this.#bus, this.ref, call, callOutcomeToWire(end), options);
     return this.#guard.call(send, options.signal).then(sentCommand);
   }
 

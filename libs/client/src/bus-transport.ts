@@ -1,7 +1,7 @@
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { asTrouble } from './ask-store.ts';
+import { toClientError } from './ask-store.ts';
 import { CallGuard } from './call-guard.ts';
 import { SessionNotFoundError } from './client-errors.ts';
 import { Closing } from './closing.ts';
@@ -11,6 +11,7 @@ import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import { listingsOf, mostRecentFirst, pageOf, placeBefore } from './page-of-sessions.ts';
+import { pendingApprovals, type WirePendingApproval } from './pending-approvals.ts';
 import { queryState } from './query-state.ts';
 import {
   followJournal,
@@ -24,7 +25,6 @@ import { sendCommand } from './send-command.ts';
 import type { ListQuery, WireListedSession, WireSessionsPage } from './session-listing.ts';
 import { readTree, type WireSessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
-import { type WirePendingApproval, waitingApprovals } from './waiting-approvals.ts';
 import { watchSession } from './watch-session.ts';
 
 /** A NATS connection, its reply prefix and its actor. */
@@ -46,7 +46,7 @@ export class BusTransport implements Transport {
   constructor(
     { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
     tenant: TenantId,
-    guard = new CallGuard(new Closing(), asTrouble),
+    guard = new CallGuard(new Closing(), toClientError),
   ) {
     this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
     this.tenant = tenant;
@@ -130,7 +130,7 @@ export class BusTransport implements Transport {
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
-    return waitingApprovals(await this.listings(), (id) => whereThere(this.#stateOf(id)));
+    return pendingApprovals(await this.listings(), (id) => whereThere(this.#stateOf(id)));
   }
 
   #stateOf(id: string): Promise<SessionStatus> {

@@ -140,7 +140,7 @@ class Translator implements EventTranslator {
             args,
             summary,
             requestedBy,
-            question: said(event.question),
+            question: printableOrNull(event.question),
             ...from,
           },
         ];
@@ -149,14 +149,14 @@ class Translator implements EventTranslator {
         const { call_id: callId, decision, actor, reason } = event;
         if (event.args !== undefined) this.#summaries.set(callId, summarizeArgs(event.args));
         const by = event.hook === undefined ? actorName(actor) : `hook ${event.hook}`;
-        return [{ type: 'approval_settled', callId, decision, by, reason: said(reason), ...from }];
+        return [{ type: 'approval_settled', callId, decision, by, reason: printableOrNull(reason), ...from }];
       }
       case 'steering_received':
-        return [received('steer', event, event.mode, from)];
+        return [toInjectionReceived('steer', event, event.mode, from)];
       case 'reminder_injected':
-        return [reminded(event, from) ?? received('remind', event, event.mode, from)];
+        return [toHookReminder(event, from) ?? toInjectionReceived('remind', event, event.mode, from)];
       case 'followup_received':
-        return [received('followup', event, null, from)];
+        return [toInjectionReceived('followup', event, null, from)];
       case 'loop_checkpoint': {
         if (event.delivered === 0 && event.inbox_delivered === 0 && !event.dispatch_skipped) return [];
         return [
@@ -174,7 +174,7 @@ class Translator implements EventTranslator {
         // Other messages were shown with their checkpoint. A follow-up has no checkpoint.
         if (event.origin !== 'followup') return [];
         const { turn } = event;
-        const injections = [injection(event)];
+        const injections = [toDeliveredInjection(event)];
         return [{ type: 'seam_delivered', seam: 'steering_check', turn, injections, skippedCallIds: [], ...from }];
       }
       case 'command_rejected': {
@@ -195,14 +195,14 @@ class Translator implements EventTranslator {
             callId: control === 'cancel_call' ? target : null,
             tool: tool ?? null,
             by: actorName(actor),
-            reason: said(reason),
+            reason: printableOrNull(reason),
             ...from,
           },
         ];
       }
       case 'hook_vetoed': {
         const { hook, point, decision, call_id: callId = null, reason } = event;
-        return [{ type: 'hook_vetoed', hook, point, decision, callId, reason: said(reason), ...from }];
+        return [{ type: 'hook_vetoed', hook, point, decision, callId, reason: printableOrNull(reason), ...from }];
       }
       case 'injection_collapsed':
         return [{ type: 'injection_collapsed', commandId: event.command_id, into: event.into, ...from }];
@@ -213,7 +213,7 @@ class Translator implements EventTranslator {
       case 'context_overflowed':
         return [{ type: 'context_overflowed', turn: event.turn, message: printable(event.error.message), ...from }];
       case 'compaction_started':
-        return [{ type: 'compaction_begun', turn: event.turn, strategy: event.strategy, ...from }];
+        return [{ type: 'compaction_started', turn: event.turn, strategy: event.strategy, ...from }];
       case 'compaction_done': {
         const {
           turn,
@@ -236,7 +236,7 @@ class Translator implements EventTranslator {
         return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
       }
       case 'step_started':
-        return [{ type: 'step_begun', step: event.step, attempt: event.attempt, ...from }];
+        return [{ type: 'step_started', step: event.step, attempt: event.attempt, ...from }];
       case 'step_finished': {
         const { step, status, error_boundary: errorBoundary = null } = event;
         const error = event.error ? printable(`${event.error.code}: ${event.error.message}`) : null;
@@ -250,7 +250,7 @@ class Translator implements EventTranslator {
         return [
           {
             type: 'session_suspended',
-            reason: said(event.reason),
+            reason: printableOrNull(event.reason),
             until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
             signal: event.signal ?? null,
             byItself: event.call_id !== undefined,
@@ -292,7 +292,7 @@ class Translator implements EventTranslator {
         // Without a hand-off, `run_started` names the persona.
         if (!handoff) return [];
         const { call_id: callId, from: before } = handoff;
-        return [{ type: 'session_handed_over', persona: provision.persona.name, from: before, callId, ...from }];
+        return [{ type: 'session_handed_off', persona: provision.persona.name, from: before, callId, ...from }];
       }
       case 'persona_step_lost': {
         const { persona, instance, cause, lost } = event;
@@ -311,7 +311,7 @@ class Translator implements EventTranslator {
             costUsd,
             pending,
             error,
-            reason: said(reason),
+            reason: printableOrNull(reason),
             ...(event.output === undefined ? {} : { output: event.output }),
             ...from,
           },
@@ -376,7 +376,7 @@ function unknownEvent(_event: never): UiEvent[] {
   return [];
 }
 
-function received(
+function toInjectionReceived(
   kind: 'steer' | 'remind' | 'followup',
   event: { readonly command_id: string; readonly body: string; readonly actor?: Actor | undefined },
   mode: 'interrupt_immediate' | 'finish_step' | 'audit_only' | null,
@@ -395,7 +395,7 @@ function received(
 }
 
 /** A direct reminder of a hook does not wait for a seam. */
-function reminded(
+function toHookReminder(
   { hook, direct, command_id: commandId, body }: Extract<SessionEvent, { type: 'reminder_injected' }>,
   from: FromRecord,
 ): UiEvent | null {
@@ -411,12 +411,12 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
     if (event.type === 'reminder_fired' && event.seam === seam)
       found.push({ commandId: event.command_id, origin: 'remind', text: shownText(event.message) });
     if (event.type === 'message_injected' && event.origin !== 'followup' && event.seam === seam)
-      found.push(injection(event));
+      found.push(toDeliveredInjection(event));
   }
   return found;
 }
 
-function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
+function toDeliveredInjection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
   const { command_id: commandId, origin } = event;
   // The frame tells the model that no person wrote the message. People see the origin instead.
   const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
@@ -429,10 +429,10 @@ function shownText(message: Message): string {
 }
 
 function actorName(actor: Actor | undefined): string | null {
-  return said(actor?.name);
+  return printableOrNull(actor?.name);
 }
 
 /** Makes a name or a reason printable: any client can write one. */
-function said(text: string | undefined): string | null {
+function printableOrNull(text: string | undefined): string | null {
   return text === undefined ? null : printable(text);
 }

@@ -2,10 +2,10 @@
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { WirePendingApproval } from './pending-approvals.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
-import type { WirePendingApproval } from './waiting-approvals.ts';
 
 /** Wraps a transport: `CallGuard` guards each call except {@link close} and {@link closed}. */
 export class GuardedTransport implements Transport {

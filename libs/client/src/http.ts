@@ -53,6 +53,7 @@ export {
   type TypedPersona,
   type ValueSchema,
 } from './output-schema.ts';
+export type { WirePendingApproval } from './pending-approvals.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export {
   type CancelCallOptions,
@@ -106,5 +107,4 @@ export {
   type WireRunUsage,
   type WireUsageReport,
 } from './usage-report.ts';
-export type { WirePendingApproval } from './waiting-approvals.ts';
 export { ClientWire, SessionWire, type StateOptions } from './wire-access.ts';

@@ -17,7 +17,7 @@ export {
   rewrite,
   startJob,
 } from '@coxswain/protocol';
-export { asTrouble, isNotPermitted, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
+export { isNotPermitted, StoreRefusedError, StoreUnavailableError, toClientError } from './ask-store.ts';
 export { BusClient, BusSession, BusWire } from './bus-client.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { connect } from './connect.ts';
@@ -47,6 +47,7 @@ export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
 export { listingsOf, mostRecentFirst } from './page-of-sessions.ts';
+export { type ApprovalPlace, approvalsIn, longestPendingFirst, pendingApprovals } from './pending-approvals.ts';
 export {
   type PersonaSettings,
   personaFromWire,
@@ -55,7 +56,7 @@ export {
 } from './persona-form.ts';
 export { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
 export type { JournalPlace, JournalReading, StoredJournalRecord } from './read-journal.ts';
-export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';
+export type { AcceptedCall, CallOutcome } from './send-call-outcome.ts';
 export type { JobReport } from './send-job-report.ts';
 export {
   type ForeignTool,
@@ -67,4 +68,3 @@ export {
 } from './serve-persona.ts';
 export { type ServedTool, type ServeToolOptions, serveTool } from './serve-tool.ts';
 export { readTree } from './session-tree.ts';
-export { type ApprovalPlace, approvalsIn, longestFirst, waitingApprovals } from './waiting-approvals.ts';

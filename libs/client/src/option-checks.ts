@@ -56,7 +56,7 @@ export function checkBoolean(name: string, value: unknown): void {
 
 /** Checks a string option. @throws InvalidOptionError naming the option, without its value, which may be a secret. */
 export function checkText(name: string, value: unknown): void {
-  if (value !== undefined && typeof value !== 'string') throw new InvalidOptionError(`${name} must be a text`, name);
+  if (value !== undefined && typeof value !== 'string') throw new InvalidOptionError(`${name} must be a string`, name);
 }
 
 /** Checks a time in milliseconds. @throws InvalidOptionError naming the option. */
@@ -93,7 +93,10 @@ export function checkRunArguments(persona: unknown, prompt: unknown, options: un
   if (!isText(persona) && !isObject(persona))
     throw new InvalidOptionError('persona: must be a name, or what definePersona() returns', 'persona');
   if (!isText(prompt) && !(Array.isArray(prompt) && prompt.length > 0))
-    throw new InvalidOptionError("prompt: must be a text or a list of messages: run(persona, 'Say hello.')", 'prompt');
+    throw new InvalidOptionError(
+      "prompt: must be a string or a list of messages: run(persona, 'Say hello.')",
+      'prompt',
+    );
   checkOptions(options);
   const { onApproval } = options as { readonly onApproval?: unknown };
   if (onApproval !== undefined && typeof onApproval !== 'function')

@@ -39,15 +39,15 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
     announced: { name: 'step', description: '', input_schema: {}, traits: DEFAULT_TRAITS },
     async check(args) {
       const read = readStrictly(ModelStepArgs, args);
-      return read.ok ? { args: read.data } : { problem: `no step: ${problemSentences(read.problems)[0]}` };
+      return read.ok ? { args: read.data } : { problem: `invalid step request: ${problemSentences(read.problems)[0]}` };
     },
     async run(args, context): Promise<ToolResult> {
-      if (!(await line.enter(context.abortSignal))) return handedBack();
+      if (!(await line.enter(context.abortSignal))) return returnedStep();
       try {
         const request = await requestOf(nc, args as ModelStepArgs);
         const parts = new Parts(context.progress);
-        const result = await runModelStep(models, asked(request), (part) => parts.tell(part), context.abortSignal);
-        return { content: [], is_error: false, detail: { step: told(result) as unknown as JsonObject } };
+        const result = await runModelStep(models, asked(request), (part) => parts.report(part), context.abortSignal);
+        return { content: [], is_error: false, detail: { step: toStepResult(result) as unknown as JsonObject } };
       } finally {
         line.leave();
       }
@@ -56,7 +56,7 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
 }
 
 /** The answer for a step that another instance must run: nothing of it ran here. */
-function handedBack(): ToolResult {
+function returnedStep(): ToolResult {
   return { content: [], is_error: true, detail: { handed_back: true } };
 }
 
@@ -68,7 +68,7 @@ class Parts {
     this.#progress = progress;
   }
 
-  tell(part: AnswerPart): void {
+  report(part: AnswerPart): void {
     if (part.type === 'again') return;
     for (const piece of pieces(part)) this.#progress(JSON.stringify({ seq: this.#seq++, ...piece }));
   }
@@ -127,7 +127,7 @@ function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelA
   };
 }
 
-function told({ finishReason, ...result }: ModelAnswered): StepResult {
+function toStepResult({ finishReason, ...result }: ModelAnswered): StepResult {
   const { status, message, usage, error, attempts } = result;
   return { status, message, finish_reason: finishReason, usage, attempts, ...(error === undefined ? {} : { error }) };
 }

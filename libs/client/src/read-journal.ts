@@ -14,7 +14,7 @@ import {
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { answeredInTime, askStore, isNotPermitted, isStreamNotFound, StoreUnavailableError } from './ask-store.ts';
+import { askStore, failWhenSilent, isNotPermitted, isStreamNotFound, StoreUnavailableError } from './ask-store.ts';
 import { JournalGapError, SessionNotFoundError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
@@ -354,7 +354,7 @@ export async function* storedMessagesOf(
     );
   const messages = messagesOf(source, consumer, { ...STORED, max_messages: atOnce }, nothingLeft.signal);
   // Reading stored messages must end: the library would retry a lost store indefinitely.
-  for await (const message of answeredInTime(messages, look)) {
+  for await (const message of failWhenSilent(messages, look)) {
     delivered = message.info.deliverySequence;
     silentLooks = 0;
     yield message;

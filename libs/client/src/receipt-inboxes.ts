@@ -6,9 +6,9 @@ import { createInbox, type Msg, type NatsConnection, type Subscription } from '@
 
 /** Receives the messages of one inbox. */
 export interface InboxListener {
-  heard(message: Msg): void;
+  onMessage(message: Msg): void;
   /** The inbox receives no further messages: this user has no permission to subscribe to it. */
-  failed(error: Error): void;
+  onError(error: Error): void;
 }
 
 /** An open inbox. */
@@ -43,7 +43,7 @@ class ReceiptInboxes {
     return this.#nc.subscribe(`${this.#prefix}*`, {
       callback: (error, message) => {
         if (error) return this.#fail(error);
-        this.#listeners.get(message.subject.slice(this.#prefix.length))?.heard(message);
+        this.#listeners.get(message.subject.slice(this.#prefix.length))?.onMessage(message);
       },
     });
   }
@@ -54,7 +54,7 @@ class ReceiptInboxes {
     this.#subscription = null;
     const listeners = [...this.#listeners.values()];
     this.#listeners.clear();
-    for (const listener of listeners) listener.failed(error);
+    for (const listener of listeners) listener.onError(error);
   }
 }
 

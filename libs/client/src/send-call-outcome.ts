@@ -5,14 +5,14 @@ import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A call of a `longRunning` tool that is answered later, identified by members of its function's context. */
-export interface TakenUpCall {
+export interface AcceptedCall {
   readonly idempotencyKey: string;
   readonly toolCallId: string;
   readonly epoch: number;
 }
 
 /** The outcome of a call. */
-export interface CallEnd {
+export interface CallOutcome {
   readonly status: 'ok' | 'error' | 'cancelled';
   /** A string becomes a result with that text. */
   readonly result: string | CamelCased<ToolResult>;
@@ -20,7 +20,7 @@ export interface CallEnd {
 }
 
 /** The outcome in its wire form. */
-export type WireCallEnd = Omit<CallEnd, 'result'> & { readonly result: string | ToolResult };
+export type WireCallOutcome = Omit<CallOutcome, 'result'> & { readonly result: string | ToolResult };
 
 /**
  * Sends an outcome.
@@ -30,8 +30,8 @@ export type WireCallEnd = Omit<CallEnd, 'result'> & { readonly result: string | 
 export async function sendCallOutcome(
   bus: CommandBus,
   ref: SessionRef,
-  call: TakenUpCall,
-  end: WireCallEnd,
+  call: AcceptedCall,
+  end: WireCallOutcome,
   options: SendOptions = {},
 ): Promise<WireSentCommand> {
   const prefix = `${ref.tenant}.${ref.sessionId}.`;
@@ -60,7 +60,7 @@ export async function sendCallOutcome(
 }
 
 /** Converts an outcome to its wire form. @throws InvalidOptionError for an unknown member of the result. @internal */
-export function callEndToWire(end: CallEnd): WireCallEnd {
+export function callOutcomeToWire(end: CallOutcome): WireCallOutcome {
   const { result } = end;
   if (typeof result === 'string') return { ...end, result };
   const form = toWire(ToolResult, result);

@@ -14,9 +14,16 @@ import {
 } from '@coxswain/protocol';
 import { type JetStreamClient, jetstreamManager, type PubAck } from '@nats-io/jetstream';
 import { deferred, headers, type NatsConnection } from '@nats-io/nats-core';
-import { asTrouble, isNotPermitted, isStreamFull, isUnanswered, isUnheard, streamIsMissing } from './ask-store.ts';
+import {
+  hasNoResponders,
+  isNotPermitted,
+  isStreamFull,
+  isUnanswered,
+  streamIsMissing,
+  toClientError,
+} from './ask-store.ts';
 import { awaitCancellation } from './await-cancellation.ts';
-import { awaitFate } from './await-fate.ts';
+import { awaitReceiptInJournal } from './await-receipt-in-journal.ts';
 import {
   BusNotPreparedError,
   CommandNotStoredError,
@@ -41,7 +48,7 @@ import { failureOfReceipt } from './receipt-failure.ts';
 import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
 const STORE_TIMEOUT_MS = 5_000;
-const OFFERED_AGAIN_MS = 250;
+const RETRY_PAUSE_MS = 250;
 /** A live host reports within milliseconds. After this silence the journal is checked for a deletion of the session. */
 const LOOKED_AT_AFTER_MS = 1_000;
 
@@ -94,17 +101,17 @@ export async function sendPayload(
 
   const receipts = new AwaitedReceipt(bus, ref, commandId, wait);
   const leaving = new AbortController();
-  let fate: Promise<Receipt | null> = Promise.resolve(null);
+  let journalReceipt: Promise<Receipt | null> = Promise.resolve(null);
   try {
-    const before = wait === 'delivered' ? await whereReadable(lastNumber(bus, ref)) : 0;
+    const before = wait === 'delivered' ? await nullIfNotPermitted(lastNumber(bus, ref)) : 0;
     const sent = await store(bus, ref, verb, payload, commandId, { ...options, receiptTo: receipts.subject });
-    const told = Promise.race([
+    const receipted = Promise.race([
       receipts.settled(sent, options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
       deletedWhenSilent(bus, ref, leaving.signal),
     ]);
-    told.catch(() => undefined);
+    receipted.catch(() => undefined);
     // A start creates the session: a host rejects a repeated start again, with its reason.
-    if (verb !== 'start' && sent.duplicate && (await whereReadable(wasRefusedUnrecorded(bus, ref, sent.seq))))
+    if (verb !== 'start' && sent.duplicate && (await nullIfNotPermitted(wasRefusedUnrecorded(bus, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
     // Hosts do not receive duplicates that NATS drops, and no receipt reports that the run has ended.
     // A user that may not read the journal depends on receipts alone.
@@ -112,21 +119,23 @@ export async function sendPayload(
       // A command with the caller's id may have been recorded long ago.
       const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
-      fate = whereReadable(awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }));
+      journalReceipt = nullIfNotPermitted(
+        awaitReceiptInJournal(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }),
+      );
     }
-    const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
+    const found = journalReceipt.then((receipt) => (receipt ? settledReceipt(receipt, ref) : receipted));
     // For a repetition, the journal has more details than the receipt.
     const repeated = () =>
       // The journal has a repeated start under the first command's id only.
-      told.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
-    const receipt = await Promise.race([sent.duplicate ? repeated() : told, found]);
+      receipted.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
+    const receipt = await Promise.race([sent.duplicate ? repeated() : receipted, found]);
     const duplicate = sent.duplicate || receipt.duplicate === true;
     return { ...sent, duplicate, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
     // An explicit reason: without one, each abort creates an error with its stack.
     leaving.abort('answered');
     receipts.close();
-    await fate.catch(() => undefined);
+    await journalReceipt.catch(() => undefined);
   }
 }
 
@@ -145,7 +154,7 @@ async function deletedWhenSilent(bus: CommandBus, ref: SessionRef, answered: Abo
   return new Promise<never>(() => undefined);
 }
 
-async function whereReadable<T>(read: Promise<T>): Promise<T | null> {
+async function nullIfNotPermitted<T>(read: Promise<T>): Promise<T | null> {
   return read.catch((error: unknown) => {
     if (isNotPermitted(error)) return null;
     throw error;
@@ -194,7 +203,7 @@ async function store(
   const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
   try {
     const publish = (msgID?: string) =>
-      offered(bus, giveUpAtMs, (timeout) => {
+      publishWithRetries(bus, giveUpAtMs, (timeout) => {
         // New headers for each attempt: the library modifies them.
         const head = headers();
         head.set(HEADERS.commandId, commandId);
@@ -220,12 +229,12 @@ async function store(
       const message = `the command stream is full: ${error.message}`;
       throw new CommandRejectedError('quota_exceeded', message, { commandId });
     }
-    throw new CommandNotStoredError(commandId, asTrouble(error) ?? error);
+    throw new CommandNotStoredError(commandId, toClientError(error) ?? error);
   }
 }
 
 /** Publishes with retries while NATS does not respond, such as during a leader election. */
-async function offered(
+async function publishWithRetries(
   bus: CommandBus,
   giveUpAtMs: number,
   publish: (timeoutMs: number) => Promise<PubAck>,
@@ -236,13 +245,13 @@ async function offered(
     } catch (error) {
       // A closed connection does not reopen.
       if (!isUnanswered(error) || isStreamFull(error) || bus.nc.isClosed()) throw error;
-      if (isUnheard(error)) {
+      if (hasNoResponders(error)) {
         if (bus.nc.info?.jetstream === false) throw error;
         if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
       }
-      if (performance.now() + OFFERED_AGAIN_MS >= giveUpAtMs) throw error;
+      if (performance.now() + RETRY_PAUSE_MS >= giveUpAtMs) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, OFFERED_AGAIN_MS));
+    await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
   }
 }
 
@@ -276,8 +285,8 @@ class AwaitedReceipt {
     // It may reject while the command is being stored, before it is awaited.
     settled.catch(() => undefined);
     this.#inbox = openInbox(nc, inboxPrefix, {
-      failed: reject,
-      heard: ({ data }) => {
+      onError: reject,
+      onMessage: ({ data }) => {
         // Any client that learns the inbox can write to it: other messages are ignored.
         const receipt = readReceipt(data);
         if (!receipt || receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;

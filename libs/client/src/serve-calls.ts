@@ -34,15 +34,15 @@ export interface ServedCalls {
   readonly asked: { readonly subject: string; readonly own: string; readonly queue: string };
   /** The subjects of orders about calls. */
   readonly orders: readonly string[];
-  readonly beatSubject: string;
+  readonly heartbeatSubject: string;
   /** Builds a heartbeat. */
-  beat(state: ToolBeat['state']): object;
+  heartbeat(state: ToolBeat['state']): object;
   /** Announces the service. `where_missing`: keeps an existing announcement. */
   announce(when: 'always' | 'where_missing'): Promise<unknown>;
   readonly problem: (message: string) => void;
   /** The time limit of running calls during a stop, in milliseconds. */
   readonly drainMs: number;
-  /** Whether it starts without taking calls, until {@link ServingCalls.takes}. */
+  /** Whether it starts without accepting calls, until {@link ServingCalls.setServing}. */
   readonly startsInStandby?: boolean;
   /** Called when it accepts no further requests. */
   readonly onDraining?: () => void;
@@ -57,9 +57,9 @@ export interface ServingCalls {
   /**
    * Takes calls, or stands by: running calls end here. Repeating it does nothing, and neither does a call after a stop.
    */
-  takes(calls: boolean): Promise<void>;
+  setServing(serves: boolean): Promise<void>;
   /** Sends a heartbeat now. */
-  beat(): void;
+  sendHeartbeat(): void;
   /**
    * Reports this instance as gone although calls run: hosts treat their outcomes as unknown.
    * @returns the number of calls.
@@ -95,7 +95,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       problem(`an answer was not sent: ${(error as Error).message}`);
     }
   };
-  const hear = <T extends ToolAsked | ToolOrder>(
+  const subscriptionFor = <T extends ToolAsked | ToolOrder>(
     schema: Schema<T>,
     take: (data: T, answer: (what: object) => void, traceparent: string | undefined) => void,
     other?: (message: Msg) => boolean,
@@ -121,29 +121,33 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     return true;
   };
 
-  const listen = () =>
+  const subscribeToRequests = () =>
     [served.asked.subject, served.asked.own].map((subject) =>
       nc.subscribe(subject, {
         // Also for its own subject: a client that may subscribe without the group could read every request.
         queue: served.asked.queue,
-        ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent), answerApproval),
+        ...subscriptionFor(
+          ToolAsked,
+          (asked, answer, traceparent) => calls.ask(asked, answer, traceparent),
+          answerApproval,
+        ),
       }),
     );
-  let questions: Subscription[] = served.startsInStandby ? [] : listen();
+  let questions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
   const orders = served.orders.map((subject) =>
     nc.subscribe(
       subject,
-      hear(ToolOrder, (order, answer) => calls.order(order, answer)),
+      subscriptionFor(ToolOrder, (order, answer) => calls.order(order, answer)),
     ),
   );
   const drain = (subscriptions: readonly Subscription[]) =>
     Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
-  const unlisten = async () => {
+  const unsubscribeAll = async () => {
     await drain([...questions, ...orders]);
   };
-  const beat = () => {
+  const sendHeartbeat = () => {
     try {
-      nc.publish(served.beatSubject, JSON.stringify(served.beat(state)));
+      nc.publish(served.heartbeatSubject, JSON.stringify(served.heartbeat(state)));
     } catch {
       // The connection is closed: hosts miss the heartbeat, which is correct.
       return;
@@ -156,13 +160,13 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     await nc.flush();
     await served.announce(served.startsInStandby ? 'where_missing' : 'always');
   } catch (error) {
-    await unlisten();
+    await unsubscribeAll();
     throw error;
   }
   for (const message of early) served.problem(message);
   early = null;
-  beat();
-  const beats = setInterval(beat, TOOL_LIVENESS.beatMs);
+  sendHeartbeat();
+  const beats = setInterval(sendHeartbeat, TOOL_LIVENESS.beatMs);
   // A new server may have an empty registry.
   const status = nc.status();
   void (async () => {
@@ -173,35 +177,35 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     abandon() {
       clearInterval(beats);
       state = 'gone';
-      beat();
+      sendHeartbeat();
       for (const one of [...questions, ...orders]) if (!one.isClosed()) one.unsubscribe();
       return calls.running;
     },
-    beat,
-    async takes(wanted) {
+    sendHeartbeat,
+    async setServing(wanted) {
       if (wanted && state === 'standby') {
         state = 'serving';
-        questions = listen();
+        questions = subscribeToRequests();
         await nc.flush();
         await announceAgain();
-        beat();
+        sendHeartbeat();
       } else if (!wanted && state === 'serving') {
         state = 'standby';
         // Messages that the server has already sent are accepted and run. Then the new state is reported.
         await drain(questions);
         questions = [];
-        beat();
+        sendHeartbeat();
       }
     },
     async stop() {
       state = 'draining';
-      beat();
+      sendHeartbeat();
       // Messages that the server has already sent are accepted and run.
       await drain(questions);
       served.onDraining?.();
       // A closed connection cannot send outcomes: there is nothing to wait for.
       const drainMs = nc.isClosed() ? 0 : served.drainMs;
-      const late = setTimeout(() => calls.abortAll('the process that runs it ends'), drainMs);
+      const late = setTimeout(() => calls.abortAll('its process is stopping'), drainMs);
       let giveUp: NodeJS.Timeout | undefined;
       const givenUp = new Promise<void>((resolve) => {
         giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
@@ -212,8 +216,8 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       await served.onDrained?.();
       clearInterval(beats);
       state = 'gone';
-      beat();
-      await unlisten();
+      sendHeartbeat();
+      await unsubscribeAll();
       if (!nc.isClosed()) await nc.flush();
     },
   };

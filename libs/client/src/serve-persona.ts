@@ -278,9 +278,9 @@ async function serveCheckedPersona(
       queue: PERSONA_QUEUE_GROUP,
     },
     orders: [subjects.personaInstances(tenant, name, token), subjects.personaInstance(tenant, name, token, instance)],
-    beatSubject: subjects.personaBeat(tenant, name, instance),
+    heartbeatSubject: subjects.personaBeat(tenant, name, instance),
     // The announced states of a persona do not include standby.
-    beat: (state): PersonaBeat => ({
+    heartbeat: (state): PersonaBeat => ({
       v: 1,
       state: state === 'standby' ? 'draining' : state,
       since,

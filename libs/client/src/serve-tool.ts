@@ -19,7 +19,7 @@ import { refuseUnknown } from './command-form.ts';
 import { closedForGood, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
-import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
+import { type AcceptedCall, sendCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { serveCalls } from './serve-calls.ts';
 import { failed, ToolCalls } from './tool-calls.ts';
@@ -139,8 +139,8 @@ export async function serveToolOn(
       queue: TOOL_QUEUE_GROUP,
     },
     orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)],
-    beatSubject: subjects.toolBeat(tenant, name, instance),
-    beat: (state): ToolBeat => ({
+    heartbeatSubject: subjects.toolBeat(tenant, name, instance),
+    heartbeat: (state): ToolBeat => ({
       v: 1,
       state,
       since,
@@ -158,8 +158,8 @@ export async function serveToolOn(
   });
   versions.begin();
   if (options.succession !== undefined) {
-    const { takes, beat } = serving;
-    succession = watchSuccession(bus, tenant, { name, instance, takes, beat, problem });
+    const { setServing, sendHeartbeat } = serving;
+    succession = watchSuccession(bus, tenant, { name, instance, setServing, sendHeartbeat, problem });
     if (options.succession === 'claims') await succession.claim(true);
   }
   let stopping: Promise<void> | null = null;
@@ -212,7 +212,7 @@ export async function serveToolOn(
 async function bring(
   bus: CommandBus,
   ref: SessionRef,
-  call: TakenUpCall,
+  call: AcceptedCall,
   ending: CallEnding,
   problem: (message: string) => void,
 ): Promise<boolean> {

@@ -18,7 +18,7 @@ import {
   type WorkObserver,
 } from '@coxswain/protocol';
 import { type CheckedTool, LATER } from './define-tool.ts';
-import type { TakenUpCall } from './send-call-outcome.ts';
+import type { AcceptedCall } from './send-call-outcome.ts';
 import { type CallEnding, type LedgerEntry, type Tell, ToolLedger } from './tool-ledger.ts';
 
 /** An answer without its common members. */
@@ -42,7 +42,7 @@ export interface ToolCallsPorts {
    * Sends the outcome of a `long_running` call. Does not reject.
    * @returns whether it is durable; false: the attempts ended.
    */
-  bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
+  bring(ref: SessionRef, call: AcceptedCall, ending: CallEnding): Promise<boolean>;
 }
 
 /** A call that waits for the order `begin`. */
@@ -163,7 +163,7 @@ export class ToolCalls {
       // A late order for an earlier request: the host may have chosen another instance since.
       if (held.hold !== order.hold) return;
       this.#held.delete(key);
-      if (this.#draining) answer(refused('it is stopping and accepts no more calls'));
+      if (this.#draining) answer(refused('this instance is stopping and accepts no more calls'));
       else this.#begin(held.asked, epoch, answer, held.traceparent);
     } else if (held && order.want === 'attach') {
       answer({ type: 'ready', hold: held.hold });
@@ -189,11 +189,13 @@ export class ToolCalls {
     const { key, session_id, epoch } = asked;
     if (!this.#ledger.admit(session_id, epoch)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
-    if (this.#draining) return refused('it is stopping and accepts no more calls');
-    if (!this.#find(asked)) return refused(`it serves no tool ${String(asked.tool)}`);
+    if (this.#draining) return refused('this instance is stopping and accepts no more calls');
+    if (!this.#find(asked)) return refused(`this instance does not serve the tool ${String(asked.tool)}`);
     const { callsAtOnceMax } = TOOL_SERVICE_BOUNDS;
     const isFull = this.#ledger.running.length + this.#heldCount() >= callsAtOnceMax;
-    return isFull && !this.#held.has(asked.key) ? refused('it has reached its limit of concurrent calls') : null;
+    return isFull && !this.#held.has(asked.key)
+      ? refused('this instance has reached its limit of concurrent calls')
+      : null;
   }
 
   #heldCall(key: string): HeldCall | undefined {

@@ -7,9 +7,9 @@ export interface Successor {
   readonly name: string;
   readonly instance: string;
   /** Starts or stops taking calls; repeating it does nothing. */
-  takes(calls: boolean): Promise<void>;
+  setServing(serves: boolean): Promise<void>;
   /** Sends a heartbeat with its claim. */
-  beat(): void;
+  sendHeartbeat(): void;
   readonly problem: (message: string) => void;
 }
 
@@ -48,7 +48,7 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
   const others = new Map<string, { readonly claimed: number; readonly serves: boolean; readonly heardMs: number }>();
   const listeningSinceMs = performance.now();
   let claimed = 0;
-  let isDeaf = false;
+  let cannotHear = false;
   let isOver = false;
   let deciding: Promise<void> = Promise.resolve();
   const waiting = new Set<() => void>();
@@ -56,12 +56,12 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
   const prefix = subjects.toolBeat(tenant, name, 'x').slice(0, -1);
   const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
     callback(error, message) {
-      if (error) isDeaf = true;
+      if (error) cannotHear = true;
       else hear(message);
-      look();
+      check();
     },
   });
-  const timer = setInterval(look, LOOKED_EVERY_MS);
+  const timer = setInterval(check, LOOKED_EVERY_MS);
   timer.unref();
 
   function hear(message: Msg): void {
@@ -73,25 +73,27 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
       others.set(who, { claimed: beat.claimed ?? 0, serves: beat.state === 'serving', heardMs: performance.now() });
   }
 
-  function living() {
+  function liveInstances() {
     const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
     for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
     return [...others];
   }
 
   function isNewest(): boolean {
-    return living().every(([who, other]) => claimed > other.claimed || (claimed === other.claimed && instance > who));
+    return liveInstances().every(
+      ([who, other]) => claimed > other.claimed || (claimed === other.claimed && instance > who),
+    );
   }
 
-  function look(): void {
+  function check(): void {
     for (const wake of [...waiting]) wake();
     if (isOver) return;
     deciding = deciding
       .then(async () => {
         if (isOver || bus.nc.isClosed()) return;
-        if (isDeaf) await own.takes(true);
-        else if (!isNewest()) await own.takes(false);
-        else if (claimed > 0 || performance.now() - listeningSinceMs > TOOL_LIVENESS.ttlMs) await own.takes(true);
+        if (cannotHear) await own.setServing(true);
+        else if (!isNewest()) await own.setServing(false);
+        else if (claimed > 0 || performance.now() - listeningSinceMs > TOOL_LIVENESS.ttlMs) await own.setServing(true);
       })
       .catch((error: Error) => problem(`${name}: the owner of its calls could not be determined: ${error.message}`));
   }
@@ -119,12 +121,12 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
     },
     async claim(isFirst = false) {
       const listenedMs = isFirst ? HEARD_WITHIN_MS : performance.now() - listeningSinceMs;
-      await until(() => isDeaf || others.size > 0, HEARD_WITHIN_MS - listenedMs);
+      await until(() => cannotHear || others.size > 0, HEARD_WITHIN_MS - listenedMs);
       claimed = Math.max(Date.now(), ...[...others.values()].map((other) => other.claimed + 1));
-      look();
+      check();
       await deciding;
-      own.beat();
-      await until(() => isDeaf || living().every(([, { serves }]) => !serves), TOOL_LIVENESS.ttlMs);
+      own.sendHeartbeat();
+      await until(() => cannotHear || liveInstances().every(([, { serves }]) => !serves), TOOL_LIVENESS.ttlMs);
     },
     stop() {
       isOver = true;

@@ -8,7 +8,14 @@ import {
   toolDigest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
-import { type Announced, announce, announcedNow, type Standing, takeBack, type When } from './announce-tool.ts';
+import {
+  announce,
+  type CurrentEntry,
+  deleteAnnouncement,
+  type RegistryKey,
+  readEntry,
+  type When,
+} from './announce-tool.ts';
 import type { CheckedTool } from './define-tool.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -58,7 +65,7 @@ const NONE = '';
 export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVersion): ToolVersions {
   const { name, instance, problem } = own;
   const others = new Map<string, { digest: string; serves: boolean; heardMs: number }>();
-  let isDeaf = false;
+  let cannotHear = false;
   let listeningSinceMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
   let wake: () => void = () => undefined;
@@ -67,11 +74,11 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   /** The instances when the registry was read last, and the announced digest. */
   let seen: { readonly served: string; readonly announced: string } | null = null;
   /** An announcement without instances, and the time when it was found. */
-  let orphan: { readonly revision: number; readonly sinceMs: number } | null = null;
+  let unserved: { readonly revision: number; readonly sinceMs: number } | null = null;
 
   const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
     callback(error, message) {
-      if (error) isDeaf = true;
+      if (error) cannotHear = true;
       else hear(message);
     },
   });
@@ -100,7 +107,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     return new Set([ownDigest(), ...serving.map(({ digest }) => digest)]);
   }
 
-  const key = (tool: CheckedTool): Announced<ToolAnnouncement> => ({
+  const key = (tool: CheckedTool): RegistryKey<ToolAnnouncement> => ({
     name,
     subject: subjects.toolAnnouncement(tenant, name),
     schema: ToolAnnouncement,
@@ -118,7 +125,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     return former;
   }
 
-  const tell = (former: ToolAnnouncement | null, why: string) => {
+  const reportReplaced = (former: ToolAnnouncement | null, why: string) => {
     if (former)
       problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this version is now in use`);
   };
@@ -128,7 +135,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     const untilMs = performance.now() + TOOL_LIVENESS.ttlMs;
     while (!served().has(digest)) {
       const leftMs = untilMs - performance.now();
-      if (leftMs <= 0 || isDeaf) return false;
+      if (leftMs <= 0 || cannotHear) return false;
       await new Promise<void>((resolve) => {
         const late = setTimeout(resolve, leftMs);
         wake = () => {
@@ -140,44 +147,44 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     return true;
   }
 
-  async function look(): Promise<void> {
-    if (isDeaf || performance.now() - listeningSinceMs < TOOL_LIVENESS.ttlMs) return;
+  async function check(): Promise<void> {
+    if (cannotHear || performance.now() - listeningSinceMs < TOOL_LIVENESS.ttlMs) return;
     const now = served();
     const text = [changes, ...[...now].sort()].join();
     if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
-    const standing = await announcedNow(bus, key(own.tool()));
-    const announced = standing.value ? toolDigest(standing.value) : NONE;
+    const current = await readEntry(bus, key(own.tool()));
+    const announced = current.value ? toolDigest(current.value) : NONE;
     seen = { served: text, announced };
     // A removed announcement is not restored.
     if (announced === NONE || now.has(announced)) {
-      orphan = null;
+      unserved = null;
       return;
     }
     // The heartbeat of an instance that has just announced it may not have arrived yet.
-    if (orphan?.revision !== standing.revision) orphan = { revision: standing.revision, sinceMs: performance.now() };
-    else if (performance.now() - orphan.sinceMs > TOOL_LIVENESS.ttlMs) {
-      tell(await put(own.tool(), { standing }), ', which has no instances');
-      orphan = null;
+    if (unserved?.revision !== current.revision) unserved = { revision: current.revision, sinceMs: performance.now() };
+    else if (performance.now() - unserved.sinceMs > TOOL_LIVENESS.ttlMs) {
+      reportReplaced(await put(own.tool(), { replacing: current }), ', which has no instances');
+      unserved = null;
     }
   }
 
-  function rouse(): void {
+  function scheduleCheck(): void {
     timer = setTimeout(() => {
-      const looked = bus.nc.isClosed() ? Promise.resolve() : look();
+      const looked = bus.nc.isClosed() ? Promise.resolve() : check();
       // A failed check proves nothing: the next one follows.
-      void looked.catch(() => undefined).finally(() => timer !== undefined && rouse());
+      void looked.catch(() => undefined).finally(() => timer !== undefined && scheduleCheck());
     }, LOOKED_EVERY_MS);
     timer.unref();
   }
 
   return {
     async announceFirst() {
-      const { value, headers } = await announcedNow(bus, key(own.tool()));
+      const { value, headers } = await readEntry(bus, key(own.tool()));
       if (value && replacedIn(headers).includes(ownDigest()) && (await isHeard(toolDigest(value)))) {
         problem(`${name} was replaced by another served version, ${toolDigest(value)}`);
         return;
       }
-      tell(await put(own.tool(), 'always'), '');
+      reportReplaced(await put(own.tool(), 'always'), '');
     },
     async announceNext(tool) {
       await put(tool, 'always');
@@ -190,9 +197,9 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     async withdraw() {
       served();
       // Another instance of the tool keeps the announcement, or replaces it.
-      if (others.size === 0) await takeBack(bus, key(own.tool()));
+      if (others.size === 0) await deleteAnnouncement(bus, key(own.tool()));
     },
-    begin: rouse,
+    begin: scheduleCheck,
     stop() {
       clearTimeout(timer);
       timer = undefined;
@@ -207,7 +214,7 @@ function noteOf(replaced: readonly string[]): Record<string, string> {
   return newest.length === 0 ? {} : { [REPLACED_HEADER]: newest.join(',') };
 }
 
-function replacedIn(headers: Standing<unknown>['headers']): string[] {
+function replacedIn(headers: CurrentEntry<unknown>['headers']): string[] {
   return (headers?.get(REPLACED_HEADER) ?? '').split(',').filter((one) => /^[0-9a-f]{8}$/.test(one));
 }
 

@@ -5,7 +5,7 @@
 export { awaitCancellation } from './await-cancellation.ts';
 export { CallGuard } from './call-guard.ts';
 export { Closing } from './closing.ts';
-export { CommandFate } from './command-fate.ts';
+export { JournalReceipt } from './journal-receipt.ts';
 export type { PlacedSession } from './newest-sessions.ts';
 export { checkRunArguments } from './option-checks.ts';
 export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing-command.ts';

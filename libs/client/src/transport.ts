@@ -2,9 +2,9 @@
 import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
 import type { CallGuard } from './call-guard.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { WirePendingApproval } from './pending-approvals.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
-import type { WirePendingApproval } from './waiting-approvals.ts';
 
 /** Where reading starts: at a record number, or at the newest record. */
 export type JournalStart = number | 'newest';

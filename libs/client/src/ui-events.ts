@@ -215,7 +215,7 @@ export type UiEvent =
    */
   | ({ readonly type: 'context_overflowed'; readonly turn: number; readonly message: string } & FromRecord)
   /** A model is asked for a summary of the older context, or for notes on it. */
-  | ({ readonly type: 'compaction_begun'; readonly turn: number; readonly strategy: CompactionStrategy } & FromRecord)
+  | ({ readonly type: 'compaction_started'; readonly turn: number; readonly strategy: CompactionStrategy } & FromRecord)
   /** The older context is replaced in model requests. The journal keeps all of it. */
   | ({
       readonly type: 'context_compacted';
@@ -233,7 +233,7 @@ export type UiEvent =
   /** A compaction has failed. The context stays as it is. */
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
   /** A declared step of the persona starts, for the first time or again. */
-  | ({ readonly type: 'step_begun'; readonly step: string; readonly attempt: number } & FromRecord)
+  | ({ readonly type: 'step_started'; readonly step: string; readonly attempt: number } & FromRecord)
   /** A declared step has ended. */
   | ({
       readonly type: 'step_ended';
@@ -277,7 +277,7 @@ export type UiEvent =
   /** A call has handed the session to another persona. */
   | ({
       /** The new persona of the session; `from` is the previous one, and `callId` the call that handed it over. */
-      readonly type: 'session_handed_over';
+      readonly type: 'session_handed_off';
       readonly persona: string;
       readonly from: string;
       readonly callId: string;

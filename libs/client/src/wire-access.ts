@@ -4,14 +4,14 @@
  */
 import type { CommandId, Receipt, SessionRef, SessionStatus, Verb } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
-import { CommandFate } from './command-fate.ts';
 import { refuseOthers } from './command-form.ts';
+import { JournalReceipt } from './journal-receipt.ts';
 import { checkOptions, checkSendOptions, checkTime } from './option-checks.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
+import type { WirePendingApproval } from './pending-approvals.ts';
 import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import type { WireSessionTree } from './session-tree.ts';
 import type { Transport } from './transport.ts';
-import type { WirePendingApproval } from './waiting-approvals.ts';
 
 const ASKED_EVERY_MS = 25;
 const CAUGHT_UP_WITHIN_MS = 5_000;
@@ -98,9 +98,9 @@ export class SessionWire {
   async receiptOf(commandId: string): Promise<Receipt | null> {
     if (typeof commandId !== 'string')
       throw new InvalidOptionError('receiptOf() takes the id of a command: receiptOf(sent.commandId)', 'commandId');
-    const fate = new CommandFate(commandId as CommandId);
+    const journalReceipt = new JournalReceipt(commandId as CommandId);
     let receipt: Receipt | null = null;
-    for await (const { record } of this.#transport.journal(this.#ref, 1)) receipt = fate.add(record);
+    for await (const { record } of this.#transport.journal(this.#ref, 1)) receipt = journalReceipt.add(record);
     return receipt;
   }
 }

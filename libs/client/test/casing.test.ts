@@ -18,7 +18,7 @@ import {
   serveTool,
   uiEventToWire,
 } from '../src/mod.ts';
-import { callEndToWire } from '../src/send-call-outcome.ts';
+import { callOutcomeToWire } from '../src/send-call-outcome.ts';
 import { sendJobReport } from '../src/send-job-report.ts';
 import type { Transport } from '../src/transport.ts';
 
@@ -227,12 +227,12 @@ test('a fork with a message id has an id that follows from it, and the same one 
 
 test('the end of a call is sent in the form of the wire, and its data keeps its names', () => {
   const detail = { exit_code: 2 };
-  expect(callEndToWire({ status: 'error', result: { content: [], isError: true, detail } })).toEqual({
+  expect(callOutcomeToWire({ status: 'error', result: { content: [], isError: true, detail } })).toEqual({
     status: 'error',
     result: { content: [], is_error: true, detail },
   });
   const misspelt = { status: 'ok', result: { content: [], is_error: true } } as never;
-  expect(() => callEndToWire(misspelt)).toThrow('result.is_error is unknown; did you mean isError?');
+  expect(() => callOutcomeToWire(misspelt)).toThrow('result.is_error is unknown; did you mean isError?');
 });
 
 test('a UI event has a form on the wire, for protocols that carry it as JSON', () => {

@@ -28,8 +28,8 @@ function listener() {
   const heard: string[] = [];
   const failed: string[] = [];
   return {
-    heard: (message: Msg) => void heard.push(message.string()),
-    failed: (error: Error) => void failed.push(error.message),
+    onMessage: (message: Msg) => void heard.push(message.string()),
+    onError: (error: Error) => void failed.push(error.message),
     seen: heard,
     errors: failed,
   };

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { CommandRejectedError, CoxswainError, ReceiptTimeoutError } from '../src/client-errors.ts';
 import { UnansweredStart } from '../src/unanswered-start.ts';
 
-const rejected = new CommandRejectedError('provider_unknown', 'no provider is called "nope"', { field: 'model' });
+const rejected = new CommandRejectedError('provider_unknown', 'unknown provider "nope"', { field: 'model' });
 const isRecord = (item: string) => item === 'record';
 
 /** Yields the items, and then waits until it is stopped. */

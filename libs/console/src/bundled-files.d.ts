@@ -1,7 +1,7 @@
-/** What the bundler makes of files that are no modules. */
+/** Types of files that the bundler handles and that are not modules. */
 declare module '*.css';
 declare module '*?url' {
-  /** Where the page finds the file. */
+  /** The address of the file. */
   const url: string;
   export default url;
 }

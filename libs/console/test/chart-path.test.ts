@@ -1,4 +1,4 @@
-/** The way through a chart, told from a journal alone. */
+/** The path through a chart, derived from a journal alone. */
 import type { Chart, JournalRecord } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import { applyEvent, emptyState, leafOf } from '@coxswain/turn';
@@ -6,17 +6,17 @@ import { describe, expect, test } from 'vitest';
 import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
 import { entered, indexChart } from '../src/statechart/chart.ts';
 import { type ChartRecord, type ChartStep, pathThrough, stepsOf } from '../src/statechart/chart-path.ts';
-import { chartEvent } from '../src/story/chart-event.ts';
-import { stateName } from '../src/story/state-name.ts';
+import { chartEvent } from '../src/view/chart-event.ts';
+import { stateName } from '../src/view/state-name.ts';
 
 const index = indexChart(turnChart());
 
-describe('a path that is told from a golden journal goes by ways of the chart alone, and ends where its journal does:', () => {
+describe('a path that is derived from a golden journal uses transitions of the chart only, and ends where its journal does:', () => {
   test.each(journalNames)('%s', (name) => {
     const known = knownOf(journal(name));
-    const told = pathThrough(index, entered(index, ''), known);
+    const derived = pathThrough(index, entered(index, ''), known);
     let at = entered(index, '');
-    for (const { from, to, event } of told) {
+    for (const { from, to, event } of derived) {
       expect(event, `${from} to ${to}`).not.toBeNull();
       expect(from).toBe(at);
       at = to;
@@ -30,10 +30,10 @@ test('of all records of the golden journals, in at least 95 of 100 it is the ver
   let same = 0;
   for (const name of journalNames) {
     const gone = gonePath(journal(name));
-    const told = toldPath(pathThrough(index, entered(index, ''), knownOf(journal(name))));
+    const derived = derivedPath(pathThrough(index, entered(index, ''), knownOf(journal(name))));
     for (const { n } of journal(name)) {
       records += 1;
-      if (told.get(n)?.join() === gone.get(n)?.join()) same += 1;
+      if (derived.get(n)?.join() === gone.get(n)?.join()) same += 1;
     }
   }
   expect(records).toBeGreaterThan(1_000);
@@ -58,8 +58,8 @@ function gonePath(records: readonly JournalRecord[]): Map<number, string[]> {
   return gone;
 }
 
-/** The same, as told: what happens at once belongs to the event before it. */
-function toldPath(steps: readonly ChartStep[]): Map<number, string[]> {
+/** The same, as derived: what happens at once belongs to the event before it. */
+function derivedPath(steps: readonly ChartStep[]): Map<number, string[]> {
   const merged: ChartStep[] = [];
   for (const step of steps) {
     const last = merged.at(-1);
@@ -67,9 +67,10 @@ function toldPath(steps: readonly ChartStep[]): Map<number, string[]> {
     if (last && goesOn) merged[merged.length - 1] = { ...last, to: step.to };
     else merged.push(step);
   }
-  const told = new Map<number, string[]>();
-  for (const { n, from, to, event } of merged) if (from !== to) told.set(n, [...(told.get(n) ?? []), `${event} ${to}`]);
-  return told;
+  const derived = new Map<number, string[]>();
+  for (const { n, from, to, event } of merged)
+    if (from !== to) derived.set(n, [...(derived.get(n) ?? []), `${event} ${to}`]);
+  return derived;
 }
 
 const way = (event: string, target: string | null, guard: string | null = null) => ({ event, target, guard });

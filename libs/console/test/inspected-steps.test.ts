@@ -17,7 +17,7 @@ function sent(name: string, from = 1): string[] {
 test.each(journalNames)('of %s they are the machine’s own, all of them', (name) => {
   const inspected = new InspectedSteps();
   for (const text of sent(name)) inspected.take(text);
-  const { steps, upTo, state: last } = inspected.told;
+  const { steps, upTo, state: last } = inspected.received;
   // Guards that hold at once lead on: of such a way the machine alone names the end.
   const ways: ChartStep[] = [];
   for (const step of steps) {
@@ -49,8 +49,8 @@ describe('a connection that is lost', () => {
     for (let cut = 1; cut < messages.length; cut += 7) {
       const inspected = new InspectedSteps();
       for (const text of messages.slice(0, cut)) inspected.take(text);
-      for (const text of sent('cancel-call', inspected.told.upTo + 1)) inspected.take(text);
-      expect(inspected.told, `cut at ${cut}`).toEqual(whole.told);
+      for (const text of sent('cancel-call', inspected.received.upTo + 1)) inspected.take(text);
+      expect(inspected.received, `cut at ${cut}`).toEqual(whole.received);
     }
   });
 });

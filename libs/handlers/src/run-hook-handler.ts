@@ -114,6 +114,6 @@ function messageOf(error: unknown): string {
     const text = error instanceof Error ? error.message || error.name : String(error);
     return text.length > MESSAGE_MAX_CHARS ? `${cutText(text, MESSAGE_MAX_CHARS)}…` : text;
   } catch {
-    return 'it threw what cannot be told';
+    return 'it threw a value that cannot be converted to text';
   }
 }

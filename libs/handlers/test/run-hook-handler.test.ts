@@ -32,7 +32,7 @@ describe('an exception of a handler becomes an answer', () => {
     ['an error', new Error('no'), 'no'],
     ['a text', 'no', 'no'],
     ['an error without a message', new TypeError(), 'TypeError'],
-    ['what cannot be told', { toString: () => ({}) }, 'it threw what cannot be told'],
+    ['what cannot be told', { toString: () => ({}) }, 'it threw a value that cannot be converted to text'],
     ['a long message', new Error('n'.repeat(501)), `${'n'.repeat(500)}…`],
   ])('%s', async (_, thrown, message) => {
     const failed = { status: 'failed', code: 'hook_threw', message };

@@ -30,7 +30,7 @@ export interface StoredCommand {
 }
 
 /** A notification: a command has arrived for a session. Read the inbox for its content. */
-export interface Doorbell {
+export interface CommandNotification {
   readonly ref: SessionRef;
   readonly seq: number;
   /** The command is a due timer; see {@link StoredCommand.isTimer}. */
@@ -46,7 +46,7 @@ export interface Doorbell {
  * An unroutable message of the command stream: it has an invalid id, or the subject transform did not accept its
  * subject.
  */
-export interface StrayCommand {
+export interface UnroutableCommand {
   readonly subject: string;
   /** Its position in the command stream; 0 if no stream has stored it. */
   readonly seq: number;
@@ -56,8 +56,8 @@ export interface StrayCommand {
 
 /** Handlers of an open inbox. They return at once. */
 export interface InboxHandlers {
-  ring(doorbell: Doorbell): void;
-  stray(command: StrayCommand): void;
+  notify(notification: CommandNotification): void;
+  unroutable(command: UnroutableCommand): void;
 }
 
 /** The queue of commands for sessions. */

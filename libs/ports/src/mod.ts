@@ -14,15 +14,15 @@ export type {
   StopPredicates,
   StopQuestion,
 } from './hooks.ts';
-export type { ActiveSession, ActiveSessions, HostLine, HostLineHandlers } from './host-line.ts';
+export type { ActiveSession, ActiveSessions, HostChannel, HostChannelHandlers } from './host-channel.ts';
 export type {
   CommandInbox,
+  CommandNotification,
   CommandSender,
-  Doorbell,
   InboxHandlers,
   Publisher,
   StoredCommand,
-  StrayCommand,
+  UnroutableCommand,
 } from './inbox.ts';
 export type { AppendResult, Journal, StoredRecord } from './journal.ts';
 export type { Model, ModelPart, ModelRequest, ModelResult, Models } from './model.ts';

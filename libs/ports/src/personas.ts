@@ -17,9 +17,9 @@ export interface PersonaStep {
    * The epoch of the first request for the step. If it is older than the session's epoch, an earlier owner may have
    * started the step.
    */
-  readonly askedIn: number;
+  readonly firstRequestEpoch: number;
   /** The number of this attempt, from 0. With the epoch it identifies the attempt. */
-  readonly tries: number;
+  readonly attempt: number;
   readonly persona: string;
   readonly version: string;
   readonly request: ModelRequest;

@@ -88,7 +88,7 @@ export interface Toolset {
   /** In the order of their configuration. */
   readonly tools: readonly ToolDefinition[];
   /** Names of tools in this toolset that currently replace tools of the same name of other sources. */
-  readonly standsIn?: readonly string[];
+  readonly replaces?: readonly string[];
   /**
    * Runs one call. Contract: never rejects; if a tool throws, the status is `error`. When `signal` aborts, the tool is
    * notified. A call that does not stop may settle at any later time, and the caller does not wait for it. With the
@@ -165,7 +165,7 @@ export interface ToolSource {
    * Its tools have lower precedence than tools of the same name of other sources, because third parties choose their
    * names.
    */
-  readonly yields?: boolean;
+  readonly hasLowerPrecedence?: boolean;
   /** Opens the session's tools. Returns a failure with a catalogued code if that is impossible. Never rejects. */
   open(spec: ToolsetSpec, signal: AbortSignal): Promise<Toolset | Failure>;
 }

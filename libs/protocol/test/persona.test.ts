@@ -124,7 +124,7 @@ describe('names of properties of Object.prototype', () => {
   test('are rejected with their path for a mode or a server that would be lost', () => {
     expect(readPersona(named('__proto__'))).toEqual({
       ok: false,
-      problems: [{ path: ['modes', '__proto__'], kind: 'value', words: 'this name cannot stand here' }],
+      problems: [{ path: ['modes', '__proto__'], kind: 'value', words: 'this name is not allowed here' }],
     });
     const server = JSON.parse('{"name": "a", "mcp_servers": {"s": {"command": "x", "env": {"__proto__": "y"}}}}');
     expect(readPersona(server)).toMatchObject({ problems: [{ path: ['mcp_servers', 's', 'env', '__proto__'] }] });

@@ -31,7 +31,7 @@ describe('a name that a schema would drop silently', () => {
   test('is rejected with its path', () => {
     const value = JSON.parse('{"servers": [{"a": {"command": "x"}}, {"__proto__": {"command": "y"}}]}');
     expect(problems(z.strictObject({ servers: z.array(McpServers) }), value)).toEqual([
-      'servers[1].__proto__: this name cannot stand here',
+      'servers[1].__proto__: this name is not allowed here',
     ]);
   });
 

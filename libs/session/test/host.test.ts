@@ -372,9 +372,9 @@ test('a host reports another host’s session as the journal says, and unloads i
     inner.open(
       {
         ...handlers,
-        ring: (doorbell) => {
-          again = () => handlers.ring(doorbell);
-          handlers.ring(doorbell);
+        notify: (doorbell) => {
+          again = () => handlers.notify(doorbell);
+          handlers.notify(doorbell);
         },
       },
       partitions,

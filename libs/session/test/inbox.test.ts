@@ -13,8 +13,8 @@ function watched(bed: TestBed): { inbox: CommandInbox; acks: { seq: number; reco
   const acks: { seq: number; records: number }[] = [];
   const watch = (handlers: InboxHandlers): InboxHandlers => ({
     ...handlers,
-    ring: ({ ref, seq, ack }) =>
-      handlers.ring({
+    notify: ({ ref, seq, ack }) =>
+      handlers.notify({
         ref,
         seq,
         ack: () => {
@@ -53,7 +53,7 @@ test('RUNNER-7: what was not acknowledged before a crash is acknowledged by the 
   const deaf: CommandInbox = {
     ...inner,
     open: (handlers, partitions) =>
-      inner.open({ ...handlers, ring: (doorbell) => handlers.ring({ ...doorbell, ack: () => {} }) }, partitions),
+      inner.open({ ...handlers, notify: (doorbell) => handlers.notify({ ...doorbell, ack: () => {} }) }, partitions),
   };
   bed.models.answers = [say('done', { delayMs: 1_000 })];
   const first = await bed.host({}, { inbox: deaf });
@@ -77,7 +77,7 @@ test('RUNNER-7: deliveries to a frozen host are read by the next host without a 
   const standing: CommandInbox = {
     ...inner,
     open: (handlers, partitions) =>
-      inner.open({ ...handlers, ring: (doorbell) => standsStill || handlers.ring(doorbell) }, partitions),
+      inner.open({ ...handlers, notify: (doorbell) => standsStill || handlers.notify(doorbell) }, partitions),
   };
   bed.models.answers = [say('done', { delayMs: 60_000 })];
   const first = await bed.host({}, { inbox: standing });
@@ -104,14 +104,14 @@ test('RUNNER-7: commands are handled in stream order, however their deliveries c
   const shuffled: CommandInbox = {
     ...inner,
     open: (handlers, partitions) => {
-      const held: Parameters<InboxHandlers['ring']>[0][] = [];
-      const ring: InboxHandlers['ring'] = (doorbell) => {
+      const held: Parameters<InboxHandlers['notify']>[0][] = [];
+      const ring: InboxHandlers['notify'] = (doorbell) => {
         held.push(doorbell);
         if (held.length < 4) return;
-        for (const one of [...held].reverse()) handlers.ring(one);
-        for (const one of held.splice(0)) handlers.ring(one);
+        for (const one of [...held].reverse()) handlers.notify(one);
+        for (const one of held.splice(0)) handlers.notify(one);
       };
-      return inner.open({ ...handlers, ring }, partitions);
+      return inner.open({ ...handlers, notify: ring }, partitions);
     },
   };
   bed.models.answers = [say('done', { delayMs: 1_000 })];
@@ -134,9 +134,9 @@ test('RUNNER-7: a delivery of a recorded command is acknowledged without reading
       inner.open(
         {
           ...handlers,
-          ring: (doorbell) => {
-            again = () => handlers.ring(doorbell);
-            handlers.ring(doorbell);
+          notify: (doorbell) => {
+            again = () => handlers.notify(doorbell);
+            handlers.notify(doorbell);
           },
         },
         partitions,
@@ -198,7 +198,7 @@ test('RUNNER-7: another incarnation of a command stream starts at its own first 
   const reborn: CommandInbox = {
     incarnation: { ...inner.incarnation, created: '1' },
     open: async (handlers) => {
-      handlers.ring({ ref: refOf(), seq: 2, ack: () => {} });
+      handlers.notify({ ref: refOf(), seq: 2, ack: () => {} });
     },
     read: async () =>
       ['p1', 'p2'].map((commandId, index) => ({
@@ -277,8 +277,8 @@ test('RUNNER-7: what has rung and cannot be found yet is not acknowledged, and i
       inbox.open(
         {
           ...handlers,
-          ring: (doorbell) => {
-            ringAgain = () => handlers.ring(doorbell);
+          notify: (doorbell) => {
+            ringAgain = () => handlers.notify(doorbell);
             ringAgain();
           },
         },
@@ -372,7 +372,7 @@ test('RUNNER-7: a command that a damaged replica steps over is read again before
       inner.open(
         {
           ...handlers,
-          ring: (doorbell) => (held ? void held.push(() => handlers.ring(doorbell)) : handlers.ring(doorbell)),
+          notify: (doorbell) => (held ? void held.push(() => handlers.notify(doorbell)) : handlers.notify(doorbell)),
         },
         partitions,
       ),

@@ -1,20 +1,20 @@
 /**
  * For tests without liveness: a host that has gone in any way is known to be gone immediately.
  */
-import type { HostLine } from '@coxswain/ports';
+import type { HostChannel } from '@coxswain/ports';
 import type { HostBeat, HostLiveness } from '@coxswain/protocol';
 
 /** A host channel that reports silence. */
-export function noticed(line: HostLine): HostLine {
+export function noticed(line: HostChannel): HostChannel {
   let newest: HostBeat | null = null;
   return {
     ...line,
-    beat(beat) {
+    heartbeat(beat) {
       newest = beat;
-      line.beat(beat);
+      line.heartbeat(beat);
     },
     close() {
-      if (newest) line.beat({ ...newest, state: 'left', no: newest.no + 1 });
+      if (newest) line.heartbeat({ ...newest, state: 'left', no: newest.no + 1 });
       newest = null;
       line.close();
     },

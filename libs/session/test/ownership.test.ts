@@ -1,7 +1,7 @@
 /**
  * Several hosts on one bus: owners of sessions, and transfers between hosts. RUNNER-10.
  */
-import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
+import type { CommandInbox, CommandNotification, HostChannel } from '@coxswain/ports';
 import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/hosting/assign-partitions.ts';
@@ -27,9 +27,10 @@ function slowChannel() {
   let catchUp = () => {};
   const caughtUp = () => new Promise<void>((resolve) => (catchUp = resolve));
   return {
-    line: (line: HostLine): HostLine => ({
+    line: (line: HostChannel): HostChannel => ({
       ...line,
-      open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isSlow && handlers.beat(beat) }),
+      open: (host, handlers) =>
+        line.open(host, { ...handlers, heartbeat: (beat) => !isSlow && handlers.heartbeat(beat) }),
       caughtUp: async () => {
         if (isSlow) await caughtUp();
         return line.caughtUp();
@@ -47,15 +48,15 @@ const QUICK: HostOptions = { liveness: HOST_LIVENESS, passivateAfterMs: 2_000, s
 
 /** A bed for two hosts, each with its own clock and channel. The second one has not started. */
 async function crew(
-  firstLine: (line: HostLine) => HostLine = (line) => line,
+  firstLine: (line: HostChannel) => HostChannel = (line) => line,
   firstOptions: HostOptions = {},
 ): Promise<Crew> {
   const bed = testBed();
   let hosts = 0;
   const join = (options: HostOptions = {}) => {
     const owner = `host${++hosts}`;
-    const line = bed.bus.createHostLine();
-    const ports = { clock: bed.time.clock(owner), hostLine: hosts === 1 ? firstLine(line) : line };
+    const line = bed.bus.createHostChannel();
+    const ports = { clock: bed.time.clock(owner), hostChannel: hosts === 1 ? firstLine(line) : line };
     return bed.host({ ...QUICK, name: owner, ...options }, ports);
   };
   const first = await join(firstOptions);
@@ -162,10 +163,10 @@ test('a session whose release message was lost is found within a second', async 
   bed.tools = { slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
   await bed.start({}, { session: moving });
-  const deafLine = { ...bed.bus.createHostLine() };
+  const deafLine = { ...bed.bus.createHostChannel() };
   const open = deafLine.open;
   deafLine.open = (host, handlers) => open(host, { ...handlers, released: () => undefined });
-  const second = await bed.host({ ...QUICK, name: 'host2' }, { hostLine: deafLine, clock: bed.time.clock('host2') });
+  const second = await bed.host({ ...QUICK, name: 'host2' }, { hostChannel: deafLine, clock: bed.time.clock('host2') });
   await bed.time.advance(5_000);
   expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
@@ -234,7 +235,7 @@ test('a host that stops without contact to its peers waits for nothing', async (
   const doubter = await bed.host(
     { ...QUICK, name: 'doubter' },
     {
-      hostLine: channel.line(bed.bus.createHostLine()),
+      hostChannel: channel.line(bed.bus.createHostChannel()),
       clock: {
         ...clock,
         sleep: (ms, signal) => {
@@ -261,7 +262,7 @@ test('a session whose note names a live host that no longer has it is found with
   await bed.start({}, { session: moving });
   first.abandon();
   // Another host is noted and does not know the session: the state after a rival has lost it.
-  const third = await bed.host({ ...QUICK, name: 'host3' }, { hostLine: bed.bus.createHostLine() });
+  const third = await bed.host({ ...QUICK, name: 'host3' }, { hostChannel: bed.bus.createHostChannel() });
   await bed.time.advance(1_000);
   await bed.bus.active.note(refOf(moving), `${third.id}-1`);
   const second = await join();
@@ -417,8 +418,8 @@ test('a host without contact that cannot check its lease leaves all sessions', a
   let isCut = false;
   const { bed, first, join, staying } = await crew((line) => ({
     ...line,
-    beat: (beat) => (isCut ? undefined : line.beat(beat)),
-    open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isCut && handlers.beat(beat) }),
+    heartbeat: (beat) => (isCut ? undefined : line.heartbeat(beat)),
+    open: (host, handlers) => line.open(host, { ...handlers, heartbeat: (beat) => !isCut && handlers.heartbeat(beat) }),
     caughtUp: () => (isCut ? Promise.reject(new Error('no line')) : line.caughtUp()),
   }));
   bed.tools = { slow: { run: taking(60_000) } };
@@ -438,7 +439,10 @@ test('a host that missed its own expiry learns of it later, and returns under an
   const { bed, first, join, staying } = await crew((line) => ({
     ...line,
     open: (host, handlers) =>
-      line.open(host, { ...handlers, beat: (beat) => !(isDeaf && beat.state === 'left') && handlers.beat(beat) }),
+      line.open(host, {
+        ...handlers,
+        heartbeat: (beat) => !(isDeaf && beat.state === 'left') && handlers.heartbeat(beat),
+      }),
   }));
   bed.tools = { slow: { run: taking(60_000) } };
   const second = await join();
@@ -472,7 +476,7 @@ test('a session that was loaded for reading only continues from its last ownerâ€
     ...line,
     // It hears no other host, so it keeps its sessions: a rival.
     open: (host, handlers) =>
-      line.open(host, { ...handlers, beat: (beat) => beat.host === host && handlers.beat(beat) }),
+      line.open(host, { ...handlers, heartbeat: (beat) => beat.host === host && handlers.heartbeat(beat) }),
   }));
   bed.tools = { slow: { run: taking(60_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
@@ -481,14 +485,14 @@ test('a session that was loaded for reading only continues from its last ownerâ€
   await bed.time.advance(5_000);
   expect(first.live).toBe(0);
   const inbox = bed.bus.createInbox();
-  let ring: (doorbell: Doorbell) => void = () => undefined;
+  let ring: (doorbell: CommandNotification) => void = () => undefined;
   const listening: CommandInbox = {
     ...inbox,
     open: async (handlers) => {
-      ring = handlers.ring;
+      ring = handlers.notify;
     },
   };
-  const ports = { clock: bed.time.clock('host2'), hostLine: bed.bus.createHostLine(), inbox: listening };
+  const ports = { clock: bed.time.clock('host2'), hostChannel: bed.bus.createHostChannel(), inbox: listening };
   const second = await bed.host({ ...QUICK, passivateAfterMs: 60_000, name: 'host2' }, ports);
   await bed.time.advance(1_000);
   // A delivery of a recorded command: the session is loaded, and nothing is written.
@@ -701,18 +705,18 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
   'a host that appears while partitions are assigned gets its share: %i turns later',
   async (turns) => {
     const bed = testBed();
-    const line = bed.bus.createHostLine();
+    const line = bed.bus.createHostChannel();
     const inbox = bed.bus.createInbox();
     const opened: number[] = [];
-    let tell: Parameters<HostLine['open']>[1]['beat'] = () => {};
+    let tell: Parameters<HostChannel['open']>[1]['heartbeat'] = () => {};
     const sayLate = async () => {
       for (let i = 0; i < turns; i++) await null;
       tell({ v: 1, host: 'late', state: 'serving', no: 1 });
     };
-    const hostLine: HostLine = {
+    const hostChannel: HostChannel = {
       ...line,
       open: (self, handlers) => {
-        tell = handlers.beat;
+        tell = handlers.heartbeat;
         return line.open(self, handlers);
       },
     };
@@ -725,7 +729,7 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
         if (opened.length === 2) void sayLate();
       },
     };
-    await bed.host(QUICK, { hostLine, inbox: watched });
+    await bed.host(QUICK, { hostChannel, inbox: watched });
     tell({ v: 1, host: 'early', state: 'serving', no: 1 });
     await bed.time.settle();
     expect(opened.map((share) => Math.round(PARTITIONS / share))).toEqual([1, 2, 3]);
@@ -742,9 +746,9 @@ test('a host that cannot subscribe under its next name takes another, until comm
   const said: string[] = [];
   const { bed, join } = await crew((line) => ({
     ...line,
-    beat: (beat) => {
+    heartbeat: (beat) => {
       said.push(beat.host);
-      line.beat(beat);
+      line.heartbeat(beat);
     },
     open: async (host, handlers) => {
       if (host === 'host1-1-2') throw new Error('no line');

@@ -72,7 +72,7 @@ export class TestBed {
     return {
       ...own,
       journal: this.journal,
-      hostLine: noticed(own.hostLine),
+      hostChannel: noticed(own.hostChannel),
       clock: this.time.clock(),
       ids: { next: () => String(++this.#ids) },
       hooks: this.hooks,
@@ -97,7 +97,7 @@ export class TestBed {
 
   /** A host that hears no other one and claims all sessions: a conflict that must be safe. */
   rival(options: HostOptions = {}, other: Partial<HostPorts> = {}): Promise<SessionHost> {
-    return this.host(options, { hostLine: createMemoryBus(this.time.clock()).createHostLine(), ...other });
+    return this.host(options, { hostChannel: createMemoryBus(this.time.clock()).createHostChannel(), ...other });
   }
 
   /** Sends a command, and lets everything happen that needs no time. @returns its id. */

@@ -166,8 +166,8 @@ async function modelsOf(setup: SceneSetup, lead: LoadedPersona | null, time: Vir
     if (setup.journal === undefined && !(named ?? '').startsWith('scripted/'))
       throw new SceneError(
         named === undefined
-          ? 'the scene has no model: give({ model: [says("…")] })'
-          : `the persona asks ${named}, and a scene calls no real model: give({ model: [says("…")] })`,
+          ? 'the scene has no model: given({ model: [says("…")] })'
+          : `the persona asks ${named}, and a scene calls no real model: given({ model: [says("…")] })`,
       );
     return createModels({ env: {}, clock });
   }
@@ -208,7 +208,7 @@ const KEYS: Readonly<Record<keyof SceneSetup, true>> = {
 function checkSetup(setup: SceneSetup): void {
   checkKeys('given({ … })', setup, Object.keys(KEYS));
   if (setup.upTo !== undefined && setup.journal === undefined)
-    throw new SceneError('upTo: there is no journal to cut: give({ journal: "…" })');
+    throw new SceneError('upTo: there is no journal to cut: given({ journal: "…" })');
 }
 
 // An invalid move would be ignored, and the test would miss it.

@@ -64,7 +64,7 @@ export class Stage {
   readonly #work: WorkUnderWay;
   readonly #receipts: Receipt[] = [];
   /** Callbacks by command id: for a receipt, or for a hook's decision on a steering message. */
-  readonly #told = new Map<string, () => void>();
+  readonly #settledCallbacks = new Map<string, () => void>();
   /** The newest state of each known session. */
   readonly #states = new Map<string, string>();
   readonly #ids = new Map<string, number>();
@@ -79,7 +79,7 @@ export class Stage {
     const clock = this.#time.clock();
     this.#work = new WorkUnderWay(settings.patienceMs);
     this.#bus = createMemoryBus(clock);
-    this.#bus.subscribeReceipts(INBOX, (receipt) => this.#hear(receipt));
+    this.#bus.subscribeReceipts(INBOX, (receipt) => this.#onReceipt(receipt));
     this.#follow(settings.session);
     const served = createMemoryPersonas();
     const plain = new Map<string, Persona>();
@@ -90,7 +90,7 @@ export class Stage {
           this.ref.tenant,
           { ...persona, version: persona.version ?? 'test' },
           this.#models(),
-          this.#seen(handlersById, idle),
+          this.#tracked(handlersById, idle),
         );
     }
     let serial = 0;
@@ -174,14 +174,14 @@ export class Stage {
     const limitMs = this.#time.nowMs + this.#settings.withinMs;
     for (;;) {
       await this.#atOnce();
-      if (this.#rests()) return;
+      if (this.#isIdle()) return;
       const leftMs = limitMs - this.#time.nowMs;
-      const goesOn = leftMs > 0 && (await this.#time.until(() => this.#work.any || this.#rests(), leftMs));
-      if (!goesOn) throw new SceneError(await this.#restless());
+      const goesOn = leftMs > 0 && (await this.#time.until(() => this.#work.any || this.#isIdle(), leftMs));
+      if (!goesOn) throw new SceneError(await this.#notIdleMessage());
     }
   }
 
-  #rests(): boolean {
+  #isIdle(): boolean {
     if (this.#sending > 0 || this.#work.any) return false;
     const own = this.#states.get(this.ref.sessionId);
     // Without a record, the receipt tells the sender why the command was rejected.
@@ -190,7 +190,7 @@ export class Stage {
     return [...this.#states].some(([id, state]) => id !== this.ref.sessionId && WAITING.has(state));
   }
 
-  async #restless(): Promise<string> {
+  async #notIdleMessage(): Promise<string> {
     const { state, lines } = await this.journal(0);
     const said = `the session has not become idle within ${this.#settings.withinMs} ms of its own time: it is in ${state}`;
     return [said, 'its last events:', ...lines.slice(-10).map((line) => `  ${line}`)].join('\n');
@@ -213,7 +213,7 @@ export class Stage {
       const body = isStart ? { ...start, ...rest, prompt: text } : move.body;
       const call = move.call ? { call_id: await this.#callOf(verb, move.call.among, move.call.which) } : {};
       const id = this.#nextId(verb);
-      const told = new Promise<void>((resolve) => this.#told.set(id, resolve));
+      const told = new Promise<void>((resolve) => this.#settledCallbacks.set(id, resolve));
       this.#bus.publish(subjects.command(this.ref, verb), Buffer.from(JSON.stringify({ ...body, ...call }), 'utf8'), {
         [HEADERS.commandId]: id,
         [HEADERS.receiptTo]: INBOX,
@@ -257,7 +257,7 @@ export class Stage {
     }
   }
 
-  #hear(receipt: Receipt): void {
+  #onReceipt(receipt: Receipt): void {
     this.#receipts.push(receipt);
     const { command_id: id, stage } = receipt;
     if (stage === 'accepted' && /^(steer|remind)-/.test(id) && this.#isGuarded()) return;
@@ -275,8 +275,8 @@ export class Stage {
   }
 
   #settled(id: string): void {
-    this.#told.get(id)?.();
-    this.#told.delete(id);
+    this.#settledCallbacks.get(id)?.();
+    this.#settledCallbacks.delete(id);
   }
 
   #follow(session: string): void {
@@ -371,7 +371,7 @@ export class Stage {
   }
 
   /** Handlers of a persona. The scene waits for their work. */
-  #seen(
+  #tracked(
     handlers: Readonly<Record<string, AnyHandler>>,
     idle: ReadonlySet<string>,
   ): Readonly<Record<string, AnyHandler>> {

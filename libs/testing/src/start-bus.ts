@@ -283,15 +283,19 @@ class Bus implements TestBus {
       ...options,
     });
     this.#parts.closing.push(() => served.stop());
-    const { personas } = this.#parts.service.heard;
-    await this.#known(`the persona ${served.name}`, () => personas.isServed(tenant, served.name, served.version));
+    const { personas } = this.#parts.service.registered;
+    await this.#waitUntilKnown(`the persona ${served.name}`, () =>
+      personas.isServed(tenant, served.name, served.version),
+    );
     return served;
   }
 
   async serveTool<const Schema extends InputSchema | JsonObject>(tool: Tool<Schema>): Promise<ServedTool> {
     const served = await this.client.serveTool(tool);
     this.#parts.closing.push(() => served.stop());
-    await this.#known(`the tool ${tool.name}`, () => this.#parts.service.heard.tools(tenant).includes(tool.name));
+    await this.#waitUntilKnown(`the tool ${tool.name}`, () =>
+      this.#parts.service.registered.tools(tenant).includes(tool.name),
+    );
     return served;
   }
 
@@ -303,15 +307,15 @@ class Bus implements TestBus {
     this.#parts.closing.push(() => served.stop());
     const ids = new Set(handlers.table().map(({ id }) => id));
     const known = () =>
-      this.#parts.service.heard.hooks(tenant).filter((one) => ids.has(one.id) && one.unavailable !== true).length;
-    await this.#known(`the hooks of ${service}`, () => known() === handlers.table().length);
+      this.#parts.service.registered.hooks(tenant).filter((one) => ids.has(one.id) && one.unavailable !== true).length;
+    await this.#waitUntilKnown(`the hooks of ${service}`, () => known() === handlers.table().length);
     return {
       ...served,
       remove: async () => {
         await served.stop();
         await removeHookService(this.#parts.nc, tenant, service);
-        await this.#known(`the end of the hooks of ${service}`, () =>
-          this.#parts.service.heard.hooks(tenant).every(({ id }) => !ids.has(id)),
+        await this.#waitUntilKnown(`the end of the hooks of ${service}`, () =>
+          this.#parts.service.registered.hooks(tenant).every(({ id }) => !ids.has(id)),
         );
       },
     };
@@ -325,7 +329,7 @@ class Bus implements TestBus {
     return this.stop();
   }
 
-  async #known(what: string, isKnown: () => boolean): Promise<void> {
+  async #waitUntilKnown(what: string, isKnown: () => boolean): Promise<void> {
     const untilMs = performance.now() + this.#parts.patienceMs;
     while (!isKnown()) {
       if (performance.now() > untilMs)

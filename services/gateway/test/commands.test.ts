@@ -175,7 +175,7 @@ const STARTS = [
 
 test.each(STARTS)('%s without ?wait= is rejected where the host rejects it', async (_what, url, body) => {
   answer = async () => {
-    throw new CommandRejectedError('invalid_field', 'model: no provider is called nowhere', { field: 'model' });
+    throw new CommandRejectedError('invalid_field', 'model: unknown provider nowhere', { field: 'model' });
   };
   expect(await ask('POST', url, body)).toMatchObject({ status: 400, body: { code: 'invalid_field', field: 'model' } });
   expect(sent).toMatchObject([{ options: { wait: 'accepted', timeoutMs: 5_000 } }]);

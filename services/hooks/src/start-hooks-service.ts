@@ -13,7 +13,7 @@ import {
   serveHooks,
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
-import { watchLeftBehind } from '@coxswain/handlers/load';
+import { watchUnhandledFailures } from '@coxswain/handlers/load';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
@@ -65,7 +65,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
   const env = options.env ?? process.env;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, secrets);
-  const endWatching = watchLeftBehind(log);
+  const endWatching = watchUnhandledFailures(log);
   const masked = secretMask(env, secrets);
   const telemetry = await startWorkerTelemetry({ service: 'hooks', env, log, masked, metrics: options.metrics });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;

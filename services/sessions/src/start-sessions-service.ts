@@ -13,7 +13,7 @@ import {
   createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
-  createNatsHostLine,
+  createNatsHostChannel,
   createNatsInbox,
   createNatsJournal,
   createNatsPersonas,
@@ -54,8 +54,8 @@ import {
   createCrewTools,
   createPublicFetch,
 } from '@coxswain/adapter-tools';
-import { watchLeftBehind } from '@coxswain/handlers/load';
-import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
+import { watchUnhandledFailures } from '@coxswain/handlers/load';
+import type { Hooks, HostChannel, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import {
   type HookTable,
   HostName,
@@ -126,7 +126,7 @@ export interface SessionsServiceOptions {
    */
   readonly spansLost?: ((lost: SpansLost) => void) | undefined;
   /** Replaces the host channel on the bus. */
-  readonly hostLine?: HostLine | undefined;
+  readonly hostChannel?: HostChannel | undefined;
 }
 
 /** Announcements that a host has received so far. An announcement arrives with some delay. */
@@ -140,7 +140,7 @@ export interface HeardOnBus {
 
 /** A running sessions service. */
 export interface SessionsService {
-  readonly heard: HeardOnBus;
+  readonly registered: HeardOnBus;
   /** Incarnation of this host. */
   readonly hostId: string;
   /** URL of the metrics endpoint; null without one. */
@@ -196,7 +196,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     fail = resolve;
   });
   // Only handlers in this process can leave unfinished asynchronous work behind.
-  const endWatching = options.manifest !== undefined || options.hooks ? watchLeftBehind(log) : () => undefined;
+  const endWatching = options.manifest !== undefined || options.hooks ? watchUnhandledFailures(log) : () => undefined;
   const masked = secretMask(env, secrets);
   const telemetry = await startTelemetry({
     service: 'sessions',
@@ -243,7 +243,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         timers: createNatsTimers(nc),
         blobs,
         usage,
-        hostLine: options.hostLine ?? createNatsHostLine(nc, log),
+        hostChannel: options.hostChannel ?? createNatsHostChannel(nc, log),
         active: createNatsActiveSessions(nc),
         index: createNatsSessionIndex(nc),
         retention: createNatsRetention(nc),
@@ -322,7 +322,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       hostId: host.id,
       metricsUrl: telemetry.metricsUrl,
       found,
-      heard: {
+      registered: {
         hooks: (tenant) => hooks.table(tenant),
         tools: (tenant) => busTools.names(tenant),
         personas: servedPersonas.personas,

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHookRegistry } from '@coxswain/adapter-hooks';
-import { watchLeftBehind } from '@coxswain/handlers/load';
+import { watchUnhandledFailures } from '@coxswain/handlers/load';
 import { sessionRef } from '@coxswain/protocol';
 
 const failures: Readonly<Record<string, () => void>> = {
@@ -14,7 +14,7 @@ const raise = () => {
 };
 const [whose, how = ''] = process.argv.slice(2);
 const silent = () => undefined;
-watchLeftBehind({
+watchUnhandledFailures({
   debug: silent,
   info: silent,
   warn: silent,

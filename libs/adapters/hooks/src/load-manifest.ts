@@ -183,8 +183,8 @@ async function readManifest(
   const read = readStrictly(Manifest, yaml.value ?? {});
   if (!read.ok) {
     const [{ path, kind, words }] = read.problems;
-    if (kind !== 'unknown_key') throw refuse(path, told(path, words));
-    throw refuse(path.slice(0, -1), told(path, `there is no such key${words}`), String(path.at(-1)));
+    if (kind !== 'unknown_key') throw refuse(path, withPath(path, words));
+    throw refuse(path.slice(0, -1), withPath(path, `there is no such key${words}`), String(path.at(-1)));
   }
 
   const registry = createHookRegistry({ name, source: 'manifest' });
@@ -195,11 +195,11 @@ async function readManifest(
     let found: AnyHandler | undefined;
     if (handler !== undefined) {
       const [module, problem, loaded] = await find.handler(handler, dirname(file));
-      if (problem !== null) throw refuse([...at, 'handler'], told([...at, 'handler'], problem));
+      if (problem !== null) throw refuse([...at, 'handler'], withPath([...at, 'handler'], problem));
       found = module;
       files.push(...loaded);
     } else if (written.deny === undefined && written.max_output === undefined && written.returns === undefined) {
-      throw refuse(at, told(at, 'it has no handler'));
+      throw refuse(at, withPath(at, 'it has no handler'));
     }
     const bare =
       handler === undefined && written.max_output !== undefined && written.returns === undefined
@@ -210,7 +210,7 @@ async function readManifest(
     } catch (error) {
       if (!(error instanceof HookRegistrationError)) throw error;
       const field = error.field === 'point' ? 'event' : error.field;
-      throw refuse([...at, field], told(at, error.message.replace(/^point:/, 'event:')));
+      throw refuse([...at, field], withPath(at, error.message.replace(/^point:/, 'event:')));
     }
   }
   const tools: Tool[] = [];
@@ -218,17 +218,17 @@ async function readManifest(
     const at = ['tools', index, 'handler'];
     declared?.tool({ handler });
     const [member, problem, loaded] = await find.tool(handler, dirname(file));
-    if (problem !== null) throw refuse(at, told(at, problem));
+    if (problem !== null) throw refuse(at, withPath(at, problem));
     files.push(...loaded);
     if (!member) continue;
     const exported = exportedTools(member);
-    if ('problem' in exported) throw refuse(at, told(at, exported.problem));
+    if ('problem' in exported) throw refuse(at, withPath(at, exported.problem));
     const twice = exported.tools.find((tool) => tools.some((other) => other.name === tool.name));
-    if (twice) throw refuse(at, told(at, `two tools are named ${twice.name}`));
+    if (twice) throw refuse(at, withPath(at, `two tools are named ${twice.name}`));
     for (const { name } of exported.tools) {
       // The rules for names are those of the bus, so that a tool can move there.
       const named = BusToolName.safeParse(name);
-      if (!named.success) throw refuse(at, told(at, `the tool ${name}: ${named.error.issues[0]?.message}`));
+      if (!named.success) throw refuse(at, withPath(at, `the tool ${name}: ${named.error.issues[0]?.message}`));
     }
     tools.push(...exported.tools.map(watchedTool));
   }
@@ -247,7 +247,7 @@ function defined(written: Readonly<Record<string, unknown>>): Record<string, unk
   return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 }
 
-function told(path: Path, message: string): string {
+function withPath(path: Path, message: string): string {
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
   return place === '' ? message : `${place.slice(1)}: ${message}`;
 }

@@ -299,7 +299,7 @@ describe('what a handler does to itself harms nobody else', () => {
           throw new Error('deeper');
         },
       },
-      'it threw what cannot be told',
+      'it threw a value that cannot be converted to text',
     ],
     ['a long story', 'x'.repeat(10_000), `${'x'.repeat(500)}…`],
   ])('it throws %s', async (_what, thrown, message) => {

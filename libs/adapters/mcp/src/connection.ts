@@ -43,7 +43,7 @@ export interface Connection {
   /** The reason why the connection is lost, as the rest of a sentence; null while no loss is known. */
   lost(): string | null;
   /** The server's last output besides messages; empty without output. */
-  lastWords(): string;
+  lastOutput(): string;
   /** Redacts the values of host variables that the server was given. */
   redact(text: string): string;
   /** Watches one call; see {@link AnswerWatch}. */
@@ -84,7 +84,7 @@ export async function connect(
         : reasonOf(error, connection?.lost() ?? null);
     const unclosed = (await connection?.close()) ?? [];
     // Read after closing, when all output of the server has arrived.
-    const words = [reason, connection?.lastWords() ?? '', ...unclosed].filter((part) => part !== '');
+    const words = [reason, connection?.lastOutput() ?? '', ...unclosed].filter((part) => part !== '');
     const message = `the MCP server ${spec.name} could not be started: ${words.join('; ')}`;
     throw new ServerStartError(connection?.redact(message) ?? message);
   }
@@ -141,7 +141,7 @@ function overStdio(
     client: newClient(),
     transport,
     lost: () => transport.end,
-    lastWords: () => transport.lastWords,
+    lastOutput: () => transport.lastOutput,
     redact: (text) => withoutValues(text, used),
     // When the process ends, the client rejects its pending requests.
     watch: () => ({ lost: new Promise<never>(() => {}), done: () => {} }),
@@ -168,7 +168,7 @@ function overHttp(
     // The SDK's type is not compatible with exactOptionalPropertyTypes.
     transport: transport as Transport,
     lost: () => (closed ? 'was closed' : null),
-    lastWords: () => '',
+    lastOutput: () => '',
     redact: (text) => withoutValues(text, used),
     watch: (key) => answers.watch(key),
     async close() {

@@ -92,7 +92,7 @@ export class McpServerTools {
   }
 
   async #attempt(tool: string, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome | NeverRan> {
-    const connection = await this.#standing(signal);
+    const connection = await this.#openConnection(signal);
     if (!('client' in connection)) return connection;
     const watch = connection.watch(call.idempotencyKey);
     try {
@@ -159,7 +159,7 @@ export class McpServerTools {
   }
 
   /** An open connection, established again if necessary; or the reason why there is none. */
-  async #standing(signal: AbortSignal): Promise<Connection | ToolOutcome> {
+  async #openConnection(signal: AbortSignal): Promise<Connection | ToolOutcome> {
     const { name } = this;
     if (this.#closing.signal.aborted) return unavailable('the tools of this session are closed');
     if (this.#connection !== null && this.#connection.lost() === null) return this.#connection;
@@ -252,7 +252,7 @@ export class McpServerTools {
 const REFRESH_PAUSE_MS = 50;
 
 function quoted(connection: Connection): string {
-  const words = connection.lastWords();
+  const words = connection.lastOutput();
   return words === '' ? '' : `; ${words}`;
 }
 

@@ -91,7 +91,7 @@ function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpT
     const problem = rules ? serverProblem(rules, server, field) : null;
     if (problem) return { code: problem.code, message: problem.message };
     if (isUnlisted(rules, server) && !publicFetch) {
-      const message = `${field}.url: this host asks listed origins only; policy: add it to origins`;
+      const message = `${field}.url: this host connects only to origins of its policy; policy: add it to origins`;
       return { code: 'not_allowed_by_policy', message };
     }
     if ('url' in server && secretInUrl(server.url) !== null)

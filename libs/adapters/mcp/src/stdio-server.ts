@@ -124,7 +124,7 @@ export class StdioServer implements Transport {
   }
 
   /** The last output of the process besides messages; empty without output. */
-  get lastWords(): string {
+  get lastOutput(): string {
     const words: string[] = [];
     if (this.#stderr.text !== '') words.push(`its stderr ended with: ${this.#stderr.text}`);
     if (this.#garbage.text !== '') words.push(`on stdout it wrote an invalid message: ${this.#garbage.text}`);

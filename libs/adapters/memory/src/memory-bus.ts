@@ -9,7 +9,7 @@ import type {
   Clock,
   CommandInbox,
   CommandSender,
-  HostLine,
+  HostChannel,
   Journal,
   Publisher,
   Purge,
@@ -20,7 +20,7 @@ import type {
 import { type Delta, type Receipt, type SessionRef, subjects } from '@coxswain/protocol';
 import { createListeners } from './listeners.ts';
 import { createMemoryCommands } from './memory-commands.ts';
-import { createMemoryActiveSessions, createMemoryHostLines } from './memory-hosts.ts';
+import { createMemoryActiveSessions, createMemoryHostChannels } from './memory-hosts.ts';
 import { createMemoryJournal } from './memory-journal.ts';
 import { createMemoryPurge } from './memory-purge.ts';
 import { createMemoryBlobs, createMemorySnapshots } from './memory-storage.ts';
@@ -49,7 +49,7 @@ export interface MemoryBus {
   /** The ports of one session host that the bus has, with an inbox and a host channel of its own. */
   hostPorts(): MemoryHostPorts;
   /** Creates the host channel of one host. All hosts of this bus share the channel. */
-  createHostLine(): HostLine;
+  createHostChannel(): HostChannel;
   /**
    * Creates the inbox of one host. For each partition one open inbox is pinned; when it closes, the next one is pinned.
    */
@@ -79,7 +79,7 @@ export interface MemoryBus {
 export type MemoryHostPorts = Pick<
   MemoryBus,
   'journal' | 'snapshots' | 'timers' | 'blobs' | 'active' | 'publisher' | 'sender'
-> & { readonly inbox: CommandInbox; readonly hostLine: HostLine };
+> & { readonly inbox: CommandInbox; readonly hostChannel: HostChannel };
 
 /** Creates an empty bus. `clock` determines when timers are due and when deliveries are repeated. */
 export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
@@ -110,9 +110,9 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
     hostPorts() {
       const { snapshots, timers, blobs, active, publisher, sender } = bus;
       const shared = { journal, snapshots, timers, blobs, active, publisher, sender };
-      return { ...shared, inbox: bus.createInbox(), hostLine: bus.createHostLine() };
+      return { ...shared, inbox: bus.createInbox(), hostChannel: bus.createHostChannel() };
     },
-    createHostLine: createMemoryHostLines(clock),
+    createHostChannel: createMemoryHostChannels(clock),
     createInbox: commands.createInbox,
     publish: commands.publish,
     subscribeEvents: (ref, handler) => events.add(subjects.events(ref), handler),

@@ -129,8 +129,8 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
     // In a microtask, never within the publisher's call: on a real bus the network separates the two.
     queueMicrotask(() => {
       if (partitionAt(entry.partition).inboxes[0] !== holder || !entries.has(seq)) return;
-      if (command) holder.handlers.ring({ ref: command.ref, seq, isTimer: command.isTimer, ack });
-      else holder.handlers.stray({ subject, seq, receiptTo, ack });
+      if (command) holder.handlers.notify({ ref: command.ref, seq, isTimer: command.isTimer, ack });
+      else holder.handlers.unroutable({ subject, seq, receiptTo, ack });
     });
   }
 

@@ -1,9 +1,9 @@
 /** The host channel and the notes of active sessions, in memory. */
-import type { ActiveSession, ActiveSessions, Clock, HostLine, HostLineHandlers } from '@coxswain/ports';
+import type { ActiveSession, ActiveSessions, Clock, HostChannel, HostChannelHandlers } from '@coxswain/ports';
 import { type HostBeat, partitionOf, subjects } from '@coxswain/protocol';
 import { createListeners } from './listeners.ts';
 
-type Said = (handlers: HostLineHandlers) => void;
+type Said = (handlers: HostChannelHandlers) => void;
 
 const ALL = 'all';
 /** How long a heartbeat is kept for hosts that join later, milliseconds. */
@@ -13,7 +13,7 @@ const BEAT_KEPT_MS = 1_000;
  * Creates the shared host channel.
  * @returns a function that creates one host's end of it. Each end also receives its own broadcasts.
  */
-export function createMemoryHostLines(clock: Pick<Clock, 'monotonicMs'>): () => HostLine {
+export function createMemoryHostChannels(clock: Pick<Clock, 'monotonicMs'>): () => HostChannel {
   const listeners = createListeners<Said>();
   const newest = new Map<string, { readonly beat: HostBeat; readonly atMs: number }>();
   return () => {
@@ -27,14 +27,14 @@ export function createMemoryHostLines(clock: Pick<Clock, 'monotonicMs'>): () => 
         };
         for (const { beat, atMs } of newest.values()) {
           if (clock.monotonicMs() - atMs > BEAT_KEPT_MS) newest.delete(beat.host);
-          else handlers.beat(beat);
+          else handlers.heartbeat(beat);
         }
       },
-      beat(beat) {
+      heartbeat(beat) {
         newest.set(beat.host, { beat, atMs: clock.monotonicMs() });
-        listeners.tell(ALL, (handlers) => handlers.beat(beat));
+        listeners.tell(ALL, (handlers) => handlers.heartbeat(beat));
       },
-      ring: (host, ref, seq) => listeners.tell(host, (handlers) => handlers.rung(ref, seq)),
+      notify: (host, ref, seq) => listeners.tell(host, (handlers) => handlers.notified(ref, seq)),
       release: (ref) => listeners.tell(ALL, (handlers) => handlers.released(ref)),
       caughtUp: async () => undefined,
       close: () => close(),

@@ -162,12 +162,12 @@ function find(
   const provider = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
   if (!provider) {
     const known = Object.keys(PROVIDERS).join(', ');
-    const message = `no provider is called ${JSON.stringify(name)}; there are ${known}`;
+    const message = `unknown provider ${JSON.stringify(name)}; known providers: ${known}`;
     return { code: 'provider_unknown', message, retryable: false };
   }
   if (provider === 'scripted' || provider === 'replay') return { provider, model };
   const endpoint = endpointOf(provider, model, settings, env, rules);
   if ('code' in endpoint || !endpoint.isUnlisted || publicFetch) return endpoint;
-  const message = `base_url: this host asks listed origins only; policy: add ${new URL(endpoint.baseUrl).origin} to origins`;
+  const message = `base_url: this host connects only to origins of its policy; policy: add ${new URL(endpoint.baseUrl).origin} to origins`;
   return { code: 'not_allowed_by_policy', message, retryable: false };
 }

@@ -64,7 +64,7 @@ describe('content', () => {
       { type: 'reasoning', text: '', provider_metadata: { anthropic: { redactedData: 'x' } } },
     ]);
     expect(parts).toEqual([]);
-    expect(answer.handedOn).toBe(false);
+    expect(answer.hasPublished).toBe(false);
   });
 
   test('an answer cut short keeps its words, and neither calls nor signatures', () => {

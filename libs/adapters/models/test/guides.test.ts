@@ -42,7 +42,7 @@ test('the persona in the guide on context is a persona, and the guide names each
 
 test('the guide names each provider', async () => {
   const failure = await createModels({ env: {} }).check({ name: 'nobody/x' });
-  const providers = failure?.message.replace(/^.*there are /, '').split(', ') ?? [];
+  const providers = failure?.message.replace(/^.*known providers: /, '').split(', ') ?? [];
   expect(providers).toHaveLength(8);
   for (const provider of providers) expect(guide('models.md')).toMatch(new RegExp(`^\\|.*\`${provider}\``, 'm'));
 });

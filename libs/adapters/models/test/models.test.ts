@@ -9,7 +9,7 @@ describe('check', () => {
     expect(await createModels({ env: {} }).check({ name: 'opneai/gpt' })).toEqual({
       code: 'provider_unknown',
       message:
-        'no provider is called "opneai"; there are anthropic, gemini, google, openai, openai-chat, openai-compatible, replay, scripted',
+        'unknown provider "opneai"; known providers: anthropic, gemini, google, openai, openai-chat, openai-compatible, replay, scripted',
       retryable: false,
     });
     expect((await createModels({ env: {} }).check({ name: 'constructor/x' }))?.code).toBe('provider_unknown');

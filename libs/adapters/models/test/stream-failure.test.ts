@@ -16,5 +16,5 @@ test.each([
   ['space without end', `one${' '.repeat(400_000)}`, 'one'],
 ])('a provider’s message is told in one line: %s', (_what, message, told) => {
   expect(failureOf(new ReportedError({ message }), wire, 'acme').message).toContain(told);
-  expect(failureOf(new Error(message), wire, 'acme').message).toBe(`acme cannot be asked this: ${told}`);
+  expect(failureOf(new Error(message), wire, 'acme').message).toBe(`the request to acme is invalid: ${told}`);
 });

@@ -24,7 +24,7 @@ export function answerMisaddressed(nc: NatsConnection, handlers: () => InboxHand
         // A sender that waits for a stream's acknowledgement gets an error in the same format.
         if (message.reply) message.respond(NOT_STORED);
         const receiptTo = message.headers?.get(HEADERS.receiptTo) || undefined;
-        open.stray({ subject: message.subject, seq: 0, receiptTo, ack: () => undefined });
+        open.unroutable({ subject: message.subject, seq: 0, receiptTo, ack: () => undefined });
       },
     }),
   );

@@ -20,7 +20,7 @@ export { listHosts } from './list-hosts.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
-export { createNatsHostLine } from './nats-host-line.ts';
+export { createNatsHostChannel } from './nats-host-channel.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPersonas, type NatsPersonas } from './nats-personas.ts';

@@ -79,9 +79,9 @@ export async function createNatsInbox(
   function delivered(message: Msg, seq: number, ack: () => void): void {
     if (!handlers) return;
     const address = parseStoredCommand(message.subject);
-    if (address) handlers.ring({ ref: address.ref, seq, isTimer: address.isTimer, ack });
+    if (address) handlers.notify({ ref: address.ref, seq, isTimer: address.isTimer, ack });
     else
-      handlers.stray({
+      handlers.unroutable({
         subject: message.subject,
         seq,
         receiptTo: message.headers?.get(HEADERS.receiptTo) || undefined,

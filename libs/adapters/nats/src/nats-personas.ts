@@ -82,7 +82,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   });
 
   async function step(of: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd> {
-    const { ref, epoch, tries, persona, version, request } = of;
+    const { ref, epoch, attempt, persona, version, request } = of;
     const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
     if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
     const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
@@ -95,10 +95,10 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     const key = (inEpoch: number, n: number) => `${request.idempotencyKey}-${inEpoch}-${n}`;
     const tool = servedAs(persona, version);
     // Stop the step that an earlier owner of the session started: its result is no longer used.
-    if (of.askedIn < epoch)
-      for (const n of [tries, resent(tries, 1)])
+    if (of.firstRequestEpoch < epoch)
+      for (const n of [attempt, resent(attempt, 1)])
         void calls.stop({ idempotencyKey: key(epoch - 1, n), ref, tool, epoch }, 'its session has another owner');
-    const ofTry = key(epoch, tries);
+    const ofTry = key(epoch, attempt);
     const before = untaken.get(ofTry) ?? 0;
     untaken.delete(ofTry);
     let taken: string | null = null;
@@ -112,14 +112,14 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     try {
       const outcome = await calls.call(
         {
-          idempotencyKey: key(epoch, resent(tries, before)),
+          idempotencyKey: key(epoch, resent(attempt, before)),
           ref,
-          callId: `step-${tries}`,
+          callId: `step-${attempt}`,
           tool,
           args,
           epoch,
           isRepeatable: true,
-          isSentAgain: tries > 0 || before > 0,
+          isSentAgain: attempt > 0 || before > 0,
           traceparent: request.traceparent,
           onProgress: (text) => parts.take(text),
           onFeedback: () => undefined,

@@ -24,7 +24,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
   const calls = createNatsToolCalls(nc, presence, log);
   const approvals = createApprovalQuestions(nc);
   return {
-    yields: true,
+    hasLowerPrecedence: true,
     names: (tenant) => presence.tools(tenant).map(({ name }) => name),
     async open({ ref, standIns = {} }, signal) {
       await presence.learn(ref.tenant, Object.values(standIns), signal);
@@ -48,7 +48,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
         get tools() {
           return [...[...standing()].map(([name, tool]) => ({ ...tool, name })), ...presence.tools(ref.tenant)];
         },
-        get standsIn() {
+        get replaces() {
           return [...standing().keys()];
         },
         async call(call, signal) {

@@ -36,15 +36,15 @@ const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Parses `[HOST:]PORT`. Without a host the address is 127.0.0.1; with an empty host it is 0.0.0.0.
- * @param said the name of the flag or variable, for the message.
+ * @param optionName the name of the flag or variable, for the message.
  * @throws MetricsAddressError
  */
-export function metricsAddress(text: string, said: string): MetricsAddress {
+export function metricsAddress(text: string, optionName: string): MetricsAddress {
   const [, bracketed, plain, number] = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text.trim()) ?? [];
   const port = Number(number);
   if (number === undefined || port > 65_535)
     throw new MetricsAddressError(
-      `${said} takes [HOST:]PORT, such as 9464 or 0.0.0.0:9464, not "${text.slice(0, 80)}"`,
+      `${optionName} takes [HOST:]PORT, such as 9464 or 0.0.0.0:9464, not "${text.slice(0, 80)}"`,
     );
   const host = bracketed ?? plain;
   return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };

@@ -75,7 +75,7 @@ export async function exportSpans(
   const scope = { name: 'coxswain', version };
   let waiting = 0;
   let isTroubled = false;
-  const trouble = new Trouble(meters, log, masked, addressShown(url));
+  const losses = new LossReporter(meters, log, masked, addressShown(url));
   let isClosed = false;
   const counted: SpanExporter = {
     export(spans, done) {
@@ -86,8 +86,8 @@ export async function exportSpans(
         const isExported = result.code === EXPORTED;
         if (isExported) {
           meters.add('coxswain_trace_spans_total', { outcome: 'exported' }, spans.length);
-          trouble.ends();
-        } else trouble.drops(spans.length, ...whyNot(result.error));
+          losses.ends();
+        } else losses.drops(spans.length, ...whyNot(result.error));
         isTroubled = !isExported;
         // The processor would log each failure in its own log.
         done({ code: EXPORTED });
@@ -110,7 +110,7 @@ export async function exportSpans(
       // Counted here, so that drops are reported. The processor's queue has the same size, so it drops none itself.
       if (waiting >= queueMax) {
         // If the collector fails, the queue is full for the reason of that failure.
-        trouble.drops(1, isTroubled ? null : 'takes fewer than are made');
+        losses.drops(1, isTroubled ? null : 'is slower than this process');
         return;
       }
       waiting++;
@@ -123,22 +123,22 @@ export async function exportSpans(
         log.warn({ error: masked(error.message) }, 'the export of spans did not end well');
       await Promise.race([processor.shutdown().catch(failed), late]);
       isClosed = true;
-      if (waiting > 0) trouble.drops(waiting, `did not take them within ${withinMs} ms of the end`);
+      if (waiting > 0) losses.drops(waiting, `did not accept them within ${withinMs} ms of the end`);
       waiting = 0;
-      return trouble.lost;
+      return losses.lost;
     },
   };
 }
 
 /** Counts lost spans. Logs each reason once, and the recovery once. */
-class Trouble {
+class LossReporter {
   readonly #meters: Meters;
   readonly #log: Log;
   readonly #masked: (text: string) => string;
   readonly #collector: string;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #count = 0;
-  #why = 'was not told of them';
+  #why = 'did not receive them';
 
   constructor(meters: Meters, log: Log, masked: (text: string) => string, address: string) {
     this.#meters = meters;
@@ -157,22 +157,22 @@ class Trouble {
     this.#count += count;
     if (what === null) return;
     this.#why = what;
-    if (this.#told.has(what)) return;
-    this.#told.add(what);
+    if (this.#reported.has(what)) return;
+    this.#reported.add(what);
     const error = detail ? { error: cutText(this.#masked(detail), ERROR_CHARS_MAX) } : {};
     this.#log.warn(error, `spans are dropped: ${this.#collector} ${what}`);
   }
 
   ends(): void {
-    if (this.#told.size === 0) return;
-    this.#told.clear();
-    this.#log.info({}, 'the collector takes spans again');
+    if (this.#reported.size === 0) return;
+    this.#reported.clear();
+    this.#log.info({}, 'the collector accepts spans again');
   }
 }
 
 /** The reason why a collector did not accept spans, as the rest of a sentence, and the error message. */
 function whyNot(error: (Error & { readonly code?: unknown }) | undefined): [what: string, detail?: string] {
-  if (!error) return ['did not take them'];
+  if (!error) return ['did not accept them'];
   // The collector has answered, so it can be reached. After several attempts the exporter does not report the status.
   if (error.name === REFUSED_BY_COLLECTOR)
     return typeof error.code === 'number'
@@ -180,7 +180,7 @@ function whyNot(error: (Error & { readonly code?: unknown }) | undefined): [what
       : ['refused them with status 429, 502, 503 or 504 each time', error.message];
   // System errors have a code. The exporter itself reports only that the time was up.
   if (typeof error.code === 'string') return ['cannot be reached', error.message || error.code];
-  return ['did not take them', error.message];
+  return ['did not accept them', error.message];
 }
 
 /** The address without parts that may contain a key. */

@@ -124,7 +124,7 @@ describe('spans', () => {
       .toContain('coxswain_trace_spans_total{outcome="dropped"} 20\n');
     await telemetry.close();
     const collected = `spans are dropped: the collector at ${url}/v1/traces`;
-    expect(told).toEqual([`${collected} takes fewer than are made`, `${collected} refused them with status 400`]);
+    expect(told).toEqual([`${collected} is slower than this process`, `${collected} refused them with status 400`]);
   });
 
   test('that a collector refuses are told with its status, and counted at the end', async () => {
@@ -154,7 +154,7 @@ describe('spans', () => {
     await expect.poll(() => asked).toEqual(['/v1/traces']);
     expect(await telemetry.close()).toEqual({
       count: 1,
-      why: `the collector at ${url}/v1/traces did not take them within 100 ms of the end`,
+      why: `the collector at ${url}/v1/traces did not accept them within 100 ms of the end`,
     });
   });
 

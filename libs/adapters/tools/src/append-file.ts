@@ -1,7 +1,7 @@
 import { constants as fs } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn } from './replace-file.ts';
+import { runInOrder } from './replace-file.ts';
 import type { Place } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -36,7 +36,7 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
     }
     const place = await root.openPlace(path);
     try {
-      const { size, isNew } = await inTurn(resolve(root.path, place.path), () => append(place, bytes));
+      const { size, isNew } = await runInOrder(resolve(root.path, place.path), () => append(place, bytes));
       edited(place.path);
       return succeeded(`added ${bytes.length} bytes to ${place.path}, which now has ${size}`, [], {
         path: place.path,

@@ -5,7 +5,7 @@ import type { ToolOutcome } from '@coxswain/ports';
 import { DEFAULT_TRAITS, type JsonObject, type ToolCallContext, type ToolTraits } from '@coxswain/protocol';
 import type { FunctionTool } from './function-toolset.ts';
 import { type ArgumentsOf, inputSchema, type Parameters, readArguments } from './parameters.ts';
-import { inTurn } from './replace-file.ts';
+import { runInOrder } from './replace-file.ts';
 import type { RootFolder } from './root-folder.ts';
 
 /** Limits of one result. */
@@ -55,7 +55,7 @@ export function bindBuiltIn<P extends Parameters>(
       };
       const file = tool.fileArgument === undefined ? undefined : args[tool.fileArgument];
       // The turn is reserved before the first await: the calls of a batch start in order, and keep that order.
-      return typeof file === 'string' ? inTurn(`as asked: ${resolve(root.path, file)}`, work) : work();
+      return typeof file === 'string' ? runInOrder(`as asked: ${resolve(root.path, file)}`, work) : work();
     },
   };
 }

@@ -10,12 +10,12 @@ import { messageOf } from './tool-problem.ts';
  * failure in this order is returned. If a later change of a list adds a duplicate name, the first source with the name
  * owns it.
  *
- * Sources with `yields` come after all others, and their duplicate names are not a failure. A tool in `standsIn`
- * replaces the tool of the same name as long as it is listed there.
+ * Sources with `hasLowerPrecedence` come after all others, and their duplicate names are not a failure. A tool in
+ * `replaces` is used instead of the tool of the same name as long as it is listed there.
  */
 export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
-  const firm = sources.filter(({ yields }) => !yields);
-  const ordered = [...firm, ...sources.filter(({ yields }) => yields)];
+  const firm = sources.filter(({ hasLowerPrecedence }) => !hasLowerPrecedence);
+  const ordered = [...firm, ...sources.filter(({ hasLowerPrecedence }) => hasLowerPrecedence)];
   return {
     async open(spec, signal) {
       const opened = await Promise.all(ordered.map((source) => openOne(source, spec, signal)));
@@ -79,7 +79,7 @@ function duplicateIn(toolsets: readonly Toolset[]): Failure | undefined {
 function combined(toolsets: readonly Toolset[]): Toolset {
   // Looked up each time, because the list of a toolset may change while it is open.
   const ownerOf = (name: string) =>
-    toolsets.find(({ standsIn }) => standsIn?.includes(name)) ??
+    toolsets.find(({ replaces }) => replaces?.includes(name)) ??
     toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));
   return {
     get tools(): readonly ToolDefinition[] {

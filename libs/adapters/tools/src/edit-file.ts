@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { QUOTED, restoreHostTags } from '@coxswain/protocol';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { readAt } from './open-folder.ts';
-import { inTurn, replaceFile } from './replace-file.ts';
+import { replaceFile, runInOrder } from './replace-file.ts';
 import type { OpenedFile, RootFolder } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -35,7 +35,9 @@ export const editFileTool: BuiltInTool<typeof parameters> = {
       throw new ToolProblem('invalid_call_arguments', 'old_text and new_text are the same', { field: 'new_text' });
     }
     const { path: located } = await root.locate(path);
-    const done = await inTurn(resolve(root.path, located), () => edit(root, located, old_text, new_text, replace_all));
+    const done = await runInOrder(resolve(root.path, located), () =>
+      edit(root, located, old_text, new_text, replace_all),
+    );
     edited(done.path);
     const { replaced } = done;
     const text = `replaced ${replaced === 1 ? 'one occurrence' : `${replaced} occurrences`} in ${done.path}`;

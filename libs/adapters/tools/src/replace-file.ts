@@ -34,7 +34,7 @@ export async function replaceFile(place: Place, content: Uint8Array, unchangedSi
       );
     }
     try {
-      await writeBeside(place, content, before);
+      await writeTemporary(place, content, before);
     } catch (error) {
       if (before === null || !IN_PLACE_INSTEAD.has(systemCode(error) ?? '')) throw error;
       await writeInPlace(place, content);
@@ -47,14 +47,14 @@ export async function replaceFile(place: Place, content: Uint8Array, unchangedSi
 
 const IN_PLACE_INSTEAD = new Set(['EACCES', 'EPERM', 'EBUSY', 'EXDEV']);
 
-async function writeBeside(place: Place, content: Uint8Array, before: Stats | null): Promise<void> {
-  const beside = `.coxswain-${randomUUID()}.tmp`;
-  const handle = await place.folder.openFile(beside, fs.O_WRONLY | fs.O_CREAT | fs.O_EXCL, 0o666);
+async function writeTemporary(place: Place, content: Uint8Array, before: Stats | null): Promise<void> {
+  const temporary = `.coxswain-${randomUUID()}.tmp`;
+  const handle = await place.folder.openFile(temporary, fs.O_WRONLY | fs.O_CREAT | fs.O_EXCL, 0o666);
   try {
     await writeAndClose(handle, content, before);
-    await place.folder.replace(beside, place.name);
+    await place.folder.replace(temporary, place.name);
   } catch (error) {
-    await place.folder.remove(beside);
+    await place.folder.remove(temporary);
     throw error;
   }
 }
@@ -89,7 +89,7 @@ const lastByFile = new Map<string, Promise<unknown>>();
  * Runs `work` once all earlier work with the same key has ended.
  * @param file the key: a file by its real absolute path, or by its path as requested.
  */
-export async function inTurn<T>(file: string, work: () => Promise<T>): Promise<T> {
+export async function runInOrder<T>(file: string, work: () => Promise<T>): Promise<T> {
   const before = lastByFile.get(file) ?? Promise.resolve();
   // A failure of the earlier work concerns only its own caller.
   const mine = before.then(work, work);

@@ -177,7 +177,7 @@ export class RootFolder {
         if (!isInside(this.path, real)) throw outsideRoot(path, 'leads out of the root through a symbolic link');
         return { existing: real, missing };
       }
-      if (await stands(candidate)) throw outsideRoot(path, 'goes through a broken symbolic link');
+      if (await exists(candidate)) throw outsideRoot(path, 'goes through a broken symbolic link');
       if (candidate === this.path) throw new ToolProblem('root_not_local', 'the root folder no longer exists');
       missing.unshift(basename(candidate));
       candidate = dirname(candidate);
@@ -219,7 +219,7 @@ async function isInAny(folders: readonly string[], real: string, { realpath }: R
   return false;
 }
 
-async function stands(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);
     return true;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { inTurn, replaceFile } from './replace-file.ts';
+import { replaceFile, runInOrder } from './replace-file.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
 import { ToolProblem } from './tool-problem.ts';
@@ -40,7 +40,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
     }
     const place = await root.openPlace(path);
     try {
-      const isNew = await inTurn(resolve(root.path, place.path), () => replaceFile(place, bytes));
+      const isNew = await runInOrder(resolve(root.path, place.path), () => replaceFile(place, bytes));
       edited(place.path);
       return succeeded(`${isNew ? 'created' : 'replaced'} ${place.path}, ${bytes.length} bytes`, [], {
         path: place.path,

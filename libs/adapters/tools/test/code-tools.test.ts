@@ -215,7 +215,7 @@ describe('combined sources', () => {
 
   test('stand behind the others where they yield, and give way to a tool of the same name', async () => {
     const [bus, own, other] = [watched('a'), watched('a'), watched('b')];
-    const strangers: ToolSource = { yields: true, open: bus.source.open };
+    const strangers: ToolSource = { hasLowerPrecedence: true, open: bus.source.open };
     const toolset = await combineToolSources([strangers, own.source, other.source]).open(spec, signal);
     if (!('call' in toolset)) throw new Error(toolset.message);
     expect(toolset.tools.map(({ name }) => name)).toEqual(['a', 'b']);

@@ -14,10 +14,10 @@ const tool = (name: string, source: string): ToolDefinition => ({
 
 function sourceOf(name: string, tools: readonly string[], standsIn?: () => readonly string[]): ToolSource {
   return {
-    ...(standsIn ? { yields: true } : {}),
+    ...(standsIn ? { hasLowerPrecedence: true } : {}),
     open: async (): Promise<Toolset> => ({
       tools: tools.map((one) => tool(one, name)),
-      get standsIn() {
+      get replaces() {
         return standsIn?.() ?? [];
       },
       call: async () => ({ status: 'ok', result: { content: [{ type: 'text', text: name }], is_error: false } }),

@@ -143,7 +143,7 @@ export class SessionUpdates {
         return event.injections
           .filter(({ origin, commandId }) => isSpoken(origin) && !this.#options.isShown(commandId))
           .map(({ text, commandId }) => userText(text, commandId));
-      case 'step_begun':
+      case 'step_started':
         return this.#plan(event.step, 'in_progress');
       case 'step_ended':
         return this.#plan(event.step, 'completed');

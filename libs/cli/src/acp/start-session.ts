@@ -1,7 +1,7 @@
 /** The start of an editor's session, made from the flags of `cox acp` and the editor's request. */
 import { type BodyInput, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { McpServers, StandIns } from '@coxswain/protocol';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { modelOf, startBody } from '../run/start-body.ts';
@@ -28,7 +28,7 @@ export async function readChoices({ flags, env }: Flags): Promise<Choices> {
   const { model, mode, persona, base_url: baseUrl } = await startBody({ flags, env }, 'a prompt', false);
   const own = typeof persona === 'object' ? persona.model : undefined;
   const first = model ?? (typeof own === 'object' ? own.name : own);
-  const others = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, typedIn(env)));
+  const others = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, callerFolder(env)));
   const models = [...new Set([first, ...others].filter((name) => name !== undefined))];
   return { models, modes: (typeof persona === 'object' ? persona.modes : undefined) ?? {}, mode, baseUrl };
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { type Context, findContext, readContexts } from '@coxswain/ports/discovery';
 import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, readNatsAddress, TenantId } from '@coxswain/protocol';
 import { writeContexts } from '../instance/contexts.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
@@ -92,7 +92,7 @@ function addressesOf(given: string | undefined): string {
 async function keyFile({ flags, env }: Invocation): Promise<string | undefined> {
   const given = flags.text('nkey');
   if (given === undefined) return undefined;
-  const path = resolve(typedIn(env), given);
+  const path = resolve(callerFolder(env), given);
   const { readSeedFile } = await import('@coxswain/adapter-nats');
   try {
     await readSeedFile(path);

@@ -8,7 +8,7 @@ import { VERSION } from '@coxswain/protocol/version';
 import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';
 import { isPublished, packageFolder } from '../instance/package-folder.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { shellQuoted } from '../line/shell-quoted.ts';
@@ -25,7 +25,7 @@ const COMPILER = { '@types/node': '20.19.43', typescript: '6.0.3' };
  * of this checkout. Exits 2 if the folder cannot be used.
  */
 export const run: CommandRun = async ({ flags, args, env }) => {
-  const from = typedIn(env);
+  const from = callerFolder(env);
   const [named = '.'] = args;
   // An unset variable in a script must not fill the current folder.
   if (named.trim() === '')

@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
 import { describeEffects, FolderTrust, QUESTION } from '../instance/folder-trust.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { askYes } from '../terminal/ask-yes.ts';
@@ -13,7 +13,7 @@ import { isInteractive, standardStreams } from '../terminal/streams.ts';
  * stored answer. Exits 1 for `folder_not_trusted`.
  */
 export const run: CommandRun = async ({ flags, env }) => {
-  const folder = await realpath(typedIn(env));
+  const folder = await realpath(callerFolder(env));
   const trust = new FolderTrust(folder, env, false);
   const say = (text: string, members: object) =>
     standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'trust', folder, ...members })}\n` : `${text}\n`);

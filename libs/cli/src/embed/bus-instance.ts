@@ -119,8 +119,8 @@ async function joinServer(
   const nats = { servers: bus, credentials: nkey === undefined ? undefined : await readSeedFile(nkey) };
   await makeFolder(stateDir);
   const service = await startSessionsService({ ...host, nats, stateDir, env, log: 'file', metrics: null });
-  const { heard, failed } = service;
-  return { nats, url: bus, heard, failed, stop: () => service.stop() };
+  const { registered, failed } = service;
+  return { nats, url: bus, heard: registered, failed, stop: () => service.stop() };
 }
 
 async function untilHeard(isHeard: () => boolean, name: string): Promise<void> {

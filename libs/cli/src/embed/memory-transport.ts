@@ -5,6 +5,7 @@ import {
   type JournalStart,
   type ListQuery,
   newCommandId,
+  pendingApprovals,
   ReceiptTimeoutError,
   readTree,
   type SendOptions,
@@ -16,16 +17,15 @@ import {
   type WireSentCommand,
   type WireSessionsPage,
   type WireSessionTree,
-  waitingApprovals,
 } from '@coxswain/client';
 import {
   awaitCancellation,
   CallGuard,
   Closing,
-  CommandFate,
   checkedCommandId,
   checkedPayload,
   failureOfReceipt,
+  JournalReceipt,
   listingFrom,
   type PlacedSession,
   pageOf,
@@ -171,9 +171,9 @@ export class MemoryTransport implements Transport {
     before: number,
     signal: AbortSignal,
   ): Promise<Receipt> {
-    const fate = new CommandFate(commandId);
+    const journalReceipt = new JournalReceipt(commandId);
     for await (const { record } of this.#records(ref, from, signal)) {
-      const receipt = fate.add(record);
+      const receipt = journalReceipt.add(record);
       if (receipt === null || receipt.stage === 'rejected') continue;
       const failure = failureOfReceipt(receipt, ref);
       if (failure) throw failure;
@@ -246,7 +246,7 @@ export class MemoryTransport implements Transport {
   async approvals(): Promise<WirePendingApproval[]> {
     const listings = await Promise.all((await this.#placed()).map((session) => session.listing()));
     const present = listings.filter((listing) => listing !== null);
-    return waitingApprovals(present, (id) => this.#host.status(sessionRef(id, this.tenant)));
+    return pendingApprovals(present, (id) => this.#host.status(sessionRef(id, this.tenant)));
   }
 
   async roundTripMs(): Promise<number> {

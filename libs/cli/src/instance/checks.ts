@@ -36,7 +36,7 @@ import { FolderTrust } from './folder-trust.ts';
 import { gatewayChecks } from './gateway-checks.ts';
 import { manifestOf } from './manifest.ts';
 import { connectTo } from './open-bus.ts';
-import { stateDirOf, typedIn } from './state-dir.ts';
+import { callerFolder, stateDirOf } from './state-dir.ts';
 
 /** The result of one check: the finding and its reason. Anything but `ok` has a remedy. */
 export type Check = {
@@ -70,7 +70,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   // The gateway belongs to the state directory's own instance, even if the command names another bus.
   yield* gatewayChecks(stateDir, address?.pid ?? (await ownServer(stateDir)));
   yield* manifestChecks(flags, env);
-  yield* personaChecks(typedIn(env));
+  yield* personaChecks(callerFolder(env));
   yield await modelCheck(env);
   yield keysCheck(env, address);
   yield await versionsCheck();
@@ -406,7 +406,7 @@ async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGener
     const { hooks, tools, digest } = await inspectManifest(path);
     const parts = [counted(hooks.length, 'hook'), ...(tools.length > 0 ? [counted(tools.length, 'tool export')] : [])];
     const message = `manifest ${path}: ${parts.join(', ')}`;
-    const trust = new FolderTrust(typedIn(env), env, false);
+    const trust = new FolderTrust(callerFolder(env), env, false);
     if (found.isNamed || (await trust.has({ name: basename(path), digest })))
       yield { name: 'manifest', status: 'ok', message };
     else
@@ -450,7 +450,7 @@ async function modelCheck(env: NodeJS.ProcessEnv): Promise<Check> {
       message: 'COX_MODEL is not set: name the model with --model or in a persona',
     };
   const { createModels } = await import('@coxswain/adapter-models');
-  const failure = await createModels({ env, baseFolder: typedIn(env) }).check({ name });
+  const failure = await createModels({ env, baseFolder: callerFolder(env) }).check({ name });
   if (!failure) return { name: 'model', status: 'ok', message: `COX_MODEL is ${name}` };
   const message = `COX_MODEL is ${name}, which cannot be used: ${failure.message}`;
   return { name: 'model', status: 'failed', message, remedy: remedyOf(failure.code) };

@@ -137,8 +137,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
         await server.stop();
       }
     });
-    const { metricsUrl, failed, ping, remark, heard } = service;
-    return { server, source, stateDir, metricsUrl, failed, ping, remark, heard, stop };
+    const { metricsUrl, failed, ping, remark, registered } = service;
+    return { server, source, stateDir, metricsUrl, failed, ping, remark, heard: registered, stop };
   } catch (error) {
     await server.stop();
     throw error;

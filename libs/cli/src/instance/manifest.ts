@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
-import { typedIn } from './state-dir.ts';
+import { callerFolder } from './state-dir.ts';
 
 /** The name of a folder's own manifest. */
 export const MANIFEST_FILE = 'coxswain.yaml';
@@ -27,8 +27,8 @@ export function manifestOf(
   const named = flags.text('manifest') ?? (env.COX_MANIFEST || undefined);
   if (named?.trim() === '') throw usageError('--manifest needs a file, or none');
   if (named === 'none') return undefined;
-  if (named !== undefined) return { path: resolve(typedIn(env), named), isNamed: true };
-  const usual = join(typedIn(env), MANIFEST_FILE);
+  if (named !== undefined) return { path: resolve(callerFolder(env), named), isNamed: true };
+  const usual = join(callerFolder(env), MANIFEST_FILE);
   return existsSync(usual) ? { path: usual, isNamed: false } : undefined;
 }
 
@@ -51,7 +51,7 @@ export async function chooseManifest(
     import('./folder-trust.ts'),
   ]);
   const brought = await manifestOfFolder(found.path);
-  await new FolderTrust(typedIn(env), env, mayAsk).expect(brought);
+  await new FolderTrust(callerFolder(env), env, mayAsk).expect(brought);
   return { path: found.path, digest: brought.digest };
 }
 

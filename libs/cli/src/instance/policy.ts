@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
-import { typedIn } from './state-dir.ts';
+import { callerFolder } from './state-dir.ts';
 
 /**
  * The path in `--policy` or `COX_POLICY`; undefined if neither names a file. @throws CliError with exit code 2 for an
@@ -11,5 +11,5 @@ import { typedIn } from './state-dir.ts';
 export function policyOf(flags: Flags, env: NodeJS.ProcessEnv): string | undefined {
   const named = flags.text('policy') ?? (env.COX_POLICY || undefined);
   if (named?.trim() === '') throw usageError('--policy needs a file');
-  return named === undefined ? undefined : resolve(typedIn(env), named);
+  return named === undefined ? undefined : resolve(callerFolder(env), named);
 }

@@ -81,9 +81,9 @@ export async function serveUntilStopped<S extends StartedService>(
 
 /** The error of a service that stopped after its bus had gone: it could not deregister. */
 async function deregistrationError(what: string, error: unknown): Promise<unknown> {
-  const { asTrouble } = await import('@coxswain/client');
+  const { toClientError } = await import('@coxswain/client');
   // Requests in flight when the connection closed fail with the library's RequestError.
-  const isGone = asTrouble(error) !== null || (error instanceof Error && error.name === 'RequestError');
+  const isGone = toClientError(error) !== null || (error instanceof Error && error.name === 'RequestError');
   if (!isGone) return error;
   const why = (error as Error).message;
   const message = `nats_unreachable: ${what} has ended, and could not deregister from the bus: ${why}`;

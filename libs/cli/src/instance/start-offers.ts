@@ -8,7 +8,7 @@ import { writeStory } from '../demo/story.ts';
 import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
 import { personaOfFolder } from './file-effects.ts';
 import { FolderTrust } from './folder-trust.ts';
-import { typedIn } from './state-dir.ts';
+import { callerFolder } from './state-dir.ts';
 
 /** Maximum number of offered personas. */
 const OFFERED_MAX = 64;
@@ -21,7 +21,7 @@ const DEMOS_MAX = 8;
  * @param demos the folder for the files of demos; null if the session hosts may be on other machines.
  */
 export function startOffersOf(env: NodeJS.ProcessEnv, demos: string | null): StartOffers {
-  const folder = typedIn(env);
+  const folder = callerFolder(env);
   const trust = new FolderTrust(folder, env, false);
   return {
     options: async () => ({ folder, personas: await personasIn(folder, trust), has_demo: demos !== null }),

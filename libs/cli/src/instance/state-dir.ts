@@ -1,10 +1,10 @@
 /** The folders of a command line. */
 import { resolve } from 'node:path';
-import { defaultStateDir, typedIn } from '@coxswain/ports/discovery';
+import { callerFolder, defaultStateDir } from '@coxswain/ports/discovery';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 
-export { defaultStateDir, typedIn } from '@coxswain/ports/discovery';
+export { callerFolder, defaultStateDir } from '@coxswain/ports/discovery';
 
 /**
  * The state directory: `--state-dir`, `COX_STATE_DIR`, or the user's default. @throws CliError with exit code 2 for an
@@ -15,5 +15,5 @@ export function stateDirOf(flags: Flags, env: NodeJS.ProcessEnv): string {
   // An unset variable in a script must not turn the current folder into a state directory.
   if (named?.trim() === '') throw usageError('--state-dir needs a folder');
   const asked = named ?? (env.COX_STATE_DIR || undefined);
-  return asked === undefined ? defaultStateDir(env) : resolve(typedIn(env), asked);
+  return asked === undefined ? defaultStateDir(env) : resolve(callerFolder(env), asked);
 }

@@ -1,11 +1,11 @@
 /** Pending approvals of several sessions, as lists show them. */
 import {
   approvalsIn,
-  longestFirst,
+  longestPendingFirst,
   nodesOf,
   readTree,
   type WirePendingApproval,
-  waitingApprovals as waitingIn,
+  pendingApprovals as waitingIn,
 } from '@coxswain/client';
 import { redactForDecision } from '@coxswain/protocol';
 import type { OpenBus } from './open-bus.ts';
@@ -27,5 +27,5 @@ export async function approvalsBelow(bus: OpenBus, sessionId: string): Promise<W
   const found: WaitingApproval[] = [];
   for (const { session_id } of asking)
     found.push(...approvalsIn(await sessionStatus(bus, bus.client.session(session_id))));
-  return found.map((approval) => ({ ...approval, args: redactForDecision(approval.args) })).sort(longestFirst);
+  return found.map((approval) => ({ ...approval, args: redactForDecision(approval.args) })).sort(longestPendingFirst);
 }

@@ -73,9 +73,9 @@ async function coded(error: unknown): Promise<unknown> {
   if (error instanceof CliError || !(error instanceof Error)) return error;
   const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
   if (typeof code === 'string' && field === undefined) return error;
-  const { asTrouble, errorOnWire } = await import('@coxswain/client');
+  const { toClientError, errorOnWire } = await import('@coxswain/client');
   if (typeof code === 'string') return errorOnWire(error);
-  return asTrouble(error) ?? error;
+  return toClientError(error) ?? error;
 }
 
 /** Removes characters that control a terminal, because a message may quote foreign text. */

@@ -1,7 +1,7 @@
 /** Converts the flags of `cox session fork` into the changes of a fork. */
 import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
 import { FolderTrust } from '../instance/folder-trust.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { choosePersona } from './persona-file.ts';
@@ -19,7 +19,7 @@ export async function forkChanges({
   flags,
   env,
 }: Pick<Invocation, 'flags' | 'env'>): Promise<ForkChangesInput | undefined> {
-  const folder = typedIn(env);
+  const folder = callerFolder(env);
   const [first, second] = IN_RECORD.filter((name) => flags.on(name));
   if (second !== undefined)
     throw usageError(

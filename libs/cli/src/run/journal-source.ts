@@ -7,7 +7,7 @@ import { blobRefsOf, ID_PATTERN, readBlobLine, readClosingLine } from '@coxswain
 import type { ExportedJournal } from '@coxswain/session';
 import { findBus } from '../instance/find-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { standardInput } from '../terminal/streams.ts';
@@ -46,7 +46,7 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
     throw usageError('the argument is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
     return { kind: 'pipe', isWhole: true, open: async () => exported('standard input', standardInput(), null) };
-  const file = resolve(typedIn(env), asked);
+  const file = resolve(callerFolder(env), asked);
   const kind = await kindOf(file);
   if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
     throw usageError(

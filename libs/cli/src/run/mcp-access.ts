@@ -8,7 +8,7 @@ import { personaVersion } from '@coxswain/session';
 import { actorName } from '../instance/actor-name.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';
 import { type OpenBus, reachedAt } from '../instance/open-bus.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import {
@@ -36,7 +36,7 @@ export class McpAccess implements SessionsAccess {
   readonly #env: NodeJS.ProcessEnv;
 
   private constructor({ flags, env }: Invocation) {
-    this.#folder = typedIn(env);
+    this.#folder = callerFolder(env);
     this.#root = realPath(resolve(this.#folder, flags.text('root') ?? '.'));
     this.#model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), this.#folder);
     this.#baseUrl = baseUrlOf(flags.text('base-url'));

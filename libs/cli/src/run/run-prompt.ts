@@ -4,7 +4,7 @@ import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
@@ -75,7 +75,7 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
     );
   }
   // COX_MODEL applies to new sessions. This session keeps its model unless the command line names another one.
-  const model = modelOf(flags.text('model'), typedIn(invocation.env));
+  const model = modelOf(flags.text('model'), callerFolder(invocation.env));
   const baseUrl = baseUrlOf(flags.text('base-url'));
   const mode = flags.text('persona-mode');
   return async (bus) => {

@@ -14,7 +14,7 @@ import { readGatewayFile } from '../instance/gateway-file.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { startViewer } from '../instance/own-gateway.ts';
 import { findSession } from '../instance/resolve-session.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -63,7 +63,7 @@ interface Showing {
 /** Serves the console for an exported journal. */
 export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
   return untilStopped(async (stopped) => {
-    const { path, remove } = await readableFile(wanted.asked, typedIn(invocation.env));
+    const { path, remove } = await readableFile(wanted.asked, callerFolder(invocation.env));
     try {
       return await showJournal(invocation, path, wanted, stopped);
     } finally {

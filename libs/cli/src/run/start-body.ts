@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { BodyInput } from '@coxswain/client';
 import { CommandId, ModelName, modeProblem, type PermissionRule, SessionId } from '@coxswain/protocol';
 import { FolderTrust } from '../instance/folder-trust.ts';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { readMcpFile } from './mcp-file.ts';
@@ -31,7 +31,7 @@ export async function startBody(
   prompt: string,
   mayAsk = true,
 ): Promise<BodyInput<'start'>> {
-  const folder = typedIn(env);
+  const folder = callerFolder(env);
   const trust = new FolderTrust(folder, env, mayAsk);
   const personaFlag = flags.text('persona');
   const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder, trust);

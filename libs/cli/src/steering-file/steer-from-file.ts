@@ -2,7 +2,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { makeFolder } from '@coxswain/adapter-nats';
 import type { Session } from '@coxswain/client';
-import { typedIn } from '../instance/state-dir.ts';
+import { callerFolder } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { type WatchedSteeringFile, watchSteeringFile } from './watch-steering-file.ts';
@@ -17,7 +17,7 @@ export function namedSteeringFile({ flags, env }: Where): string | null {
   const named = flags.text('steering-file');
   if (named?.trim() === '') throw usageError('--steering-file needs a path');
   const path = named ?? (env.AGENT_STEERING_FILE || undefined);
-  return path === undefined ? null : resolve(typedIn(env), path);
+  return path === undefined ? null : resolve(callerFolder(env), path);
 }
 
 /** Watches the session's steering file until it is closed. */

@@ -71,13 +71,13 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.dim(`  ↳ hook ${event.hook} reminds: “${firstLine(event.text)}”`);
     case 'context_overflowed':
       return style.yellow(`  ! the prompt is too long for the model: ${firstLine(event.message)}`);
-    case 'compaction_begun':
+    case 'compaction_started':
       return style.dim(`  ⇣ compacting: ${event.strategy === 'notes' ? 'writing notes' : 'summarising'} …`);
     case 'context_compacted':
       return style.dim(compacted(event));
     case 'compaction_skipped':
       return style.yellow(`  ! not compacted: ${firstLine(event.reason)}`);
-    case 'step_begun':
+    case 'step_started':
       return style.cyan(`  § ${event.step}${event.attempt > 1 ? `, attempt ${event.attempt}` : ''}`);
     case 'step_ended':
       return event.status === 'failed' ? style.yellow(stepFailed(event)) : null;
@@ -111,7 +111,7 @@ export function eventLine(given: UiEvent, style: Style): string | null {
       return style.dim(`  (host ${event.host} continues it)`);
     case 'persona_awaited':
       return style.yellow(`  ! waits: ${personaWaitText(event)}`);
-    case 'session_handed_over':
+    case 'session_handed_off':
       return style.yellow(`  ⇥ ${event.persona} takes over from ${event.from}`);
     case 'step_lost':
       return style.dim(`  (${event.instance} is ${lostBecause(event.cause)}; ${event.persona} answers again)`);

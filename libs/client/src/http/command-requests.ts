@@ -139,7 +139,7 @@ class Sending {
         const { sessionId } = this.#ref;
         const unanswered = { commandId: this.#commandId, sessionId, awaited, waitedMs };
         if (mayPass(error) && this.#answers > 0) throw new ReceiptTimeoutError(unanswered);
-        if (mayPass(error)) throw new CommandNotStoredError(this.#commandId, told(error));
+        if (mayPass(error)) throw new CommandNotStoredError(this.#commandId, toClientError(error));
         if (!(error instanceof ProblemError)) throw error;
         if (error.problem.code === 'receipt_timeout') {
           this.#answers++;
@@ -193,7 +193,7 @@ function cancellationOf(answer: unknown): unknown {
   return { outcome, call_id, tool, reason };
 }
 
-function told(error: unknown): unknown {
+function toClientError(error: unknown): unknown {
   return error instanceof ProblemError ? errorOf(error.problem) : error;
 }
 
@@ -232,5 +232,5 @@ function requestOf(
 function segment(field: string, value: unknown): string {
   const text = String(value);
   if (text !== '.' && text !== '..') return encodeURIComponent(text);
-  throw new CommandRejectedError('invalid_field', `${field}: there is none of this name`, { field });
+  throw new CommandRejectedError('invalid_field', `${field}: ${text} is not a valid id`, { field });
 }

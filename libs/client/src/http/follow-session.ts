@@ -61,8 +61,9 @@ export async function* followSession(
       } catch (error) {
         if (leaving.signal.aborted) return;
         const passes = mayPass(error);
-        if (!passes && !isNotThereYet(error) && !isOtherToken(error, requests)) throw told(error);
-        if (passes && answeredAtMs === null && performance.now() - startedAtMs >= READ_WITHIN_MS) throw told(error);
+        if (!passes && !isNotThereYet(error) && !isOtherToken(error, requests)) throw toClientError(error);
+        if (passes && answeredAtMs === null && performance.now() - startedAtMs >= READ_WITHIN_MS)
+          throw toClientError(error);
         if (isNotThereYet(error)) answeredAtMs = performance.now();
         asksForMs = retryAfterOf(error);
         isConnected = isNotThereYet(error);
@@ -233,6 +234,6 @@ function isOtherToken(error: unknown, { renewsToken }: GatewayRequests): boolean
   return renewsToken && error instanceof ProblemError && error.problem.code === 'unauthorized' && error.inStream;
 }
 
-function told(error: unknown): unknown {
+function toClientError(error: unknown): unknown {
   return error instanceof ProblemError ? errorOf(error.problem) : error;
 }

@@ -53,7 +53,7 @@ const TOKEN_WITHIN_MS = 5_000;
 export async function bearerHeader(token: GatewayOptions['token'], withinMs = TOKEN_WITHIN_MS): Promise<string> {
   const given = typeof token === 'function' ? await renewed(token, withinMs) : token;
   if (typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))
-    throw new InvalidOptionError('the token is empty, or has characters that no token has', 'token');
+    throw new InvalidOptionError('the token is empty or has invalid characters', 'token');
   return `Bearer ${given}`;
 }
 
@@ -69,7 +69,7 @@ async function renewed(token: () => string | Promise<string>, withinMs: number):
   try {
     return await Promise.race([token(), late]);
   } catch (error) {
-    throw new InvalidOptionError(`the function gave no token: ${(error as Error)?.message}`, 'token', { cause: error });
+    throw new InvalidOptionError(`the token function failed: ${(error as Error)?.message}`, 'token', { cause: error });
   } finally {
     clearTimeout(timer);
   }

@@ -12,10 +12,10 @@ import {
 import { CallGuard } from '../call-guard.ts';
 import { CoxswainError, JournalGapError } from '../client-errors.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from '../outgoing-command.ts';
+import type { WirePendingApproval } from '../pending-approvals.ts';
 import type { ListQuery, WireSessionsPage } from '../session-listing.ts';
 import type { WireSessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
-import type { WirePendingApproval } from '../waiting-approvals.ts';
 import { sendOverHttp } from './command-requests.ts';
 import { followSession } from './follow-session.ts';
 import {
@@ -117,20 +117,20 @@ export class HttpTransport implements Transport {
     });
     const status = SessionStatus.safeParse(answer);
     if (status.success) return status.data;
-    throw unreadable('no state of a session');
+    throw unreadable('a session state');
   }
 
   async tree(ref: SessionRef): Promise<WireSessionTree> {
     const tree = (await this.#read({ path: `/v1/sessions/${ref.sessionId}/tree` })) as WireSessionTree | null;
     if (typeof tree?.top?.session_id === 'string') return tree;
-    throw unreadable('no tree of sessions');
+    throw unreadable('a session tree');
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
     const found: WirePendingApproval[] = [];
     await everyPage(async (cursor) => {
       const page = (await this.#read({ path: '/v1/approvals', query: { cursor } })) as ApprovalsPage | null;
-      if (!Array.isArray(page?.approvals)) throw unreadable('no page of approvals');
+      if (!Array.isArray(page?.approvals)) throw unreadable('a page of approvals');
       found.push(...page.approvals);
       return page.next_cursor;
     });
@@ -141,7 +141,7 @@ export class HttpTransport implements Transport {
     const query = { state, persona, limit, cursor, ...(details === true ? { details: 'true' } : {}) };
     const page = (await this.#read({ path: '/v1/sessions', query })) as WireSessionsPage | null;
     if (Array.isArray(page?.sessions)) return page;
-    throw unreadable('no page of sessions');
+    throw unreadable('a page of sessions');
   }
 
   async roundTripMs(): Promise<number> {
@@ -158,21 +158,21 @@ export class HttpTransport implements Transport {
   /** The personas and the demo that this gateway offers for a start. */
   async startOptions(): Promise<StartOptions> {
     const read = StartOptions.safeParse(await this.#read({ path: '/v1/start-options' }));
-    if (!read.success) throw unreadable('no start options');
+    if (!read.success) throw unreadable('start options');
     return read.data;
   }
 
   /** Requests the gateway to prepare the demo. @returns its start. */
   async prepareDemo(): Promise<DemoStart> {
     const read = DemoStart.safeParse(await this.requests.json({ path: '/v1/demo', method: 'POST' }));
-    if (!read.success) throw unreadable('no demo');
+    if (!read.success) throw unreadable('a demo');
     return read.data;
   }
 
   async statechart(ref: SessionRef): Promise<Statechart> {
     const chart = (await this.#read({ path: `/v1/sessions/${ref.sessionId}/statechart` })) as Statechart | null;
     if (typeof chart?.machine?.root?.path === 'string') return chart;
-    throw unreadable('no statechart');
+    throw unreadable('a statechart');
   }
 
   async close(): Promise<void> {
@@ -193,7 +193,7 @@ export class HttpTransport implements Transport {
     const answer = await this.requests.json({ path, query }).catch(nullWhereNone);
     if (answer === null) return null;
     const { records, more } = answer as { readonly records?: unknown; readonly more?: unknown };
-    if (!Array.isArray(records) || typeof more !== 'boolean') throw unreadable('no page of records');
+    if (!Array.isArray(records) || typeof more !== 'boolean') throw unreadable('a page of records');
     const encoder = new TextEncoder();
     return { records: records.map((record) => decodeRecord(encoder.encode(JSON.stringify(record)))), more };
   }
@@ -218,7 +218,7 @@ export async function readHolder(requests: GatewayRequests, withinMs?: number): 
     const { name, tenant, scopes, expires_at: expiresAt = null } = holder;
     return { name, tenant, scopes, expiresAt };
   }
-  throw unreadable('no token’s holder');
+  throw unreadable('the holder of a token');
 }
 
 /** Requests JSON. @throws the error of a problem document. */
@@ -252,6 +252,9 @@ function nullWhereNone(error: unknown): null {
   throw errorOf(error.problem);
 }
 
-function unreadable(what: string): CoxswainError {
-  return new CoxswainError('answer_unreadable', `the response is not from a gateway of this version: it is ${what}`);
+function unreadable(expected: string): CoxswainError {
+  return new CoxswainError(
+    'answer_unreadable',
+    `the response is not from a gateway of this version: expected ${expected}`,
+  );
 }

@@ -8,7 +8,7 @@ import { SessionList } from '../sessions/session-list.tsx';
 import { offeredModels } from '../sessions/start-form.ts';
 import { useSessions } from '../sessions/use-sessions.ts';
 import { OfferedToken } from '../sign-in/offered-token.tsx';
-import { Scopes, useMay } from '../sign-in/scopes.ts';
+import { Scopes, useScopeCheck } from '../sign-in/scopes.ts';
 import { SignIn } from '../sign-in/sign-in.tsx';
 import { Token } from '../sign-in/token.ts';
 import { bringsToken, forgetToken, keepToken, type TakenToken, takeToken } from '../sign-in/token-storage.ts';
@@ -91,7 +91,7 @@ export function App({ taken }: { readonly taken: TakenToken }): VNode {
         <OfferedToken key={offered} token={token} offered={offered} onTake={taking} onStay={staying} />
       )}
       {token === null || signedIn === null ? (
-        <p class="empty">Connects …</p>
+        <p class="empty">Connecting …</p>
       ) : (
         <Token.Provider value={token}>
           <Scopes.Provider value={signedIn.scopes}>
@@ -113,7 +113,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
   const keys = useRef<SessionKeys>({ onKey: null });
   const toFocus = useRef<HTMLElement | null>(null);
   const now = useNow();
-  const may = useMay();
+  const hasScope = useScopeCheck();
   const feed = useSessions(client, onRefused);
   const models = offeredModels(feed.sessions);
   const onKey = useCallback(
@@ -155,7 +155,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
           Coxswain
         </a>
         <nav aria-label="Console">
-          {may('run') && (
+          {hasScope('run') && (
             <a class="button" href={hashOf({ page: 'new' })} aria-keyshortcuts="n">
               New session
             </a>
@@ -184,7 +184,7 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
           <div class="empty welcome">
             <h1 class="visually-hidden">Sessions</h1>
             Choose a session
-            {may('run') && (
+            {hasScope('run') && (
               <>
                 , or <a href={hashOf({ page: 'new' })}>start one</a>
               </>

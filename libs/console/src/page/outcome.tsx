@@ -13,12 +13,12 @@ export interface Outcome {
  * Runs an action and shows its outcome: `what` after a success, otherwise the error. Resolves with whether it
  * succeeded.
  */
-export type Ask = (what: string, doing: () => Promise<unknown>) => Promise<boolean>;
+export type RunAction = (what: string, doing: () => Promise<unknown>) => Promise<boolean>;
 
 const SHOWN_MS = 8_000;
 
 /** The outcome of the last action of a page, and a function that runs actions. */
-export function useOutcome(): { readonly outcome: Outcome | null; readonly ask: Ask } {
+export function useOutcome(): { readonly outcome: Outcome | null; readonly runAction: RunAction } {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   useEffect(() => {
     // A success is hidden after some seconds; a failure stays until the next attempt.
@@ -26,18 +26,18 @@ export function useOutcome(): { readonly outcome: Outcome | null; readonly ask: 
     const forgetting = setTimeout(() => setOutcome(null), SHOWN_MS);
     return () => clearTimeout(forgetting);
   }, [outcome]);
-  const ask = useCallback<Ask>(async (what, doing) => {
+  const runAction = useCallback<RunAction>(async (what, doing) => {
     try {
       await doing();
       setOutcome({ text: what, failed: false });
       return true;
     } catch (error) {
-      const how = isUndecided(error) ? 'Outcome unknown' : 'Not done';
+      const how = isUndecided(error) ? 'Outcome unknown' : 'Failed';
       setOutcome({ text: `${how}: ${problemText(error)}`, failed: true });
       return false;
     }
   }, []);
-  return { outcome, ask };
+  return { outcome, runAction };
 }
 
 /** Formats an error, with its code if it has one. */

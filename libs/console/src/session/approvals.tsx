@@ -3,22 +3,22 @@ import type { JsonObject } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { printableJson, type SessionHandle } from '../browser-client.ts';
-import type { Ask } from '../page/outcome.tsx';
+import type { RunAction } from '../page/outcome.tsx';
 import { agoText } from '../page/wording.ts';
-import type { OpenApproval } from '../story/entries.ts';
+import type { OpenApproval } from '../view/entries.ts';
 import { readArguments } from './read-arguments.ts';
 
 /** All pending approvals, in the order of their requests. */
 export function Approvals({
   approvals,
   session,
-  ask,
+  runAction,
   now,
 }: {
   readonly approvals: readonly OpenApproval[];
   /** Null if the past is shown, or the token has no scope for approvals. */
   readonly session: SessionHandle | null;
-  readonly ask: Ask;
+  readonly runAction: RunAction;
   readonly now: number;
 }): VNode | null {
   if (approvals.length === 0) return null;
@@ -28,7 +28,7 @@ export function Approvals({
         Waiting for you <span class="count">{approvals.length}</span>
       </h2>
       {approvals.map((approval) => (
-        <Approval key={approval.callId} approval={approval} session={session} ask={ask} now={now} />
+        <Approval key={approval.callId} approval={approval} session={session} runAction={runAction} now={now} />
       ))}
     </section>
   );
@@ -37,12 +37,12 @@ export function Approvals({
 function Approval({
   approval,
   session,
-  ask,
+  runAction,
   now,
 }: {
   readonly approval: OpenApproval;
   readonly session: SessionHandle | null;
-  readonly ask: Ask;
+  readonly runAction: RunAction;
   readonly now: number;
 }) {
   const { callId, tool, args, requestedBy, question, at } = approval;
@@ -63,8 +63,9 @@ function Approval({
       remember: remember ? ('session' as const) : undefined,
       wait: 'accepted' as const,
     };
-    await ask(`${tool} ${decision === 'allow' ? 'allowed' : 'denied'}${given ? ' with edited arguments' : ''}`, () =>
-      decision === 'allow' ? session.approve(callId, { ...how, args: given }) : session.deny(callId, how),
+    await runAction(
+      `${tool} ${decision === 'allow' ? 'allowed' : 'denied'}${given ? ' with edited arguments' : ''}`,
+      () => (decision === 'allow' ? session.approve(callId, { ...how, args: given }) : session.deny(callId, how)),
     );
     setBusy(false);
   };

@@ -5,7 +5,7 @@ import { printableJson } from '../browser-client.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import { hashOf, sessionPlace } from '../page/place.ts';
 import { clockText, durationText, shortId } from '../page/wording.ts';
-import type { CallEntry, CallStanding } from '../story/entries.ts';
+import type { CallEntry, CallStanding } from '../view/entries.ts';
 
 /** Actions on calls. */
 export interface CallControls {

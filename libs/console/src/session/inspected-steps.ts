@@ -1,7 +1,7 @@
 /** The steps of a session's state machine, as the gateway's inspection reports them. */
 import type { StateValue } from '@coxswain/protocol';
 import type { ChartStep } from '../statechart/chart-path.ts';
-import { stateName } from '../story/state-name.ts';
+import { stateName } from '../view/state-name.ts';
 
 /** The used members of an inspection message. */
 type Message =
@@ -18,7 +18,7 @@ type Message =
   | { readonly type: '@xstate.event' };
 
 /** The steps that were received. */
-export interface ToldSteps {
+export interface ReceivedSteps {
   readonly steps: readonly ChartStep[];
   /** All steps up to this record are included; 0 before the first. */
   readonly upTo: number;
@@ -36,7 +36,7 @@ export class InspectedSteps {
   #upTo = 0;
 
   /** The steps received so far. */
-  get told(): ToldSteps {
+  get received(): ReceivedSteps {
     return { steps: this.#steps, upTo: this.#upTo, state: this.#settled };
   }
 

@@ -3,9 +3,9 @@ import type { InjectionVerb } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
-import type { Ask } from '../page/outcome.tsx';
+import type { RunAction } from '../page/outcome.tsx';
 import { agoText } from '../page/wording.ts';
-import type { PendingInjection } from '../story/entries.ts';
+import type { PendingInjection } from '../view/entries.ts';
 
 const KINDS: Readonly<Record<InjectionVerb, string>> = { steer: 'steer', remind: 'reminder', followup: 'follow-up' };
 const WHEN = {
@@ -18,13 +18,13 @@ const WHEN = {
 export function PendingList({
   pending,
   session,
-  ask,
+  runAction,
   now,
 }: {
   readonly pending: readonly PendingInjection[];
   /** Null if the past is shown, or the token has no scope for it. */
   readonly session: SessionHandle | null;
-  readonly ask: Ask;
+  readonly runAction: RunAction;
   readonly now: number;
 }): VNode | null {
   if (pending.length === 0) return null;
@@ -35,7 +35,7 @@ export function PendingList({
       </h2>
       <ol>
         {pending.map((one) => (
-          <PendingRow key={one.commandId} one={one} session={session} ask={ask} now={now} />
+          <PendingRow key={one.commandId} one={one} session={session} runAction={runAction} now={now} />
         ))}
       </ol>
     </section>
@@ -45,19 +45,20 @@ export function PendingList({
 function PendingRow({
   one,
   session,
-  ask,
+  runAction,
   now,
 }: {
   readonly one: PendingInjection;
   readonly session: SessionHandle | null;
-  readonly ask: Ask;
+  readonly runAction: RunAction;
   readonly now: number;
 }) {
   const [edited, setEdited] = useState<string | null>(null);
   const id = useId();
   const replace = async () => {
     if (!session || edited === null || edited.trim() === '') return;
-    if (await ask('replaced', () => session.replace(one.commandId, edited, { wait: 'accepted' }))) setEdited(null);
+    if (await runAction('replaced', () => session.replace(one.commandId, edited, { wait: 'accepted' })))
+      setEdited(null);
   };
   return (
     <li data-command={one.commandId}>
@@ -85,7 +86,7 @@ function PendingRow({
               <button
                 type="button"
                 class="small danger"
-                onClick={() => void ask('revoked', () => session.revoke(one.commandId, { wait: 'accepted' }))}
+                onClick={() => void runAction('revoked', () => session.revoke(one.commandId, { wait: 'accepted' }))}
               >
                 Revoke
               </button>

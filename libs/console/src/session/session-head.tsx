@@ -2,30 +2,30 @@
 import type { SessionStatus } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { hasEnded, type SessionHandle, topState } from '../browser-client.ts';
-import type { Ask } from '../page/outcome.tsx';
+import type { RunAction } from '../page/outcome.tsx';
 import { hashOf, sessionPlace } from '../page/place.ts';
 import { costText, countText, shortId } from '../page/wording.ts';
-import type { Story } from '../story/storyteller.ts';
+import type { SessionView } from '../view/session-view.ts';
 import { StateBadge } from './state-badge.tsx';
 
 /** The header. @param acting Null if the past is shown, or the token has no scope for the actions. */
 export function SessionHead({
   session,
-  story,
+  view,
   status,
-  whatNot,
+  staleReason,
   acting,
-  ask,
+  runAction,
 }: {
   readonly session: SessionHandle;
-  readonly story: Story;
+  readonly view: SessionView;
   readonly status: SessionStatus | null;
   /** Why the shown state is not current, such as `reconnecting`; null if it is current, or that of a past record. */
-  readonly whatNot: string | null;
+  readonly staleReason: string | null;
   readonly acting: SessionHandle | null;
-  readonly ask: Ask;
+  readonly runAction: RunAction;
 }): VNode {
-  const { state, persona, model, turn, usage, origin } = story;
+  const { state, persona, model, turn, usage, origin } = view;
   const run = usage.runs.at(-1);
   const ended = state !== null && hasEnded(state);
   const isSuspended = state !== null && topState(state) === 'suspended';
@@ -60,15 +60,15 @@ export function SessionHead({
         </p>
       </div>
       <div class="session-state" aria-live="polite">
-        {whatNot !== null && <span class="badge idle">{whatNot}</span>}
-        {whatNot === null && state !== null && <StateBadge state={state} stopReason={run?.stopReason ?? null} />}
+        {staleReason !== null && <span class="badge idle">{staleReason}</span>}
+        {staleReason === null && state !== null && <StateBadge state={state} stopReason={run?.stopReason ?? null} />}
       </div>
       {acting && state !== null && !ended && (
         <div class="buttons">
           {isSuspended ? (
             <button
               type="button"
-              onClick={() => void ask('the session continues', () => acting.resume({ wait: 'accepted' }))}
+              onClick={() => void runAction('the session continues', () => acting.resume({ wait: 'accepted' }))}
             >
               Resume
             </button>
@@ -76,7 +76,7 @@ export function SessionHead({
             <button
               type="button"
               onClick={() =>
-                void ask('it is suspended at the end of the current turn', () =>
+                void runAction('it is suspended at the end of the current turn', () =>
                   acting.suspend({}, { wait: 'accepted' }),
                 )
               }
@@ -87,7 +87,7 @@ export function SessionHead({
           <button
             type="button"
             class="danger"
-            onClick={() => void ask('the run is cancelled', () => acting.cancel(undefined, { wait: 'accepted' }))}
+            onClick={() => void runAction('the run is cancelled', () => acting.cancel(undefined, { wait: 'accepted' }))}
           >
             Cancel run
           </button>

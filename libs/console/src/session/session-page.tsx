@@ -10,8 +10,8 @@ import { hashOf, type Place, sessionPlace, TABS, type Tab } from '../page/place.
 import { SameCommand } from '../page/same-command.ts';
 import type { ShortcutKey } from '../page/shortcuts.ts';
 import { clockText } from '../page/wording.ts';
-import { useMay } from '../sign-in/scopes.ts';
-import { stateName } from '../story/state-name.ts';
+import { useScopeCheck } from '../sign-in/scopes.ts';
+import { stateName } from '../view/state-name.ts';
 import { Approvals } from './approvals.tsx';
 import { ForkDialog } from './fork-dialog.tsx';
 import { PendingList } from './pending-list.tsx';
@@ -63,10 +63,10 @@ export function SessionPage({
 }): VNode {
   const { sessionId, tab, at } = place;
   const session = useMemo(() => client.session(sessionId), [client, sessionId]);
-  const { story, records, newest, status, catchingUp, problem, lostAt, isMissing } = useSession(session, at);
-  const { outcome, ask } = useOutcome();
-  const may = useMay();
-  const mayRun = may('run');
+  const { view, records, newest, status, catchingUp, problem, lostAt, isMissing } = useSession(session, at);
+  const { outcome, runAction } = useOutcome();
+  const hasScope = useScopeCheck();
+  const mayRun = hasScope('run');
   /** The record for which the fork dialog is open; null if it is closed. */
   const [forkAt, setForkAt] = useState<number | null>(null);
   const [sameFork] = useState(() => new SameCommand());
@@ -75,7 +75,7 @@ export function SessionPage({
   const isLive = at === null || at >= newest;
   // While loading, the records show the past: actions and forks must wait.
   const isNow = isLive && catchingUp === null;
-  const ended = story.state !== null && hasEnded(story.state);
+  const ended = view.state !== null && hasEnded(view.state);
   const setAt = useCallback((next: number | null) => goTo({ ...place, at: next }), [goTo, place]);
   const setTab = useCallback((next: Tab) => goTo({ ...place, tab: next }), [goTo, place]);
 
@@ -86,7 +86,7 @@ export function SessionPage({
   const closeFork = useCallback(() => setForkAt(null), []);
   const fork = async (from: number, changes: ForkOptions['changes']) => {
     let rejection: string | null = null;
-    await ask(`forked at record ${from}`, async () => {
+    await runAction(`forked at record ${from}`, async () => {
       try {
         const forked = await sameFork.send(JSON.stringify([from, changes]), (ids) =>
           session.fork({ ...ids, at: from, changes, wait: 'accepted' }),
@@ -119,12 +119,12 @@ export function SessionPage({
       if (key === 'l') setAt(null);
       if (key === 'f') askToFork();
       if (key === 's') document.getElementById(STEERING_BOX)?.focus();
-      if (key === 'a' && story.approvals[0]) showApproval(story.approvals[0].callId);
+      if (key === 'a' && view.approvals[0]) showApproval(view.approvals[0].callId);
     };
     return () => {
       keys.onKey = null;
     };
-  }, [keys, stepKeys, setTab, setAt, isLive, at, newest, askToFork, story.approvals, showApproval]);
+  }, [keys, stepKeys, setTab, setAt, isLive, at, newest, askToFork, view.approvals, showApproval]);
 
   if (isMissing)
     return (
@@ -137,8 +137,8 @@ export function SessionPage({
   const acting: SessionHandle | null = isNow ? session : null;
   const controls = {
     cancelCall:
-      acting && may('steer')
-        ? (callId: string) => void ask('the call is cancelled', () => cancelCall(session, callId))
+      acting && hasScope('steer')
+        ? (callId: string) => void runAction('the call is cancelled', () => cancelCall(session, callId))
         : null,
     showApproval,
   };
@@ -146,18 +146,18 @@ export function SessionPage({
     <div class="session">
       <SessionHead
         session={session}
-        story={story}
+        view={view}
         status={status}
-        whatNot={isLive ? (isFollowed ? (isNow ? null : 'catching up') : 'reconnecting') : null}
+        staleReason={isLive ? (isFollowed ? (isNow ? null : 'catching up') : 'reconnecting') : null}
         acting={mayRun ? acting : null}
-        ask={ask}
+        runAction={runAction}
       />
       <TimeSlider
         at={isLive ? null : at}
         newest={newest}
         isFollowed={isFollowed}
         catchingUp={catchingUp}
-        time={story.at}
+        time={view.at}
         onChange={setAt}
         onFork={mayRun && (isNow || !isLive) ? askToFork : null}
       />
@@ -166,7 +166,7 @@ export function SessionPage({
           key={forkAt}
           n={forkAt}
           record={records[forkAt - 1]}
-          model={story.model}
+          model={view.model}
           models={models}
           onFork={(changes) => fork(forkAt, changes)}
           onClose={closeFork}
@@ -198,17 +198,17 @@ export function SessionPage({
             {tab === 'transcript' && catchingUp?.n !== 0 && (
               <Transcript
                 key={sessionId}
-                entries={story.entries}
+                entries={view.entries}
                 isLive={isNow}
-                isAnswering={isNow && story.state !== null && stateName(story.state) === ANSWERING}
+                isAnswering={isNow && view.state !== null && stateName(view.state) === ANSWERING}
                 controls={controls}
               />
             )}
-            {tab === 'timeline' && <Timeline moments={story.moments} onGoTo={setAt} />}
+            {tab === 'timeline' && <Timeline moments={view.moments} onGoTo={setAt} />}
             {tab === 'statechart' && (
               <StatechartView
                 session={session}
-                story={story}
+                view={view}
                 records={records}
                 newest={newest}
                 keys={stepKeys}
@@ -216,17 +216,27 @@ export function SessionPage({
               />
             )}
             {tab === 'tree' && <TreeView session={session} hasEnded={ended} />}
-            {tab === 'usage' && <UsageView usage={story.usage} status={isLive ? status : null} />}
+            {tab === 'usage' && <UsageView usage={view.usage} status={isLive ? status : null} />}
           </Boundary>
         </div>
         <aside class="session-side" aria-label="Approvals and queued messages">
-          <Approvals approvals={story.approvals} session={may('approve') ? acting : null} ask={ask} now={now} />
-          <PendingList pending={story.pending} session={may('steer') ? acting : null} ask={ask} now={now} />
+          <Approvals
+            approvals={view.approvals}
+            session={hasScope('approve') ? acting : null}
+            runAction={runAction}
+            now={now}
+          />
+          <PendingList
+            pending={view.pending}
+            session={hasScope('steer') ? acting : null}
+            runAction={runAction}
+            now={now}
+          />
         </aside>
       </div>
       <OutcomeLine outcome={outcome} />
-      {isNow && may(ended ? 'run' : 'steer') && (
-        <SteeringBox session={session} hasEnded={ended} draft={draft} ask={ask} />
+      {isNow && hasScope(ended ? 'run' : 'steer') && (
+        <SteeringBox session={session} hasEnded={ended} draft={draft} runAction={runAction} />
       )}
       {!isLive && (
         <p class="past-note">

@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { describeState, topState } from '../browser-client.ts';
 
 /** The visual category of a state. */
-export function moodOf(state: StateValue, stopReason: string | null): string {
+export function categoryOf(state: StateValue, stopReason: string | null): string {
   switch (topState(state)) {
     case 'function_awaiting_approval':
       return 'waiting';
@@ -32,5 +32,5 @@ export function StateBadge({
   readonly stopReason?: string | null;
 }): VNode {
   const text = describeState(state, stopReason as Parameters<typeof describeState>[1]).replaceAll('_', ' ');
-  return <span class={`badge ${moodOf(state, stopReason)}`}>{text}</span>;
+  return <span class={`badge ${categoryOf(state, stopReason)}`}>{text}</span>;
 }

@@ -8,10 +8,10 @@ import { entered, indexChart } from '../statechart/chart.ts';
 import { type ChartStep, pathThrough } from '../statechart/chart-path.ts';
 import { Statechart } from '../statechart/statechart.tsx';
 import { momentAt, positionAfter, recordAt } from '../statechart/step-cursor.ts';
-import { chartEvent } from '../story/chart-event.ts';
-import { stateName } from '../story/state-name.ts';
-import type { Story } from '../story/storyteller.ts';
-import type { ToldSteps } from './inspected-steps.ts';
+import { chartEvent } from '../view/chart-event.ts';
+import type { SessionView } from '../view/session-view.ts';
+import { stateName } from '../view/state-name.ts';
+import type { ReceivedSteps } from './inspected-steps.ts';
 import { useInspectedSteps } from './use-inspected-steps.ts';
 
 /** Passes the keys for steps to the shown state machine. */
@@ -22,14 +22,14 @@ export interface StepKeys {
 /** The view of the state machine. */
 export function StatechartView({
   session,
-  story,
+  view,
   records,
   newest,
   keys,
   onGoTo,
 }: {
   readonly session: SessionHandle;
-  readonly story: Story;
+  readonly view: SessionView;
   readonly records: readonly JournalRecord[];
   /** The newest record that has arrived. */
   readonly newest: number;
@@ -49,15 +49,15 @@ export function StatechartView({
       left = true;
     };
   }, [session]);
-  const told = useInspectedSteps(session.id);
+  const received = useInspectedSteps(session.id);
   const path = useMemo(
-    () => (chart === null ? [] : pathOf(chart, records, newest, told)),
-    [chart, records, newest, told],
+    () => (chart === null ? [] : pathOf(chart, records, newest, received)),
+    [chart, records, newest, received],
   );
   const [cursor, setCursor] = useState<number | null>(null);
-  const end = positionAfter(path, story.n);
+  const end = positionAfter(path, view.n);
   // If the user has selected another record meanwhile, that record is shown.
-  const isStepping = cursor !== null && cursor < path.length && recordAt(path, cursor) === story.n;
+  const isStepping = cursor !== null && cursor < path.length && recordAt(path, cursor) === view.n;
   const position = isStepping ? cursor : end;
   const shownPath = useMemo(() => path.slice(0, position), [path, position]);
   // Key presses may be faster than rendering.
@@ -77,7 +77,7 @@ export function StatechartView({
   });
   if (problem !== null) return <p class="notice error">{problem}</p>;
   if (chart === null) return <p class="empty">Loading the state machine …</p>;
-  const now = { state: story.state === null ? null : stateName(story.state), event: story.lastEvent };
+  const now = { state: view.state === null ? null : stateName(view.state), event: view.lastEvent };
   const shown = isStepping ? momentAt(path, position) : now;
   return (
     <Statechart
@@ -86,7 +86,7 @@ export function StatechartView({
       path={shownPath}
       lastEvent={shown.event}
       stepping={{ position, of: path.length, onGoTo: goToStep }}
-      guessedFrom={(told?.upTo ?? 0) + 1}
+      guessedFrom={(received?.upTo ?? 0) + 1}
       onGoTo={onGoTo}
     />
   );
@@ -107,10 +107,10 @@ function pathOf(
   chart: Chart,
   records: readonly JournalRecord[],
   newest: number,
-  told: ToldSteps | null,
+  received: ReceivedSteps | null,
 ): readonly ChartStep[] {
   const index = indexChart(chart);
-  const { steps, upTo, state } = told ?? { steps: [], upTo: 0, state: null };
+  const { steps, upTo, state } = received ?? { steps: [], upTo: 0, state: null };
   // Records are dense: the record with number n has the index n - 1.
   const behind = records
     .slice(upTo, newest)

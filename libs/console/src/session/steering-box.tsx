@@ -3,7 +3,7 @@ import { INJECTION_VERBS, type InjectionVerb } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
-import type { Ask } from '../page/outcome.tsx';
+import type { RunAction } from '../page/outcome.tsx';
 import { SameCommand } from '../page/same-command.ts';
 
 const KIND_NAMES: Readonly<Record<InjectionVerb, string>> = { steer: 'Steer', remind: 'Remind', followup: 'Follow up' };
@@ -39,12 +39,12 @@ export function SteeringBox({
   session,
   hasEnded,
   draft: { text, setText, same },
-  ask,
+  runAction,
 }: {
   readonly session: SessionHandle;
   readonly hasEnded: boolean;
   readonly draft: Draft;
-  readonly ask: Ask;
+  readonly runAction: RunAction;
 }): VNode {
   const [kind, setKind] = useState<InjectionVerb>('steer');
   const [when, setWhen] = useState<When>('finish_step');
@@ -54,7 +54,7 @@ export function SteeringBox({
     if (text.trim() === '' || busy) return;
     setBusy(true);
     // Text that was typed meanwhile belongs to the next message.
-    if (await send(session, hasEnded ? 'prompt' : kind, text, when, same, ask))
+    if (await send(session, hasEnded ? 'prompt' : kind, text, when, same, runAction))
       setText((now) => (now === text ? '' : now));
     setBusy(false);
   };
@@ -138,13 +138,16 @@ function send(
   text: string,
   when: When,
   same: SameCommand,
-  ask: Ask,
+  runAction: RunAction,
 ): Promise<boolean> {
   const timed = when === 'preempt' ? { preempt: true as const } : { mode: when };
   const sent = (
-    told: string,
+    outcome: string,
     sending: (options: { readonly wait: 'accepted'; readonly id: string }) => Promise<unknown>,
-  ) => ask(told, () => same.send(JSON.stringify([kind, when, text]), ({ id }) => sending({ wait: 'accepted', id })));
+  ) =>
+    runAction(outcome, () =>
+      same.send(JSON.stringify([kind, when, text]), ({ id }) => sending({ wait: 'accepted', id })),
+    );
   switch (kind) {
     case 'prompt':
       return sent('prompt accepted', (options) => session.prompt(text, options));

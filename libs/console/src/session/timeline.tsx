@@ -2,7 +2,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { clockText, countText } from '../page/wording.ts';
-import type { Moment, MomentKind } from '../story/moments.ts';
+import type { Moment, MomentKind } from '../view/moments.ts';
 
 const KINDS: readonly (readonly [MomentKind, string])[] = [
   ['state', 'States'],

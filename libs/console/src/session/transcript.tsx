@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Markdown } from '../markdown/markdown.tsx';
 import { hashOf, sessionPlace } from '../page/place.ts';
 import { clockText, costText, countText } from '../page/wording.ts';
-import type { AnswerEntry, EndEntry, Entry, InjectionEntry } from '../story/entries.ts';
+import type { AnswerEntry, EndEntry, Entry, InjectionEntry } from '../view/entries.ts';
 import { CallCard, type CallControls } from './call-card.tsx';
 
 /** The number of entries shown at first; a button shows earlier ones. */

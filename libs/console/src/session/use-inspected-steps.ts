@@ -2,7 +2,7 @@
 import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { Token } from '../sign-in/token.ts';
-import { InspectedSteps, type ToldSteps } from './inspected-steps.ts';
+import { InspectedSteps, type ReceivedSteps } from './inspected-steps.ts';
 
 const RECONNECTS: BackOff = { firstMs: 1_000, maxMs: 30_000 };
 /** The close code with which the gateway gives a reason. */
@@ -17,9 +17,9 @@ const PASSING: ReadonlySet<string> = new Set([
 ] satisfies ErrorCode[]);
 
 /** The steps so far; null before the first ones, and if they are unavailable. */
-export function useInspectedSteps(sessionId: string): ToldSteps | null {
+export function useInspectedSteps(sessionId: string): ReceivedSteps | null {
   const token = useContext(Token);
-  const [told, setTold] = useState<ToldSteps | null>(null);
+  const [received, setReceived] = useState<ReceivedSteps | null>(null);
   useEffect(() => {
     const inspected = new InspectedSteps();
     let socket: WebSocket | undefined;
@@ -30,7 +30,7 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
     const open = () => {
       const url = new URL(`/v1/sessions/${sessionId}/inspect`, location.origin.replace(/^http/, 'ws'));
       url.searchParams.set('context', 'false');
-      url.searchParams.set('from', String(inspected.told.upTo + 1));
+      url.searchParams.set('from', String(inspected.received.upTo + 1));
       socket = new WebSocket(url, ['coxswain.v1', `bearer.${token}`]);
       socket.onmessage = ({ data }) => {
         failures = 0;
@@ -38,7 +38,7 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
         // Rendered once per frame, however many messages arrive.
         frame ||= requestAnimationFrame(() => {
           frame = 0;
-          setTold(inspected.told);
+          setReceived(inspected.received);
         });
       };
       socket.onclose = ({ code, reason }) => {
@@ -47,7 +47,7 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
         again = setTimeout(open, delayAfter(failures, RECONNECTS));
       };
     };
-    setTold(null);
+    setReceived(null);
     open();
     return () => {
       left = true;
@@ -56,5 +56,5 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
       socket?.close();
     };
   }, [sessionId, token]);
-  return told;
+  return received;
 }

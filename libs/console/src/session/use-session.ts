@@ -3,19 +3,19 @@ import type { JournalRecord, SessionStatus } from '@coxswain/protocol';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
-import { type Story, Storyteller, storyUpTo } from '../story/storyteller.ts';
+import { type SessionView, SessionViewBuilder, viewUpTo } from '../view/session-view.ts';
 
 /** The known state of a session. */
 export interface FollowedSession {
   /** The state after the selected record, or after the newest. */
-  readonly story: Story;
+  readonly view: SessionView;
   readonly records: readonly JournalRecord[];
   /** The newest record that has arrived; 0 before the first. */
   readonly newest: number;
   /** The state from a host, for what the journal does not have: budgets, context, children. Null before a response. */
   readonly status: SessionStatus | null;
   /**
-   * The progress of loading the records that existed when the page opened; until then the story shows the past. `of` is
+   * The progress of loading the records that existed when the page opened; until then the view shows the past. `of` is
    * null until the gateway has reported their number. Null when all have arrived.
    */
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
@@ -31,7 +31,7 @@ const STATUS_AFTER_MS = 200;
 
 /** Follows a session. @param at The last record to show; null: all records, and new ones. */
 export function useSession(session: SessionHandle, at: number | null): FollowedSession {
-  const [live, setLive] = useState<Story>(() => new Storyteller().story);
+  const [live, setLive] = useState<SessionView>(() => new SessionViewBuilder().view);
   const [status, setStatus] = useState<SessionStatus | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [lostAt, setLostAt] = useState<number | null>(null);
@@ -41,7 +41,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
 
   useEffect(() => {
     const leaving = new AbortController();
-    const teller = new Storyteller();
+    const builder = new SessionViewBuilder();
     records.current = [];
     setOf(null);
     setLostAt(null);
@@ -59,7 +59,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     const draw = () => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
-        setLive(teller.story);
+        setLive(builder.view);
       });
     };
     let asked: ReturnType<typeof setTimeout> | undefined;
@@ -79,9 +79,9 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
         if (item.record) {
           if (records.current.length === 0) setMissing(false);
           records.current.push(item.record);
-          teller.record(item.record);
+          builder.record(item.record);
           askStatus();
-        } else if (item.delta) teller.delta(item.delta);
+        } else if (item.delta) builder.delta(item.delta);
         draw();
       }
     };
@@ -109,10 +109,10 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
 
   const isPast = at !== null && at < live.n;
   // Computed for each selected record, and not for records that arrive meanwhile.
-  const past = useMemo(() => (isPast ? storyUpTo(records.current, at) : null), [isPast, at]);
+  const past = useMemo(() => (isPast ? viewUpTo(records.current, at) : null), [isPast, at]);
   const catchingUp = of === null || live.n < of ? { n: live.n, of } : null;
   return {
-    story: past ?? live,
+    view: past ?? live,
     records: records.current,
     newest: live.n,
     status,

@@ -37,7 +37,7 @@ export function NewSession({
   const [problems, setProblems] = useState<StartProblems>({});
   const [offered, setOffered] = useState<Offered>(NOTHING_OFFERED);
   const [busy, setBusy] = useState(false);
-  const { outcome, ask } = useOutcome();
+  const { outcome, runAction } = useOutcome();
   const [same] = useState(() => new SameCommand());
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
@@ -73,7 +73,7 @@ export function NewSession({
   const start = async () => {
     if (busy || refuse(startProblems(fields, offered))) return;
     setBusy(true);
-    await ask('started', async () => {
+    await runAction('started', async () => {
       const body = startBody(fields, offered);
       try {
         // The persona of a demo is in its wire form.
@@ -94,7 +94,7 @@ export function NewSession({
     setBusy(false);
   };
   const fillInDemo = () =>
-    ask('the demo is filled in: press Start', async () => {
+    runAction('the demo is filled in: press Start', async () => {
       const demo = await client.prepareDemo();
       setOffered((before) => ({ ...before, demo }));
       setFields(demoFields(demo));

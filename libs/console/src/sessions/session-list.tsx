@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { WireListedSession } from '../browser-client.ts';
 import { hashOf, sessionPlace } from '../page/place.ts';
 import { agoText, costText, shortId } from '../page/wording.ts';
-import { moodOf, StateBadge } from '../session/state-badge.tsx';
+import { categoryOf, StateBadge } from '../session/state-badge.tsx';
 import type { SessionsFeed } from './use-sessions.ts';
 
 const FILTERS = { all: 'All', waiting: 'To decide', running: 'Running', ended: 'Ended' } as const;
@@ -100,7 +100,7 @@ function isWanted(
   filter: Filter,
   sought: string,
 ): boolean {
-  const mood = moodOf(state, stop_reason);
+  const mood = categoryOf(state, stop_reason);
   const name = typeof state === 'string' ? state : '';
   const ended = name === 'stopped' || name === 'failed';
   if (filter === 'waiting' && mood !== 'waiting') return false;

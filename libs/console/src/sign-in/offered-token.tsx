@@ -91,7 +91,7 @@ function isSame(one: Holder, other: Holder): boolean {
 function shown(holder: Holder | null): VNode {
   return (
     <>
-      <strong>{holder?.name ?? 'nobody'}</strong>
+      <strong>{holder?.name ?? 'signed out'}</strong>
       {holder && ` (tenant ${holder.tenant}; may ${holder.scopes.join(', ')})`}
     </>
   );

@@ -14,7 +14,7 @@ export function isAllowed(scopes: readonly string[], scope: Scope): boolean {
 export const Scopes = createContext<readonly string[]>([]);
 
 /** Returns a function that checks the scopes of the signed-in user. */
-export function useMay(): (scope: Scope) => boolean {
+export function useScopeCheck(): (scope: Scope) => boolean {
   const scopes = useContext(Scopes);
   return (scope) => isAllowed(scopes, scope);
 }

@@ -37,13 +37,13 @@ export interface ChartRecord {
 export function stepsOf(index: ChartIndex, from: string, record: ChartRecord): ChartStep[] {
   if (!index.states.has(from) || !index.states.has(record.state)) return jump(from, record);
   // The states that are possible after each event, with the path to them.
-  let reached: ReadonlyMap<string, Way | null> = new Map([[from, null]]);
+  let reached: ReadonlyMap<string, Route | null> = new Map([[from, null]]);
   for (const { type, within } of record.events)
-    reached = settled(index, after(index, whereSaid(reached, within), type), type);
+    reached = settled(index, after(index, statesNamedBy(reached, within), type), type);
   if (!reached.has(record.state)) return jump(from, record);
   const steps: ChartStep[] = [];
-  for (let way = reached.get(record.state) ?? null; way !== null; way = way.before)
-    steps.unshift({ from: way.from, to: way.to, event: way.event, atOnce: way.atOnce, n: record.n });
+  for (let route = reached.get(record.state) ?? null; route !== null; route = route.before)
+    steps.unshift({ from: route.from, to: route.to, event: route.event, atOnce: route.atOnce, n: record.n });
   return steps;
 }
 
@@ -58,19 +58,19 @@ export function pathThrough(index: ChartIndex, start: string, records: Iterable<
   return steps;
 }
 
-interface Way {
+interface Route {
   readonly from: string;
   readonly to: string;
   readonly event: string;
   readonly atOnce: boolean;
-  readonly before: Way | null;
+  readonly before: Route | null;
   /** The score of a path: an event with a transition counts more than a transition without an event. */
-  readonly told: number;
+  readonly score: number;
 }
 
 /** Whether one path explains more than another. Of equal ones the first wins: its guards were evaluated before. */
-function tellsMore(way: Way | null, known: Way | null | undefined): boolean {
-  return known === undefined || (way?.told ?? 0) > (known?.told ?? 0);
+function explainsMore(route: Route | null, known: Route | null | undefined): boolean {
+  return known === undefined || (route?.score ?? 0) > (known?.score ?? 0);
 }
 
 function jump(from: string, { n, state }: ChartRecord): ChartStep[] {
@@ -78,10 +78,10 @@ function jump(from: string, { n, state }: ChartRecord): ChartStep[] {
 }
 
 /** Of the possible states, those that the event names; all, if it names none of them. */
-function whereSaid(
-  reached: ReadonlyMap<string, Way | null>,
+function statesNamedBy(
+  reached: ReadonlyMap<string, Route | null>,
   within: string | undefined,
-): ReadonlyMap<string, Way | null> {
+): ReadonlyMap<string, Route | null> {
   if (within === undefined) return reached;
   const fitting = [...reached].filter(([path]) => shortName(path) === within);
   return fitting.length === 0 ? reached : new Map(fitting);
@@ -89,15 +89,15 @@ function whereSaid(
 
 function after(
   index: ChartIndex,
-  reached: ReadonlyMap<string, Way | null>,
+  reached: ReadonlyMap<string, Route | null>,
   event: string,
-): ReadonlyMap<string, Way | null> {
-  const next = new Map<string, Way | null>();
-  for (const [state, way] of reached) {
-    const ways = waysOut(index, state, event);
+): ReadonlyMap<string, Route | null> {
+  const next = new Map<string, Route | null>();
+  for (const [state, route] of reached) {
+    const transitions = transitionsFrom(index, state, event);
     // Events that the chart does not know are ignored.
-    if (ways.length === 0 && tellsMore(way, next.get(state))) next.set(state, way);
-    for (const { target, isOwn } of ways) put(index, next, state, target, event, way, isOwn);
+    if (transitions.length === 0 && explainsMore(route, next.get(state))) next.set(state, route);
+    for (const { target, isOwn } of transitions) put(index, next, state, target, event, route, isOwn);
   }
   return next;
 }
@@ -105,56 +105,57 @@ function after(
 /** Follows the transitions without an event. */
 function settled(
   index: ChartIndex,
-  reached: ReadonlyMap<string, Way | null>,
+  reached: ReadonlyMap<string, Route | null>,
   event: string,
-): ReadonlyMap<string, Way | null> {
-  const next = new Map<string, Way | null>();
-  const follow = (state: string, way: Way | null, passed: readonly string[]): void => {
+): ReadonlyMap<string, Route | null> {
+  const next = new Map<string, Route | null>();
+  const follow = (state: string, route: Route | null, passed: readonly string[]): void => {
     // Stops at a cycle of transitions without an event.
     if (passed.includes(state)) return;
-    const ways = waysOut(index, state, '');
-    if (ways.every(({ guard }) => guard !== null) && tellsMore(way, next.get(state))) next.set(state, way);
-    for (const { target } of ways) {
+    const transitions = transitionsFrom(index, state, '');
+    if (transitions.every(({ guard }) => guard !== null) && explainsMore(route, next.get(state)))
+      next.set(state, route);
+    for (const { target } of transitions) {
       if (target === null) continue;
       const to = entered(index, target);
-      const gone: Way = { from: state, to, event, atOnce: true, before: way, told: (way?.told ?? 0) + 1 };
-      follow(to, gone, [...passed, state]);
+      const taken: Route = { from: state, to, event, atOnce: true, before: route, score: (route?.score ?? 0) + 1 };
+      follow(to, taken, [...passed, state]);
     }
   };
-  for (const [state, way] of reached) follow(state, way, []);
+  for (const [state, route] of reached) follow(state, route, []);
   return next;
 }
 
 function put(
   index: ChartIndex,
-  next: Map<string, Way | null>,
+  next: Map<string, Route | null>,
   from: string,
   target: string | null,
   event: string,
-  before: Way | null,
+  before: Route | null,
   isOwn: boolean,
 ): void {
   const to = target === null ? from : entered(index, target);
   // A state with its own transition for the event that stays is the more likely place of the event.
-  const stays = before === null || !isOwn ? before : { ...before, told: before.told + 1 };
-  const way = target === null ? stays : { from, to, event, atOnce: false, before, told: (before?.told ?? 0) + 2 };
-  if (tellsMore(way, next.get(to))) next.set(to, way);
+  const stays = before === null || !isOwn ? before : { ...before, score: before.score + 1 };
+  const route = target === null ? stays : { from, to, event, atOnce: false, before, score: (before?.score ?? 0) + 2 };
+  if (explainsMore(route, next.get(to))) next.set(to, route);
 }
 
-interface OpenWay extends ChartTransition {
+interface OpenTransition extends ChartTransition {
   /** Whether the transition belongs to a state below the root. */
   readonly isOwn: boolean;
 }
 
 /** The transitions that may be taken, up to and including the first one without a guard. */
-function waysOut(index: ChartIndex, state: string, event: string): OpenWay[] {
-  const ways: OpenWay[] = [];
+function transitionsFrom(index: ChartIndex, state: string, event: string): OpenTransition[] {
+  const open: OpenTransition[] = [];
   for (const path of around(index, state)) {
-    for (const way of index.states.get(path)?.transitions ?? []) {
-      if (way.event !== event) continue;
-      ways.push({ ...way, isOwn: path !== '' });
-      if (way.guard === null) return ways;
+    for (const transition of index.states.get(path)?.transitions ?? []) {
+      if (transition.event !== event) continue;
+      open.push({ ...transition, isOwn: path !== '' });
+      if (transition.guard === null) return open;
     }
   }
-  return ways;
+  return open;
 }

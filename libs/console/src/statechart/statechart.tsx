@@ -108,7 +108,7 @@ function Steps({ position, of, onGoTo }: Stepping) {
       <button
         type="button"
         class="small"
-        aria-label="One step back"
+        aria-label="Previous step"
         aria-keyshortcuts=","
         disabled={position === 0}
         onClick={() => onGoTo(position - 1)}
@@ -121,7 +121,7 @@ function Steps({ position, of, onGoTo }: Stepping) {
       <button
         type="button"
         class="small"
-        aria-label="One step on"
+        aria-label="Next step"
         aria-keyshortcuts="."
         disabled={position >= of}
         onClick={() => onGoTo(position + 1)}

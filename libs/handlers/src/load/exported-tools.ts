@@ -1,6 +1,6 @@
 /** Tools that a module exports. */
 import { readTool, type Tool, type ToolCallContext, ToolDefinitionError } from '@coxswain/protocol';
-import { runAs, runAsOurs } from './left-behind.ts';
+import { runAs, runAsOurs } from './unhandled-failures.ts';
 
 /** Validates an export of a module: one tool, or a list of tools. */
 export function exportedTools(member: object): { readonly tools: readonly Tool[] } | { readonly problem: string } {

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import type { BuildFailure, Loader, Plugin } from 'esbuild';
-import { runAs } from './left-behind.ts';
+import { runAs } from './unhandled-failures.ts';
 
 /** The exports of a module, and its files. A change of a file makes it another module. */
 export interface LoadedModule {
@@ -53,7 +53,7 @@ export async function importBundle({ entry, text, files, placeOf }: ModuleBundle
     await writeFile(file, text);
     const late = sleep(LOADED_WITHIN_MS, null, { signal: giveUp.signal }).catch(() => null);
     const exports = await Promise.race([runAs({ module: entry }, () => import(pathToFileURL(file).href)), late]);
-    if (exports === null) throw new Error(`it was not there after ${LOADED_WITHIN_MS} ms`);
+    if (exports === null) throw new Error(`it did not load within ${LOADED_WITHIN_MS} ms`);
     return { exports: { ...exports }, files };
   } catch (error) {
     const at = placeOf(String((error as Error)?.stack)) ?? entry;
@@ -103,7 +103,7 @@ export async function bundleModule(path: string): Promise<ModuleBundle> {
       platform: 'node',
       target: 'node20.19',
       logLevel: 'silent',
-      plugins: [packagesStay(await packageRoot(entry), packages), filesKnowWhereTheyLie(digests)],
+      plugins: [externalizePackages(await packageRoot(entry), packages), keepImportMetaUrl(digests)],
     });
     const inputs = Object.entries(metafile.inputs);
     const files = inputs.map(([name]) => resolve(dirname(entry), name)).filter((name) => !name.includes('coxswain:'));
@@ -159,13 +159,13 @@ async function packageRoot(entry: string): Promise<string> {
  * @param root files below it are the module's own, except those in `node_modules`.
  * @param packages collects the names of the packages.
  */
-function packagesStay(root: string, packages: Set<string>): Plugin {
+function externalizePackages(root: string, packages: Set<string>): Plugin {
   const isOwn = (path: string) => {
     const way = relative(root, path);
     return !isAbsolute(way) && !way.split(sep).some((step) => step === '..' || step === 'node_modules');
   };
   return {
-    name: 'packages-stay',
+    name: 'externalize-packages',
     setup(build) {
       build.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
         if (kind === 'entry-point' || pluginData === packages) return null;
@@ -214,9 +214,9 @@ const LOADERS: Readonly<Record<string, Loader>> = {
  * Makes `import.meta.url` of each file its own URL, not the bundle's.
  * @param digests collects the SHA-256 of each file. Each file is read once, so the hash covers the bundled bytes.
  */
-function filesKnowWhereTheyLie(digests: Map<string, string>): Plugin {
+function keepImportMetaUrl(digests: Map<string, string>): Plugin {
   return {
-    name: 'files-know-where-they-lie',
+    name: 'keep-import-meta-url',
     setup(build) {
       build.onLoad({ filter: /./, namespace: 'file' }, async ({ path }) => {
         // esbuild would read a device without end.

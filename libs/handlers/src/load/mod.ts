@@ -1,6 +1,5 @@
 /** Loads user modules, and runs their code in this process. Needs Node. */
 export { exportedTools, watchedTool } from './exported-tools.ts';
-export { runHandler, watchLeftBehind } from './left-behind.ts';
 export { type Found, type FoundHandler, loadHandler, loadTool, readHandlerName } from './load-handler.ts';
 export {
   bundleModule,
@@ -10,3 +9,4 @@ export {
   loadModule,
   type ModuleBundle,
 } from './load-module.ts';
+export { runHandler, watchUnhandledFailures } from './unhandled-failures.ts';

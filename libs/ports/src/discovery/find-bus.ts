@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { readConnection } from './connection-file.ts';
 import { findContext, type NamedContext } from './contexts.ts';
 import { readSeedFile, type SeedCredentials, SeedFileError } from './seed-file.ts';
-import { defaultStateDir, typedIn } from './state-dir.ts';
+import { callerFolder, defaultStateDir } from './state-dir.ts';
 
 /** The choice of a command line. It takes precedence over the environment. */
 export interface BusChoice {
@@ -51,7 +51,7 @@ export type FoundBus =
  * @throws SeedFileError; CoxswainError `contexts_invalid`, `context_not_found`; the errors of {@link readConnection}.
  */
 export async function findBus(choice: BusChoice, env: NodeJS.ProcessEnv): Promise<FoundBus> {
-  const inheritedDir = env.COX_STATE_DIR ? resolve(typedIn(env), env.COX_STATE_DIR) : undefined;
+  const inheritedDir = env.COX_STATE_DIR ? resolve(callerFolder(env), env.COX_STATE_DIR) : undefined;
   const stateDir = choice.stateDir ?? inheritedDir ?? defaultStateDir(env);
   if (choice.nats !== undefined) {
     const credentials = await credentialsOf(choice, env);
@@ -88,7 +88,7 @@ async function credentialsOf(
   const path = nkey ?? inherited ?? context?.nkey;
   if (!path) return undefined;
   try {
-    return await readSeedFile(resolve(typedIn(env), path));
+    return await readSeedFile(resolve(callerFolder(env), path));
   } catch (error) {
     if (!(error instanceof SeedFileError)) throw error;
     const named = nkey !== undefined ? '--nkey' : inherited ? 'NATS_NKEY' : `nkey of the context ${context?.name}`;

@@ -16,4 +16,4 @@ export { type BusAddress, type BusChoice, type FoundBus, findBus } from './find-
 export { type PrivateJson, type PrivateJsonReading, readPrivateJson } from './private-json.ts';
 export { isAlive, markProcess, type ProcessMark } from './process-mark.ts';
 export { readSeedFile, type SeedCredentials, SeedFileError } from './seed-file.ts';
-export { defaultStateDir, typedIn } from './state-dir.ts';
+export { callerFolder, defaultStateDir } from './state-dir.ts';

@@ -6,7 +6,7 @@ import { isAbsolute, join } from 'node:path';
  * The folder in which the user typed the command. npm runs scripts in the project's folder and sets `INIT_CWD` to the
  * caller's.
  */
-export function typedIn(env: NodeJS.ProcessEnv): string {
+export function callerFolder(env: NodeJS.ProcessEnv): string {
   return env.INIT_CWD && isAbsolute(env.INIT_CWD) ? env.INIT_CWD : process.cwd();
 }
 

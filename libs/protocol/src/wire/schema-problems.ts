@@ -27,7 +27,7 @@ export function readStrictly<S extends z.ZodType>(schema: S, value: unknown): St
   if (parsed.success) {
     const dropped = droppedName(value, parsed.data);
     if (dropped)
-      return { ok: false, problems: [{ path: dropped, kind: 'value', words: 'this name cannot stand here' }] };
+      return { ok: false, problems: [{ path: dropped, kind: 'value', words: 'this name is not allowed here' }] };
     return { ok: true, data: parsed.data };
   }
   const problems = parsed.error.issues.flatMap((issue) => problemsOf(schema, value, issue));
@@ -76,7 +76,7 @@ function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_format':
       return FORMATS[issue.format] ?? (issue.pattern === undefined ? undefined : `must fit ${issue.pattern}`);
     case 'invalid_key':
-      return 'this name cannot stand here';
+      return 'this name is not allowed here';
     case 'invalid_union':
       return 'is none of what may stand here';
     default:
@@ -153,7 +153,7 @@ function problemsOf(schema: unknown, root: unknown, issue: Issue): SchemaProblem
   }
   if (issue.code === 'invalid_union') return ofUnion(schema as SchemaNode, root, issue);
   if (issue.code === 'invalid_key') {
-    const words = `this name ${issue.issues[0]?.message ?? 'cannot stand here'}`;
+    const words = `this name ${issue.issues[0]?.message ?? 'is not allowed here'}`;
     return [{ path, kind: 'value', words }];
   }
   const value = valueAt(root, path);

@@ -296,7 +296,7 @@ export const systemSubjects = {
     '$KV.cox_registry.permissions.*.*.*.*',
   ],
   /** Messages between hosts. */
-  hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
+  hostChannel: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
   /** Messages of every tenant to watchers, and requests to workers. */
   notifications: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */

@@ -20,7 +20,7 @@ export interface StepOf {
   readonly effectId: string;
   readonly epoch: number;
   /** The epoch in which the step was requested. */
-  readonly askedIn: number;
+  readonly firstRequestEpoch: number;
   readonly persona: string;
   readonly version: string;
   /** Whether the host must not run the step itself. */
@@ -68,7 +68,7 @@ class Step {
   }
 
   async run(request: ModelRequest, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<ModelResult> {
-    const { ref, persona, version, servedOnly, epoch, askedIn } = this.#of;
+    const { ref, persona, version, servedOnly, epoch, firstRequestEpoch } = this.#of;
     let lost = this.#of.lost;
     let refusals = 0;
     while (!signal.aborted) {
@@ -89,7 +89,7 @@ class Step {
       }
       let streamed = false;
       const end = await this.#served.step(
-        { ref, epoch, askedIn, tries: lost, persona, version, request, onTaken: () => this.#goesOn() },
+        { ref, epoch, firstRequestEpoch, attempt: lost, persona, version, request, onTaken: () => this.#goesOn() },
         (part) => {
           streamed = true;
           onPart(part);

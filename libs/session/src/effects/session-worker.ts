@@ -491,7 +491,7 @@ export class SessionWorker implements EffectWorker {
   }
 
   /** The models for a step: in this process, or in one that serves the persona. */
-  #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
+  #models({ id: effectId, epoch: firstRequestEpoch }: WorkEffect): Models {
     const { served, clock } = this.#ports;
     const { state, transcript } = this.#view();
     const { persona } = transcript.frame;
@@ -502,7 +502,7 @@ export class SessionWorker implements EffectWorker {
       ref: this.#ref,
       effectId,
       epoch: state.context.epoch,
-      askedIn,
+      firstRequestEpoch,
       persona: persona.persona.name,
       version: persona.persona.version,
       servedOnly: persona.served === true,

@@ -1,5 +1,5 @@
 /** The interface of a session host: its ports, its options, and its functions. */
-import type { ActiveSessions, HostLine, Ids, SessionIndex, TenantUsage } from '@coxswain/ports';
+import type { ActiveSessions, HostChannel, Ids, SessionIndex, TenantUsage } from '@coxswain/ports';
 import type {
   AnswerPieces,
   AnswerPlace,
@@ -17,7 +17,7 @@ export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
   /** Measures tenants, for quotas of sessions and stored bytes. */
   readonly usage?: TenantUsage | undefined;
   readonly ids: Ids;
-  readonly hostLine: HostLine;
+  readonly hostChannel: HostChannel;
   readonly active: ActiveSessions;
   /** Without it, lists are read from the journals. */
   readonly index?: SessionIndex | undefined;

@@ -6,7 +6,7 @@
  * claims the session once the old host has left it. Each part may fail. Then the store repeats a delivery, or a host claims
  * a session that another one owns, and the fence decides (RUNNER-10).
  */
-import type { ActiveSession, CommandInbox, Doorbell, HostLine, StrayCommand } from '@coxswain/ports';
+import type { ActiveSession, CommandInbox, CommandNotification, HostChannel, UnroutableCommand } from '@coxswain/ports';
 import {
   HOST_LIVENESS,
   type HostLiveness,
@@ -26,11 +26,11 @@ import type { PartitionedSessions } from './partitioned-sessions.ts';
 /** The ports of a host's partitions. */
 export interface PartitionPorts extends ComparisonPorts {
   readonly inbox: CommandInbox;
-  readonly hostLine: HostLine;
+  readonly hostChannel: HostChannel;
 }
 
 /** Notifications by the place of their commands. A repeated one replaces the one before. */
-type Notifications = Map<number, Doorbell>;
+type Notifications = Map<number, CommandNotification>;
 
 /** A session of this host's partitions that another host still works on. */
 interface Held {
@@ -53,7 +53,7 @@ const ASKS_ONLY = 0;
 export class HostPartitions {
   readonly #ports: PartitionPorts;
   readonly #sessions: PartitionedSessions;
-  readonly #stray: (command: StrayCommand) => void;
+  readonly #stray: (command: UnroutableCommand) => void;
   readonly #newName: () => string;
   readonly #peers: HostPeers;
   readonly #state: HostState;
@@ -83,7 +83,7 @@ export class HostPartitions {
     ports: PartitionPorts,
     sessions: PartitionedSessions,
     state: HostState,
-    stray: (command: StrayCommand) => void,
+    stray: (command: UnroutableCommand) => void,
     newName: () => string,
     {
       partitions,
@@ -240,7 +240,7 @@ export class HostPartitions {
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
     await this.#ports.inbox.open(
-      { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
+      { notify: (doorbell) => this.#ring(doorbell), unroutable: (command) => this.#stray(command) },
       [...wanted],
     );
     await this.#claimUnowned([...this.#unread.keys()]);
@@ -368,7 +368,7 @@ export class HostPartitions {
 
   // ---- messages ----
 
-  #ring(doorbell: Doorbell): void {
+  #ring(doorbell: CommandNotification): void {
     // The store repeats the delivery to the partition's host.
     if (this.#state.isLeaving || !this.isOwn(doorbell.ref)) return;
     const unread = this.#unread.get(partitionOf(doorbell.ref.sessionId));

@@ -10,7 +10,7 @@
  *          sessions that no host has claimed would only add load to a busy machine.
  * PEERS-4  Heartbeats only say where work should go. Who may write is decided by a journal's fence.
  */
-import type { Clock, HostLine, Log } from '@coxswain/ports';
+import type { Clock, HostChannel, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
 import { Lease } from './host-state.ts';
 
@@ -46,7 +46,7 @@ interface Peer {
 
 /** Sends this host's heartbeats, and listens to those of others. */
 export class HostPeers {
-  readonly #line: HostLine;
+  readonly #channel: HostChannel;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #handlers: HostPeersHandlers;
@@ -63,13 +63,13 @@ export class HostPeers {
   readonly #gone = new Set<string>();
 
   constructor(
-    { hostLine, clock, log }: { readonly hostLine: HostLine; readonly clock: Clock; readonly log: Log },
+    { hostChannel, clock, log }: { readonly hostChannel: HostChannel; readonly clock: Clock; readonly log: Log },
     self: string,
     handlers: HostPeersHandlers,
     liveness: HostLiveness,
   ) {
     this.#liveness = liveness;
-    this.#line = hostLine;
+    this.#channel = hostChannel;
     this.#clock = clock;
     this.#log = log;
     this.#self = self;
@@ -120,7 +120,7 @@ export class HostPeers {
 
   /** Takes a new name. Other hosts may claim the sessions noted under the old one. */
   async rename(self: string): Promise<void> {
-    this.#line.beat(this.#beatOf('left'));
+    this.#channel.heartbeat(this.#beatOf('left'));
     this.#self = self;
     await this.#open();
     this.#beat();
@@ -143,17 +143,17 @@ export class HostPeers {
   /** Ends without a message, like a crash. */
   vanish(): void {
     this.#ended.abort();
-    this.#line.close();
+    this.#channel.close();
   }
 
   /** Notifies a host of a command for a session that it works on. */
   ring(host: string, ref: SessionRef, seq: number): void {
-    this.#line.ring(host, ref, seq);
+    this.#channel.notify(host, ref, seq);
   }
 
   /** Announces that this host has left a session, which waits for its next host. */
   release(ref: SessionRef): void {
-    this.#line.release(ref);
+    this.#channel.release(ref);
   }
 
   async #open(): Promise<void> {
@@ -161,9 +161,9 @@ export class HostPeers {
     const { ttlMs, beatMs } = this.#liveness;
     // A stored heartbeat may be of a dead host: it counts until a few more heartbeats should have come.
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
-    await this.#line.open(this.#self, {
-      beat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
-      rung: (ref, seq) => this.#handlers.notified(ref, seq),
+    await this.#channel.open(this.#self, {
+      heartbeat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
+      notified: (ref, seq) => this.#handlers.notified(ref, seq),
       released: (ref) => this.#handlers.released(ref),
     });
     isOpen = true;
@@ -233,7 +233,7 @@ export class HostPeers {
     try {
       this.#beat();
       const isCaughtUp = await Promise.race([
-        this.#line.caughtUp().then(() => true),
+        this.#channel.caughtUp().then(() => true),
         this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
       ]);
       // All earlier messages have arrived. This host's own next heartbeat comes after them.
@@ -269,7 +269,7 @@ export class HostPeers {
   async #mindOthers(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
     try {
-      await this.#line.caughtUp();
+      await this.#channel.caughtUp();
     } catch (error) {
       this.#log.debug({ error }, 'the host channel is disconnected');
       return;
@@ -286,7 +286,7 @@ export class HostPeers {
 
   /** Announces to all hosts that a host is dead. */
   #declareDead(host: string): void {
-    this.#line.beat({ v: 1, host, state: 'left', no: 0 });
+    this.#channel.heartbeat({ v: 1, host, state: 'left', no: 0 });
   }
 
   #forget(host: string): void {
@@ -306,7 +306,7 @@ export class HostPeers {
     this.#sentMs.set(beat.no, this.#clock.monotonicMs());
     // A heartbeat that never comes back is forgotten.
     if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
-    this.#line.beat(beat);
+    this.#channel.heartbeat(beat);
   }
 
   #beatOf(state: HostBeat['state']): HostBeat {

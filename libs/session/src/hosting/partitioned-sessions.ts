@@ -1,5 +1,5 @@
 /** The sessions of a host, as its partitions see them. */
-import type { ActiveSession, Doorbell } from '@coxswain/ports';
+import type { ActiveSession, CommandNotification } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 
 /** What the partitions of a host tell its sessions. */
@@ -7,7 +7,7 @@ export interface PartitionedSessions {
   /** Whether the session is in this host's memory. */
   isHere(ref: SessionRef): boolean;
   /** Notifies the session of a command. */
-  ring(doorbell: Doorbell): void;
+  ring(doorbell: CommandNotification): void;
   /**
    * Claims a session that may have work, and that no other host owns. Resolves when the session continues, or when that
    * takes too long to wait for. Contract: does not reject.

@@ -1,11 +1,11 @@
 /** Answers commands whose subject names no session. */
-import type { CommandInbox, Log, Publisher, StrayCommand } from '@coxswain/ports';
+import type { CommandInbox, Log, Publisher, UnroutableCommand } from '@coxswain/ports';
 import { cutText, isReceiptSubject, positionalCommandId, publishedAs, unroutableField } from '@coxswain/protocol';
 
 /** Rejects an unroutable command: logs it, sends a receipt where its sender may get one, and acknowledges the delivery. */
 export function rejectUnroutable(
   { inbox, publisher, log }: { readonly inbox: CommandInbox; readonly publisher: Publisher; readonly log: Log },
-  command: StrayCommand,
+  command: UnroutableCommand,
 ): void {
   const published = publishedAs(command.subject);
   const subject = shortened(published);

@@ -3,7 +3,7 @@
  * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
  */
 import { setMaxListeners } from 'node:events';
-import type { ActiveSession, Doorbell, SessionSummary } from '@coxswain/ports';
+import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
   type AnswerPieces,
   type AnswerPlace,
@@ -185,7 +185,7 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.has(sessionKey(ref));
   }
 
-  ring(doorbell: Doorbell): void {
+  ring(doorbell: CommandNotification): void {
     if (!this.#state.ended.aborted) this.#runner(doorbell.ref).ring(doorbell);
   }
 

@@ -2,7 +2,7 @@
  * A session's inbox. Notifications name new commands; the reader reads them in the order of the stream. It acknowledges a
  * delivery when every command up to it is recorded, or needs no record (RUNNER-7).
  */
-import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
+import type { CommandInbox, CommandNotification, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
 import { admitCommand } from './admit-command.ts';
 import { Receipts } from './receipts.ts';
@@ -12,7 +12,7 @@ export class InboxReader {
   readonly #inbox: CommandInbox;
   readonly #ref: SessionRef;
   readonly #log: Log;
-  #doorbells: Doorbell[] = [];
+  #doorbells: CommandNotification[] = [];
   /** This reader took the commands up to here. So a command without a record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
   #catchesUp = false;
@@ -24,7 +24,7 @@ export class InboxReader {
   }
 
   /** A command has arrived. */
-  ring(doorbell: Doorbell): void {
+  ring(doorbell: CommandNotification): void {
     this.#doorbells.push(doorbell);
   }
 
@@ -113,7 +113,11 @@ export class InboxReader {
    * Acknowledges deliveries whose commands were found or passed. A command that was not found stays unacknowledged: it is
    * gone, or the server that was read lags behind the server that notified. The store repeats the delivery.
    */
-  #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): readonly number[] {
+  #acknowledge(
+    doorbells: Iterable<CommandNotification>,
+    found: readonly StoredCommand[],
+    after: number,
+  ): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
     const acknowledged: number[] = [];
     for (const doorbell of doorbells) {
@@ -126,7 +130,7 @@ export class InboxReader {
     return acknowledged;
   }
 
-  #takeDoorbells(): readonly Doorbell[] {
+  #takeDoorbells(): readonly CommandNotification[] {
     const doorbells = this.#doorbells;
     this.#doorbells = [];
     return doorbells;
@@ -138,7 +142,7 @@ export class InboxReader {
    */
   async #withNotified(
     commands: readonly StoredCommand[],
-    doorbells: readonly Doorbell[],
+    doorbells: readonly CommandNotification[],
     after: number,
   ): Promise<readonly StoredCommand[] | null> {
     const found = new Map(commands.map((command) => [command.seq, command]));
@@ -169,6 +173,6 @@ export class InboxReader {
   }
 }
 
-function lastOf(doorbells: readonly Doorbell[]): number {
+function lastOf(doorbells: readonly CommandNotification[]): number {
   return doorbells.reduce((newest, { seq }) => Math.max(newest, seq), 0);
 }

@@ -21,7 +21,7 @@
  *           commands. It is judged by the newest state. Its receipt is sent once its delivery is acknowledged, or the cursor
  *           has passed it. So a rejected command is not accepted later, unless its sender sends it again.
  */
-import type { Doorbell, SessionSummary } from '@coxswain/ports';
+import type { CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
   type AnswerSoFar,
   assertNever,
@@ -196,7 +196,7 @@ export class SessionRunner {
   // ---- what the host tells ----
 
   /** A command has arrived. */
-  ring(doorbell: Doorbell): void {
+  ring(doorbell: CommandNotification): void {
     if (this.#exit.hasLeft) return;
     this.#inbox.ring(doorbell);
     this.#postInbox();

@@ -1,5 +1,5 @@
 /** The list of pending approvals of all sessions. */
-import { type ApprovalPlace, cursorOf, longestFirst, partsOfCursor } from '@coxswain/client';
+import { type ApprovalPlace, cursorOf, longestPendingFirst, partsOfCursor } from '@coxswain/client';
 import { SessionStatus } from '@coxswain/protocol';
 import * as z from 'zod';
 import type { App } from '../create-app.ts';
@@ -42,7 +42,7 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
       const after = cursor === undefined ? null : placeOf(cursor);
       const client = clientFor(context, principalOf(request));
       const all = await context.expensiveReads.run(() => client.wire.approvals(), abortOnDisconnect(reply));
-      const rest = after === null ? all : all.filter((one) => longestFirst(one, after) > 0);
+      const rest = after === null ? all : all.filter((one) => longestPendingFirst(one, after) > 0);
       const approvals = rest.slice(0, limit);
       const last = approvals.at(-1);
       const more = last !== undefined && rest.length > limit;

@@ -35,7 +35,7 @@ type UserParts = Extract<LanguageModelV3Message, { role: 'user' }>['content'];
 export function promptOf(system: string, messages: readonly Message[], rules: PromptRules): LanguageModelV3Prompt {
   const prompt: LanguageModelV3Prompt = [{ role: 'system', content: systemWithMarks(system) }];
   const cached = cachedReminders(messages, rules);
-  const said = new SaidByPeople();
+  const said = new UserTexts();
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at] as Message;
     switch (message.role) {
@@ -87,7 +87,7 @@ function pushUser(prompt: LanguageModelV3Prompt, content: UserParts): void {
   if (content.length > 0) prompt.push({ role: 'user', content });
 }
 
-function userParts(message: ShownUserMessage, rules: PromptRules, said: SaidByPeople): UserParts {
+function userParts(message: ShownUserMessage, rules: PromptRules, said: UserTexts): UserParts {
   const { origin } = message;
   if (origin) {
     said.end();
@@ -117,7 +117,7 @@ function userParts(message: ShownUserMessage, rules: PromptRules, said: SaidByPe
 }
 
 /** Texts of people. A provider may join consecutive texts for the model, so tags are searched across them. */
-class SaidByPeople {
+class UserTexts {
   #texts: { type: 'text'; text: string }[] = [];
 
   add(part: { type: 'text'; text: string }): typeof part {

@@ -132,7 +132,10 @@ export function endpointOf(
   }
   const key = firstSet(entry.keys, env);
   if (key && !/^[\x21-\x7e]+$/.test(key.value)) {
-    return unusable('model_key_missing', `${provider} needs a key, and ${key.name} has characters that no key has`);
+    return unusable(
+      'model_key_missing',
+      `${provider} needs a key, and ${key.name} contains characters that are invalid in a key`,
+    );
   }
   const optional = provider === 'openai-compatible' || (given !== null && isLoopback(baseUrl));
   if (!key && !optional) {

@@ -128,7 +128,7 @@ export async function parseScript(file: string, text: string): Promise<Script | 
     return scriptInvalid(file, shown.join('; '));
   }
   const { turns, compactions, loop } = read.data;
-  return { file, turns, compactions, loop, sequential: !turns.some(isChoosy) };
+  return { file, turns, compactions, loop, sequential: !turns.some(hasPattern) };
 }
 
 const PROBLEMS_SHOWN_MAX = 5;
@@ -166,7 +166,7 @@ function offsetOf({ isMap, isNode, isScalar }: Nodes, document: Document, path: 
   return 0;
 }
 
-function isChoosy({ match, match_results, match_system }: ScriptedTurn): boolean {
+function hasPattern({ match, match_results, match_system }: ScriptedTurn): boolean {
   return [match, match_results, match_system].some((pattern) => pattern !== undefined);
 }
 

@@ -42,7 +42,7 @@ async function play(
 ): Promise<ModelResult> {
   const timeline = timelineOf(turn);
   const usage: Usage = turn.usage ?? NO_USAGE;
-  const said = new Said(marker);
+  const said = new PlayedParts(marker);
   let nowMs = 0;
   const waitUntil = async (atMs: number): Promise<void> => {
     const delayMs = atMs - nowMs;
@@ -60,7 +60,7 @@ async function play(
   if (signal.aborted) return cancelled(said.content(), usage);
   if (timeline.fault) {
     const where = `${list}[${marker.turn}].fail of script ${script.file}`;
-    return failed(said.content(), usage, faultOf(timeline.fault.kind, said.anything, where));
+    return failed(said.content(), usage, faultOf(timeline.fault.kind, said.hasParts, where));
   }
 
   const calls = turn.calls ?? [];
@@ -91,7 +91,7 @@ function endOf(timeline: Timeline): number {
 
 // The parts so far. The first part has the marker. Without parts, an empty text has it, so that a failed or cancelled
 // turn counts as used.
-class Said {
+class PlayedParts {
   readonly #metadata: ProviderMetadata;
   readonly #parts: Content = [];
 
@@ -99,7 +99,7 @@ class Said {
     this.#metadata = writeMarker(marker);
   }
 
-  get anything(): boolean {
+  get hasParts(): boolean {
     return this.#parts.length > 0;
   }
 

@@ -42,7 +42,7 @@ export class Answer {
   #finish: Finish | null = null;
   #usage: Usage | null = null;
   #chars = 0;
-  #handedOn = false;
+  #hasPublished = false;
 
   constructor(onPart: (part: ModelPart) => void, callIds: CallIds) {
     this.#onPart = onPart;
@@ -50,8 +50,8 @@ export class Answer {
   }
 
   /** Whether a part was published, so that a repeated request would be visible. */
-  get handedOn(): boolean {
-    return this.#handedOn;
+  get hasPublished(): boolean {
+    return this.#hasPublished;
   }
 
   /** Whether the final frame has arrived. */
@@ -187,7 +187,7 @@ export class Answer {
   }
 
   #handOn(part: ModelPart): void {
-    this.#handedOn = true;
+    this.#hasPublished = true;
     this.#onPart(part);
   }
 }

@@ -63,7 +63,7 @@ export function providerModel(connection: Connection, limits: SilenceLimits, clo
         spent = addUsage(spent, answer.usage);
         if (!failure) return complete(answer, spent, requests);
         if (signal.aborted) return cancelled(answer, spent, requests);
-        if (!failure.retryable || answer.handedOn || number >= ATTEMPTS_MAX)
+        if (!failure.retryable || answer.hasPublished || number >= ATTEMPTS_MAX)
           return failed(answer, failure, spent, requests);
         await clock.sleep(waitMs(number, request.idempotencyKey, attempt.retryAfterMs), signal);
         if (signal.aborted) return cancelled(answer, spent, requests);
@@ -89,7 +89,7 @@ async function tryOnce(
     const { stream } = await wire.within(model.doStream(options));
     const reader = stream.getReader();
     for (let next = await wire.within(reader.read()); !next.done; next = await wire.within(reader.read())) {
-      wire.heard();
+      wire.partArrived();
       answer.take(next.value);
       if (answer.complete) wire.settle();
     }

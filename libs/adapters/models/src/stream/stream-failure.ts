@@ -42,7 +42,7 @@ export function failureOf(error: unknown, wire: Wire, provider: string): Failure
   if (!APICallError.isInstance(error)) {
     return responded
       ? broken(provider, sentenceOf(error))
-      : refused(`${provider} cannot be asked this: ${sentenceOf(error)}`);
+      : refused(`the request to ${provider} is invalid: ${sentenceOf(error)}`);
   }
   const status = error.statusCode;
   if ((responded || isRefusal(status)) && isContextOverflow(error))

@@ -129,7 +129,7 @@ export class Wire {
   }
 
   /** A part of the answer has arrived by any way. Models of the embedding program do not use {@link fetch}. */
-  heard(): void {
+  partArrived(): void {
     this.#silentFrom(this.#limits.betweenBytesMs);
   }
 
@@ -171,7 +171,7 @@ export class Wire {
     while (!this.#closed) {
       const leftMs = this.#lastByteMs + this.#limitMs - this.#clock.monotonicMs();
       if (leftMs <= 0) {
-        this.timedOut = `nothing came for ${this.#limitMs} ms`;
+        this.timedOut = `no data arrived for ${this.#limitMs} ms (timeout)`;
         return this.#cutWith(new Error(this.timedOut));
       }
       if (this.#wake.signal.aborted) this.#wake = new AbortController();

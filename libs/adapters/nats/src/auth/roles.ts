@@ -120,7 +120,7 @@ export function systemRights(role: SystemRole): RoleRights {
   return {
     publish: [
       ...systemSubjects.written,
-      ...systemSubjects.hostLine,
+      ...systemSubjects.hostChannel,
       subjects.retention,
       ...systemSubjects.notifications,
       ...INTERNAL_VERBS.filter((verb) => verb !== 'timer').map((verb) => systemSubjects.command(verb)),
@@ -152,7 +152,7 @@ export function systemRights(role: SystemRole): RoleRights {
     ],
     subscribe: [
       inbox,
-      ...systemSubjects.hostLine,
+      ...systemSubjects.hostChannel,
       ...systemSubjects.instances,
       subjects.queries,
       subjects.largeFields,

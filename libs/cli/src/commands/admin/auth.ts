@@ -10,7 +10,7 @@ import {
   type ToolWorkerKey,
 } from '@coxswain/adapter-nats';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
-import { typedIn } from '../../instance/state-dir.ts';
+import { callerFolder } from '../../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { readWorker, WORKERS_MAX } from '../../run/typed-worker.ts';
@@ -26,7 +26,7 @@ export const run: CommandRun = async (invocation) => {
   const named = flags.text('out');
   if (named === undefined || named.trim() === '')
     throw usageError('cox admin auth needs a folder to write: --out ./auth');
-  const out = resolve(typedIn(env), named);
+  const out = resolve(callerFolder(env), named);
   const changes = flags.inOrder(['add', 'remove']);
   if (changes.length > 0 || flags.on('renew')) return changeKeys(out, changes, flags);
   const tenants = tenantsOf(flags.inOrder(['tenant']).map(({ value }) => value));

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
-import { typedIn } from '../../instance/state-dir.ts';
+import { callerFolder } from '../../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { readDuration } from '../../run/typed-duration.ts';
@@ -19,7 +19,7 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   const [action, name] = args;
   const path = flags.text('tokens');
   if (path === undefined) throw usageError('cox admin token needs the file: --tokens ./tokens.json');
-  const file = resolve(typedIn(env), path);
+  const file = resolve(callerFolder(env), path);
   if (!ACTIONS.some((one) => one === action))
     throw usageError(`cox admin token takes ${ACTIONS.join(', ')}, not "${cutGraphemes(String(action ?? ''), 64)}"`);
   if (action !== 'list' && (name === undefined || name.trim() === ''))

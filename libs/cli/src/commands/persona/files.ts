@@ -2,7 +2,7 @@
 import { join, relative, resolve } from 'node:path';
 import { type HookRegistration, nearestWord, type Persona, readPersonaHooks } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
-import { typedIn } from '../../instance/state-dir.ts';
+import { callerFolder } from '../../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { missingCode } from '../../run/persona-code.ts';
@@ -28,14 +28,15 @@ export const list: CommandRun = async (invocation) => {
   }
   const onlyOfBus = ['nats', 'nkey', 'state-dir', 'tenant'].find((name) => flags.on(name));
   if (onlyOfBus !== undefined) throw usageError(`--${onlyOfBus} needs --served: files need no bus`);
-  return listFiles(typedIn(env), args, flags.on('json'));
+  return listFiles(callerFolder(env), args, flags.on('json'));
 };
 
 /** Checks persona files. Exits 1 if one is invalid, 2 if there are none. */
-export const check: CommandRun = ({ flags, args, env }) => checkFiles(typedIn(env), args, flags.on('json'));
+export const check: CommandRun = ({ flags, args, env }) => checkFiles(callerFolder(env), args, flags.on('json'));
 
 /** Shows a persona as a session would pin it. Exits 1 for `persona_not_found`. */
-export const show: CommandRun = ({ flags, args, env }) => showOne(typedIn(env), args[0] as string, flags.on('json'));
+export const show: CommandRun = ({ flags, args, env }) =>
+  showOne(callerFolder(env), args[0] as string, flags.on('json'));
 
 interface Read {
   /** The path relative to the working directory. */

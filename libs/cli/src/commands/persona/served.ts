@@ -9,7 +9,7 @@ import {
 import { type ErrorCode, ID_PATTERN } from '@coxswain/protocol';
 import { type Connection, listCommand } from '../../instance/announced.ts';
 import { type OpenBus, reachedAt, withBusOnce } from '../../instance/open-bus.ts';
-import { typedIn } from '../../instance/state-dir.ts';
+import { callerFolder } from '../../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { expectKnownPersona } from '../../run/known-persona.ts';
@@ -30,7 +30,7 @@ export const pause: CommandRun = (invocation) => {
   return change(invocation, async (nc, client, name) => {
     const { tenant } = client;
     const announced = await listServedPersonas(nc, tenant);
-    await expectKnownPersona(client, announced, typedIn(invocation.env), name);
+    await expectKnownPersona(client, announced, callerFolder(invocation.env), name);
     if (!(await pausePersona(nc, tenant, name, reason))) refuse('persona_paused', `${name} is already paused`);
     const isServed = (await listServedPersonas(nc, tenant)).some(
       (one) => one.name === name && one.instances.length > 0,

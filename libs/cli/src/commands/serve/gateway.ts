@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { cutGraphemes } from '@coxswain/protocol';
 import { consoleFolder } from '../../instance/console-folder.ts';
 import { logTarget, serveUntilStopped } from '../../instance/serve-until-stopped.ts';
-import { typedIn } from '../../instance/state-dir.ts';
+import { callerFolder } from '../../instance/state-dir.ts';
 import { usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { standardStreams } from '../../terminal/streams.ts';
@@ -36,7 +36,7 @@ export const serveGateway: CommandRun = async (invocation) => {
         port,
         publicUrls,
         allowedOrigins,
-        tokensFile: tokens === undefined ? undefined : resolve(typedIn(env), tokens),
+        tokensFile: tokens === undefined ? undefined : resolve(callerFolder(env), tokens),
         jwt,
         consoleFolder: consoleFolder(),
       }),
@@ -95,7 +95,7 @@ async function jwtOptions(flags: Invocation['flags'], env: NodeJS.ProcessEnv) {
     throw usageError((error as Error).message);
   }
   return {
-    jwks: isAddress ? jwks : resolve(typedIn(env), jwks),
+    jwks: isAddress ? jwks : resolve(callerFolder(env), jwks),
     issuer,
     audience,
     tenantClaim: flags.text('tenant-claim'),

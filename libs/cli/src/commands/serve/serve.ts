@@ -11,7 +11,7 @@ import { metricsAddressOf, metricsLine, metricsMember } from '../../instance/met
 import { namedTenant } from '../../instance/named-tenant.ts';
 import { policyOf } from '../../instance/policy.ts';
 import { logTarget, serveUntilStopped } from '../../instance/serve-until-stopped.ts';
-import { stateDirOf, typedIn } from '../../instance/state-dir.ts';
+import { callerFolder, stateDirOf } from '../../instance/state-dir.ts';
 import { threadsOf } from '../../instance/threads.ts';
 import { watchUserCodeErrors } from '../../instance/watch-user-code-errors.ts';
 import { withPermissionErrors } from '../../instance/with-permission-errors.ts';
@@ -27,7 +27,7 @@ export const serveHooks: CommandRun = async (invocation) => {
   const name = flags.text('name');
   if (name !== undefined && !HookServiceName.safeParse(name).success)
     throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
-  const file = resolve(typedIn(env), args[0] as string);
+  const file = resolve(callerFolder(env), args[0] as string);
   const { address, stateDir } = await requireBus(invocation);
   const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
@@ -55,7 +55,7 @@ export const serveHooks: CommandRun = async (invocation) => {
 /** Serves the tools of a module until it is stopped. */
 export const serveTools: CommandRun = async (invocation) => {
   const { flags, args, env } = invocation;
-  const file = resolve(typedIn(env), args[0] as string);
+  const file = resolve(callerFolder(env), args[0] as string);
   const { address, stateDir } = await requireBus(invocation);
   const tenant = namedTenant(flags, address);
   const metrics = await metricsAddressOf(invocation);
@@ -86,12 +86,12 @@ export const servePersonas: CommandRun = async (invocation) => {
   );
   const personas: PersonaToServe[] = [];
   for (const given of args) {
-    const path = resolve(typedIn(env), given);
+    const path = resolve(callerFolder(env), given);
     if (isPersonaModule(path)) personas.push(await loadPersonaModule(path));
     else {
       const { input, persona, place, folder } = await readPersona(path);
       const handlers = await loadPersonaHandlers(persona, folder, place);
-      personas.push({ definition: input, handlers, folder: typedIn(env) });
+      personas.push({ definition: input, handlers, folder: callerFolder(env) });
     }
   }
   const { address, stateDir } = await requireBus(invocation);
@@ -131,7 +131,7 @@ export const serveSessions: CommandRun = async (invocation) => {
     manifest: manifest?.path,
     manifestDigest: manifest?.digest,
     policyFile,
-    ownPaths: [answersFolder(env), ...(nkey === undefined ? [] : [resolve(typedIn(env), nkey)])],
+    ownPaths: [answersFolder(env), ...(nkey === undefined ? [] : [resolve(callerFolder(env), nkey)])],
     log: logTarget(),
     metrics,
   };
@@ -201,7 +201,7 @@ export const serveCommands: CommandRun = async ({ flags, env }) => {
   const given = flags.text('socket') ?? env.COX_COMMAND_SOCKET;
   if (!given)
     throw usageError('cox serve commands needs a socket: cox serve commands --socket /run/commands/runner.sock');
-  const socket = resolve(typedIn(env), given);
+  const socket = resolve(callerFolder(env), given);
   const { startCommandRunner } = await import('@coxswain/adapter-tools');
   return serveUntilStopped(
     { name: 'commands', stateDir: stateDirOf(flags, env), title: () => `the command runner at ${socket}` },

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { SessionId } from '@coxswain/protocol';
 import { reachedAt, withBusOnce } from '../../instance/open-bus.ts';
-import { typedIn } from '../../instance/state-dir.ts';
+import { callerFolder } from '../../instance/state-dir.ts';
 import { EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { unprovenTail } from '../../run/exported-records.ts';
@@ -15,7 +15,7 @@ export const run: CommandRun = async (invocation) => {
   const as = flags.text('as');
   if (as !== undefined && !SessionId.safeParse(as).success)
     throw usageError('--as takes 1 to 64 characters of A-Z a-z 0-9 _ -');
-  const { path, remove } = await readableFile(args[0] as string, typedIn(env));
+  const { path, remove } = await readableFile(args[0] as string, callerFolder(env));
   try {
     return await withBusOnce(invocation, false, async (bus) => {
       const { tenant } = bus.client;

@@ -1,5 +1,5 @@
 /**
- * The fate of a command, read from the journal. It replaces a missing receipt: the bus had the command already, or the
+ * The receipt of a command, derived from the journal. It replaces a missing receipt: the bus had the command already, or the
  * run ended before the command was delivered.
  */
 import {
@@ -17,7 +17,7 @@ import {
 } from '@coxswain/protocol';
 
 /** Takes a session's records in order and tracks the stage of one command. */
-export class CommandFate {
+export class JournalReceipt {
   readonly #commandId: CommandId;
   #receipt: Receipt | null = null;
   #waits = false;

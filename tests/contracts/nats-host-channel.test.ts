@@ -1,27 +1,27 @@
 /** Beats are kept in memory. A server that stands alone loses them with their bucket, and the hosts make it again. */
-import { createNatsHostLine } from '@coxswain/adapter-nats';
+import { createNatsHostChannel } from '@coxswain/adapter-nats';
 import { STREAMS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { busOfFile } from './contract-bus.ts';
 import { eventually } from './eventually.ts';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const unheard = { beat: () => undefined, rung: () => undefined, released: () => undefined };
+const unheard = { heartbeat: () => undefined, notified: () => undefined, released: () => undefined };
 
 const bus = busOfFile();
 
 test('a host that comes after a restart of the server hears of one that was there before it', async () => {
-  const [before, after] = [createNatsHostLine(bus.nc, log), createNatsHostLine(bus.nc, log)];
+  const [before, after] = [createNatsHostChannel(bus.nc, log), createNatsHostChannel(bus.nc, log)];
   await before.open('before', unheard);
   await bus.server.restart();
   await eventually('beats are kept again', async () => {
-    before.beat({ v: 1, host: 'before', state: 'serving', no: 1 });
+    before.heartbeat({ v: 1, host: 'before', state: 'serving', no: 1 });
     const info = await bus.nc.request(`$JS.API.STREAM.INFO.KV_${STREAMS.hosts}`).catch(() => null);
     return (info?.json() as { state?: { messages: number } } | undefined)?.state?.messages === 1;
   });
   const heard: string[] = [];
-  before.beat({ v: 1, host: 'before', state: 'serving', no: 2 });
-  await after.open('after', { ...unheard, beat: ({ host }) => void heard.push(host) });
+  before.heartbeat({ v: 1, host: 'before', state: 'serving', no: 2 });
+  await after.open('after', { ...unheard, heartbeat: ({ host }) => void heard.push(host) });
   expect(heard).toContain('before');
   before.close();
   after.close();

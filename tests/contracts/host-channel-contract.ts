@@ -1,11 +1,11 @@
-import type { HostLine } from '@coxswain/ports';
+import type { HostChannel } from '@coxswain/ports';
 import type { HostBeat, SessionRef } from '@coxswain/protocol';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { freshSession } from './fresh-session.ts';
 
 interface Heard {
-  readonly line: HostLine;
+  readonly line: HostChannel;
   readonly beats: HostBeat[];
   readonly rung: Array<{ ref: SessionRef; seq: number }>;
   readonly released: SessionRef[];
@@ -15,14 +15,14 @@ let hosts = 0;
 const freshHost = () => `host-${Date.now().toString(36)}-${++hosts}`;
 
 /** What every line between hosts promises. */
-export function hostLineContract(name: string, createHostLine: () => HostLine): void {
+export function hostChannelContract(name: string, createHostChannel: () => HostChannel): void {
   const openLine = async (host: string): Promise<Heard> => {
-    const line = createHostLine();
+    const line = createHostChannel();
     onTestFinished(() => line.close());
     const heard: Heard = { line, beats: [], rung: [], released: [] };
     await line.open(host, {
-      beat: (beat) => void heard.beats.push(beat),
-      rung: (ref, seq) => void heard.rung.push({ ref, seq }),
+      heartbeat: (beat) => void heard.beats.push(beat),
+      notified: (ref, seq) => void heard.rung.push({ ref, seq }),
       released: (ref) => void heard.released.push(ref),
     });
     return heard;
@@ -33,7 +33,7 @@ export function hostLineContract(name: string, createHostLine: () => HostLine): 
     test('brings each beat to all hosts, also back to the one that sent it', async () => {
       const [a, b] = [freshHost(), freshHost()];
       const [first, second] = [await openLine(a), await openLine(b)];
-      first.line.beat(beatOf(a));
+      first.line.heartbeat(beatOf(a));
       const isThere = (heard: Heard) => heard.beats.some(({ host, no }) => host === a && no === 1);
       await eventually('both have heard it', () => isThere(first) && isThere(second));
     });
@@ -41,10 +41,10 @@ export function hostLineContract(name: string, createHostLine: () => HostLine): 
     test('keeps a beat for a moment, and tells it to a host that comes then', async () => {
       const [a, b] = [freshHost(), freshHost()];
       const first = await openLine(a);
-      first.line.beat(beatOf(a, 7));
+      first.line.heartbeat(beatOf(a, 7));
       await first.line.caughtUp();
       await eventually('it is told of it', async () => {
-        first.line.beat(beatOf(a, 7));
+        first.line.heartbeat(beatOf(a, 7));
         await first.line.caughtUp();
         const { beats } = await openLine(b);
         return beats.some(({ host, no }) => host === a && no === 7);
@@ -55,8 +55,8 @@ export function hostLineContract(name: string, createHostLine: () => HostLine): 
       const [a, b] = [freshHost(), freshHost()];
       const [first, second] = [await openLine(a), await openLine(b)];
       const [ref, other] = [freshSession(), freshSession()];
-      second.line.ring(a, ref, 12);
-      second.line.ring(b, other, 13);
+      second.line.notify(a, ref, 12);
+      second.line.notify(b, other, 13);
       await eventually('both are rung', () => first.rung.length === 1 && second.rung.length === 1);
       expect(first.rung).toEqual([{ ref, seq: 12 }]);
       expect(second.rung).toEqual([{ ref: other, seq: 13 }]);
@@ -75,13 +75,13 @@ export function hostLineContract(name: string, createHostLine: () => HostLine): 
       const heard = await openLine(before);
       const rung: number[] = [];
       await heard.line.open(after, {
-        beat: () => undefined,
-        rung: (_, seq) => void rung.push(seq),
+        heartbeat: () => undefined,
+        notified: (_, seq) => void rung.push(seq),
         released: () => undefined,
       });
       const other = await openLine(freshHost());
-      other.line.ring(before, freshSession(), 1);
-      other.line.ring(after, freshSession(), 2);
+      other.line.notify(before, freshSession(), 1);
+      other.line.notify(after, freshSession(), 2);
       await eventually('it is rung', () => rung.length > 0);
       expect([rung, heard.rung]).toEqual([[2], []]);
     });
@@ -90,8 +90,8 @@ export function hostLineContract(name: string, createHostLine: () => HostLine): 
       const [a, b] = [freshHost(), freshHost()];
       const [first, second] = [await openLine(a), await openLine(b)];
       first.line.close();
-      second.line.ring(a, freshSession(), 1);
-      second.line.beat(beatOf(b));
+      second.line.notify(a, freshSession(), 1);
+      second.line.heartbeat(beatOf(b));
       await eventually('the other hears it', () => second.beats.some(({ host }) => host === b));
       expect([first.rung, first.beats.filter(({ host }) => host === b)]).toEqual([[], []]);
     });

@@ -12,13 +12,13 @@ import type { AnyHandler, HookQuestion, HookReply } from '@coxswain/protocol';
 import { runHookHandler } from '../run-hook-handler.ts';
 
 /** The user code that runs now. */
-export type LeftBy = { readonly hook: string } | { readonly tool: string } | { readonly module: string };
+export type UserCode = { readonly hook: string } | { readonly tool: string } | { readonly module: string };
 
-const running = new AsyncLocalStorage<LeftBy>();
+const running = new AsyncLocalStorage<UserCode>();
 const logs = new Set<Log>();
 
 /** Runs user code, and attributes its failures. */
-export function runAs<T>(whose: LeftBy, work: () => T): T {
+export function runAs<T>(whose: UserCode, work: () => T): T {
   return running.run(whose, work);
 }
 
@@ -36,7 +36,7 @@ export function runHandler(handler: AnyHandler, question: HookQuestion, signal: 
 }
 
 /** Logs unhandled failures of user code in this process, instead of ending it. @returns a function that ends this. */
-export function watchLeftBehind(log: Log): () => void {
+export function watchUnhandledFailures(log: Log): () => void {
   if (logs.size === 0) process.on('unhandledRejection', rejected).on('uncaughtException', thrown);
   logs.add(log);
   return () => {
@@ -48,20 +48,20 @@ function endWatching(): void {
   process.off('unhandledRejection', rejected).off('uncaughtException', thrown);
 }
 
-function isTold(error: unknown): boolean {
+function logAttributed(error: unknown): boolean {
   const whose = running.getStore();
   if (!whose) return false;
-  for (const log of logs) log.error({ ...whose, error: errorOf(error) }, 'unhandled rejection in a hook handler');
+  for (const log of logs) log.error({ ...whose, error: errorOf(error) }, 'unhandled failure in user code');
   return true;
 }
 
 function rejected(reason: unknown): void {
-  if (isTold(reason) || process.listenerCount('unhandledRejection') > 1) return;
+  if (logAttributed(reason) || process.listenerCount('unhandledRejection') > 1) return;
   throw errorOf(reason);
 }
 
 function thrown(error: unknown): void {
-  if (isTold(error) || process.listenerCount('uncaughtException') > 1) return;
+  if (logAttributed(error) || process.listenerCount('uncaughtException') > 1) return;
   endWatching();
   // An error that this listener throws would be reported as a failure of the listener.
   queueMicrotask(() => {
@@ -75,6 +75,6 @@ function errorOf(reason: unknown): Error {
   try {
     return new Error(String(reason));
   } catch {
-    return new Error('something that cannot be told');
+    return new Error('a value that cannot be converted to text');
   }
 }

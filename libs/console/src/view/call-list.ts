@@ -48,7 +48,7 @@ export class CallList {
   }
 
   /** Updates the entry of a call, or appends a new one. */
-  tell(event: CallEvent, entries: Entry[], place: () => Pick<Entry, 'key' | 'n' | 'at'>): void {
+  add(event: CallEvent, entries: Entry[], place: () => Pick<Entry, 'key' | 'n' | 'at'>): void {
     const known = this.#places.get(event.callId);
     const old = known === undefined ? undefined : entries[known];
     if (old?.kind === 'call') {

@@ -23,14 +23,14 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
       const mode = event.mode === undefined ? null : event.mode === null ? 'no mode' : `mode ${event.mode}`;
       return { tone: 'plain', text: `from now on ${[event.persona, event.model, mode].filter(Boolean).join(', ')}` };
     }
-    case 'session_handed_over':
+    case 'session_handed_off':
       return { tone: 'plain', text: `${event.from} hands off to ${event.persona}` };
     case 'injection_collapsed':
       return { tone: 'plain', text: 'a newer message replaced a queued one' };
     case 'reminder_ended':
       return { tone: 'plain', text: `a reminder is no longer shown (${event.reason})` };
     case 'command_rejected':
-      return { tone: 'warning', text: `${event.verb} refused: ${event.code}: ${event.message}` };
+      return { tone: 'warning', text: `${event.verb} rejected: ${event.code}: ${event.message}` };
     case 'control_reported':
       return { tone: 'plain', text: controlText(event) };
     case 'hook_vetoed': {
@@ -39,7 +39,7 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
     }
     case 'context_overflowed':
       return { tone: 'warning', text: `the prompt was too long: ${event.message}` };
-    case 'compaction_begun':
+    case 'compaction_started':
       return { tone: 'plain', text: `compacting older messages (${event.strategy})` };
     case 'context_compacted':
       return {
@@ -49,8 +49,8 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
         }`,
       };
     case 'compaction_skipped':
-      return { tone: 'warning', text: `no compaction: ${event.reason}` };
-    case 'step_begun':
+      return { tone: 'warning', text: `compaction failed: ${event.reason}` };
+    case 'step_started':
       return { tone: 'plain', text: `step ${event.step} begins${event.attempt > 1 ? `, try ${event.attempt}` : ''}` };
     case 'step_ended': {
       const error = event.error === null ? '' : `: ${event.error}`;

@@ -1,13 +1,13 @@
 import { type CommandId, type JournalRecord, Receipt } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { CommandFate } from '../src/command-fate.ts';
+import { JournalReceipt } from '../src/journal-receipt.ts';
 
 type Part = Pick<JournalRecord, 'n'> & { readonly verb?: string; readonly events?: object[]; readonly state?: string };
 
 const ID = 'mine' as CommandId;
 
 function fateAfter(...parts: readonly Part[]) {
-  const fate = new CommandFate(ID);
+  const fate = new JournalReceipt(ID);
   let receipt: unknown = null;
   for (const { n, verb, events = [], state = 'step_stream' } of parts) {
     const input = verb === undefined ? { type: 'owned' } : { type: 'command', verb, command_id: ID, body: {} };

@@ -26,8 +26,8 @@ export function momentsOf(record: JournalRecord, before: string | null): Moment[
   const { n, at } = record;
   const moments: Moment[] = [];
   for (const [index, event] of record.events.entries()) {
-    const told = momentOf(event);
-    if (told) moments.push({ key: `${n}.${index}`, n, at, ...told, detail: printable(told.detail) });
+    const moment = momentOf(event);
+    if (moment) moments.push({ key: `${n}.${index}`, n, at, ...moment, detail: printable(moment.detail) });
   }
   const state = stateName(record.state);
   if (state !== before)
@@ -35,9 +35,9 @@ export function momentsOf(record: JournalRecord, before: string | null): Moment[
   return moments;
 }
 
-type Told = Pick<Moment, 'kind' | 'title' | 'detail' | 'marked'>;
+type MomentText = Pick<Moment, 'kind' | 'title' | 'detail' | 'marked'>;
 
-function momentOf(event: SessionEvent): Told | null {
+function momentOf(event: SessionEvent): MomentText | null {
   switch (event.type) {
     case 'loop_checkpoint': {
       const { kind, iteration, delivered, inbox_delivered, dispatch_skipped, skipped_call_ids = [] } = event;
@@ -50,16 +50,16 @@ function momentOf(event: SessionEvent): Told | null {
       return { kind: 'seam', title: kind, detail: words.join(', '), marked: words.length > 1 };
     }
     case 'hook_call':
-      return { kind: 'hook', title: event.point, detail: `${event.hook} is asked`, marked: false };
+      return { kind: 'hook', title: event.point, detail: `${event.hook} is called`, marked: false };
     case 'hook_returned': {
       const { hook, failure, verdict, not_run } = event;
       const said = failure
         ? `failed: ${failure.code}`
         : not_run
-          ? 'was not asked'
+          ? 'was not called'
           : verdict
-            ? `said ${verdict.kind.replaceAll('_', ' ')}`
-            : 'said nothing';
+            ? `returned ${verdict.kind.replaceAll('_', ' ')}`
+            : 'returned no decision';
       return { kind: 'hook', title: event.point, detail: `${hook} ${said}`, marked: failure !== undefined };
     }
     case 'hook_vetoed': {
@@ -89,7 +89,7 @@ function momentOf(event: SessionEvent): Told | null {
     case 'control_outcome':
       return { kind: 'command', title: event.control, detail: `${event.status}: ${event.target}`, marked: false };
     case 'command_rejected':
-      return { kind: 'command', title: event.verb, detail: `refused: ${event.code}`, marked: true };
+      return { kind: 'command', title: event.verb, detail: `rejected: ${event.code}`, marked: true };
     case 'prompt_received':
       return { kind: 'command', title: 'prompt', detail: event.actor?.name ?? '', marked: false };
     case 'steering_received':

@@ -16,7 +16,7 @@ const ASKED_SIDE_BY_SIDE = 16;
  * `function_awaiting_approval` are queried.
  * @param statusOf Queries the state of a session; null if it no longer exists.
  */
-export async function waitingApprovals(
+export async function pendingApprovals(
   listings: readonly WireSessionListing[],
   statusOf: (sessionId: string) => Promise<SessionStatus | null>,
 ): Promise<WirePendingApproval[]> {
@@ -27,7 +27,7 @@ export async function waitingApprovals(
     const states = await Promise.all(some.map(({ session_id }) => statusOf(session_id)));
     for (const status of states) if (status) found.push(...approvalsIn(status));
   }
-  return found.sort(longestFirst);
+  return found.sort(longestPendingFirst);
 }
 
 /** The pending approvals of one session. */
@@ -39,7 +39,7 @@ export function approvalsIn({ session_id, persona, approvals }: SessionStatus): 
 export type ApprovalPlace = Pick<WirePendingApproval, 'since' | 'session_id' | 'call_id'>;
 
 /** Sorts by the time of the request, the oldest first, then by ids, so that pages are consistent. */
-export function longestFirst(one: ApprovalPlace, other: ApprovalPlace): number {
+export function longestPendingFirst(one: ApprovalPlace, other: ApprovalPlace): number {
   return compare(one.since, other.since) || compare(place(one), place(other));
 }
 

@@ -5,26 +5,26 @@
 import type { HostBeat, SessionRef } from '@coxswain/protocol';
 
 /** Handlers of an open channel. They return at once. */
-export interface HostLineHandlers {
+export interface HostChannelHandlers {
   /** A heartbeat of a host. This host receives its own heartbeats as well, which shows that it is connected. */
-  beat(beat: HostBeat): void;
+  heartbeat(beat: HostBeat): void;
   /** Another host received a command for a session that this host works on. */
-  rung(ref: SessionRef, seq: number): void;
+  notified(ref: SessionRef, seq: number): void;
   /** A host has left a session that has unfinished work. */
   released(ref: SessionRef): void;
 }
 
 /** The host channel of one host. Sending returns at once and does not throw. */
-export interface HostLine {
+export interface HostChannel {
   /**
    * Starts to listen. Resolves once the handlers have received all stored heartbeats.
    * @param host this host's own name.
    */
-  open(host: string, handlers: HostLineHandlers): Promise<void>;
+  open(host: string, handlers: HostChannelHandlers): Promise<void>;
   /** Sends a heartbeat of this host to all hosts. */
-  beat(beat: HostBeat): void;
+  heartbeat(beat: HostBeat): void;
   /** Notifies a host of a command for a session that it works on. */
-  ring(host: string, ref: SessionRef, seq: number): void;
+  notify(host: string, ref: SessionRef, seq: number): void;
   /** Notifies all hosts of a session that waits for its next host. */
   release(ref: SessionRef): void;
   /**

@@ -12,7 +12,7 @@ import { PendingQueue } from './pending-queue.ts';
 import { stateName } from './state-name.ts';
 
 /** The view of a session after a record. */
-export interface Story {
+export interface SessionView {
   /** The newest record; 0 before the first. */
   readonly n: number;
   readonly at: string;
@@ -34,7 +34,7 @@ export interface Story {
 }
 
 /** Builds the view of one session. Records must be in order; deltas may arrive at any time. */
-export class Storyteller {
+export class SessionViewBuilder {
   readonly #translator = createEventTranslator();
   readonly #queue = new PendingQueue();
   readonly #usage = new UsageCollector();
@@ -49,12 +49,12 @@ export class Storyteller {
   #model: string | null = null;
   #turn = 0;
   #lastEvent: string | null = null;
-  #origin: Story['origin'] = null;
+  #origin: SessionView['origin'] = null;
   #answer = -1;
-  #told = 0;
+  #placed = 0;
 
   /** A snapshot of the view: later records do not change it. */
-  get story(): Story {
+  get view(): SessionView {
     return {
       n: this.#n,
       at: this.#at,
@@ -81,14 +81,14 @@ export class Storyteller {
     this.#n = record.n;
     this.#at = record.at;
     for (const event of record.events) this.#follow(event, record);
-    for (const event of this.#translator.record(record)) this.#tell(event);
+    for (const event of this.#translator.record(record)) this.#add(event);
     this.#state = record.state;
     this.#usage.add(record);
   }
 
   /** Takes a piece of a running answer. */
   delta(delta: Delta): void {
-    for (const event of this.#translator.delta(delta)) this.#tell(event);
+    for (const event of this.#translator.delta(delta)) this.#add(event);
   }
 
   #follow(event: SessionEvent, { at, n }: JournalRecord): void {
@@ -116,7 +116,7 @@ export class Storyteller {
       });
   }
 
-  #tell(event: UiEvent): void {
+  #add(event: UiEvent): void {
     switch (event.type) {
       case 'prompt_shown':
         this.#put({ kind: 'prompt', ...this.#place(), text: event.text, actor: event.actor });
@@ -133,7 +133,7 @@ export class Storyteller {
         this.#persona = event.persona ?? this.#persona;
         this.#model = event.model ?? this.#model;
         break;
-      case 'session_handed_over':
+      case 'session_handed_off':
         this.#persona = event.persona;
         break;
       case 'text_appended':
@@ -154,7 +154,7 @@ export class Storyteller {
       case 'call_progressed':
       case 'call_ended':
       case 'child_started':
-        this.#calls.tell(event, this.#entries, () => this.#place());
+        this.#calls.add(event, this.#entries, () => this.#place());
         return;
       case 'seam_delivered':
         for (const { commandId, origin, text } of event.injections)
@@ -195,8 +195,8 @@ export class Storyteller {
   }
 
   #place(): { readonly key: string; readonly n: number; readonly at: string } {
-    this.#told += 1;
-    return { key: `e${this.#told}`, n: this.#n, at: this.#at };
+    this.#placed += 1;
+    return { key: `e${this.#placed}`, n: this.#n, at: this.#at };
   }
 
   #put(entry: Entry): void {
@@ -226,13 +226,13 @@ export class Storyteller {
 }
 
 /** The view up to a record. */
-export function storyUpTo(records: readonly JournalRecord[], n: number): Story {
-  const teller = new Storyteller();
+export function viewUpTo(records: readonly JournalRecord[], n: number): SessionView {
+  const builder = new SessionViewBuilder();
   for (const record of records) {
     if (record.n > n) break;
-    teller.record(record);
+    builder.record(record);
   }
-  return teller.story;
+  return builder.view;
 }
 
 function resultText(result: ToolResult): string {

@@ -1,5 +1,5 @@
 /** The host channel on NATS. A bucket also keeps heartbeats for one second, for hosts that start later. */
-import type { HostLine, Log } from '@coxswain/ports';
+import type { HostChannel, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
@@ -16,7 +16,7 @@ const REMADE_TRIES_MAX = 60;
  * Creates a host's end of the host channel on this connection. `open` throws NatsUnavailableError, NatsRefusedError,
  * NatsServerTooOldError, StreamConfigMismatchError, StreamsMissingError.
  */
-export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
+export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel {
   let subscriptions: readonly Subscription[] = [];
   let endListening: () => void = () => undefined;
   let remaking: NodeJS.Timeout | undefined;
@@ -63,8 +63,8 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     async open(host, handlers) {
       close();
       subscriptions = [
-        listen(subjects.hostBeats, HostBeat, (beat) => handlers.beat(beat)),
-        listen(subjects.hostRing(host), HostRing, (ring) => handlers.rung(refIn(ring), ring.seq)),
+        listen(subjects.hostBeats, HostBeat, (beat) => handlers.heartbeat(beat)),
+        listen(subjects.hostRing(host), HostRing, (ring) => handlers.notified(refIn(ring), ring.seq)),
         listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
       ];
       endListening = onConnectionChange(nc, { restored: () => remake() });
@@ -72,11 +72,11 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
       await ensureBuckets(nc, [STREAMS.hosts]);
       for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
         const beat = valueIn(data, HostBeat);
-        if (beat) handlers.beat(beat);
+        if (beat) handlers.heartbeat(beat);
       }
     },
-    beat: (beat) => say(subjects.hostBeat(beat.host), beat),
-    ring: (host, ref, seq) => say(subjects.hostRing(host), { v: 1, ...said(ref), seq }),
+    heartbeat: (beat) => say(subjects.hostBeat(beat.host), beat),
+    notify: (host, ref, seq) => say(subjects.hostRing(host), { v: 1, ...said(ref), seq }),
     release: (ref) => say(subjects.hostReleases, { v: 1, ...said(ref) }),
     caughtUp: () => nc.flush(),
     close,

@@ -1,16 +1,16 @@
-/** A session's story: told by its records, at any of them. */
+/** A session's view: built from its records, up to any of them. */
 import { describe, expect, test } from 'vitest';
 import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
-import type { CallEntry, Entry } from '../src/story/entries.ts';
-import { Storyteller, storyUpTo } from '../src/story/storyteller.ts';
+import type { CallEntry, Entry } from '../src/view/entries.ts';
+import { SessionViewBuilder, viewUpTo } from '../src/view/session-view.ts';
 
-describe('a session told up to a record is the session as it was then:', () => {
+describe('the view up to a record is the view as it was then:', () => {
   test.each(journalNames)('%s', (name) => {
     const records = journal(name);
-    const teller = new Storyteller();
+    const builder = new SessionViewBuilder();
     for (const record of records) {
-      teller.record(record);
-      expect(storyUpTo(records, record.n)).toEqual(teller.story);
+      builder.record(record);
+      expect(viewUpTo(records, record.n)).toEqual(builder.view);
     }
   });
 });
@@ -20,26 +20,26 @@ test.each(journalNames)('what waits at the end of %s is what its last record say
   const ends = records.flatMap(({ events }) => events.filter((event) => event.type === 'agent_end'));
   const last = records.at(-1)?.events.at(-1);
   if (last?.type !== 'agent_end' || ends.at(-1) !== last) return;
-  expect(storyUpTo(records, records.length).pending).toHaveLength(last.pending);
+  expect(viewUpTo(records, records.length).pending).toHaveLength(last.pending);
 });
 
-test('a record that comes twice is told once', () => {
+test('a repeated record changes nothing', () => {
   const records = journal('approval-allowed-and-denied');
-  const teller = new Storyteller();
+  const builder = new SessionViewBuilder();
   for (const record of records) {
-    teller.record(record);
-    teller.record(record);
+    builder.record(record);
+    builder.record(record);
   }
-  expect(teller.story).toEqual(storyUpTo(records, records.length));
+  expect(builder.view).toEqual(viewUpTo(records, records.length));
 });
 
 test('a call waits, is decided, runs and ends in one entry', () => {
   const records = journal('approval-allowed-and-denied');
   const asked = records.find(({ events }) => events.some(({ type }) => type === 'approval_requested'))?.n ?? 0;
-  const before = storyUpTo(records, asked);
+  const before = viewUpTo(records, asked);
   expect(before.approvals.map(({ tool, args }) => ({ tool, args }))).toEqual([{ tool: 'haul', args: { ms: 100 } }]);
   expect(calls(before.entries)[0]).toMatchObject({ standing: 'waiting', tool: 'haul', result: null });
-  const after = storyUpTo(records, records.length);
+  const after = viewUpTo(records, records.length);
   expect(after.approvals).toEqual([]);
   expect(new Set(calls(after.entries).map(({ callId }) => callId)).size).toBe(calls(after.entries).length);
   expect(calls(after.entries)[0]).toMatchObject({ standing: 'ok', callId: 'c1_1' });
@@ -63,10 +63,10 @@ test('a steer waits until it is delivered, and then stands in the transcript', (
   const delivered = records.find(({ events }) => events.some(({ type }) => type === 'message_injected'));
   if (!received || steer?.type !== 'steering_received' || !delivered) throw new Error('no journal with a steer');
   if (received.n < delivered.n)
-    expect(storyUpTo(records, received.n).pending).toContainEqual(
+    expect(viewUpTo(records, received.n).pending).toContainEqual(
       expect.objectContaining({ commandId: steer.command_id, kind: 'steer', text: steer.body }),
     );
-  const after = storyUpTo(records, delivered.n);
+  const after = viewUpTo(records, delivered.n);
   expect(after.pending.map(({ commandId }) => commandId)).not.toContain(steer.command_id);
   expect(after.entries).toContainEqual(expect.objectContaining({ kind: 'injection', commandId: steer.command_id }));
 });
@@ -78,9 +78,9 @@ test('pieces of an answer are shown at once, and its record changes nothing abou
   if (!answered || message?.type !== 'message_complete' || !('effect_id' in answered.input))
     throw new Error('no answer in it');
   const text = message.message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-  const teller = new Storyteller();
-  for (const record of records.filter(({ n }) => n < answered.n)) teller.record(record);
-  teller.delta({
+  const builder = new SessionViewBuilder();
+  for (const record of records.filter(({ n }) => n < answered.n)) builder.record(record);
+  builder.delta({
     type: 'message_update',
     session_id: answered.session_id,
     effect_id: answered.input.effect_id,
@@ -92,9 +92,9 @@ test('pieces of an answer are shown at once, and its record changes nothing abou
     offset: 0,
     text: text.slice(0, 3),
   });
-  expect(teller.story.entries.at(-1)).toMatchObject({ kind: 'answer', live: true, text: text.slice(0, 3) });
-  teller.record(answered);
-  expect(teller.story.entries.filter(({ kind }) => kind === 'answer')).toEqual([
+  expect(builder.view.entries.at(-1)).toMatchObject({ kind: 'answer', live: true, text: text.slice(0, 3) });
+  builder.record(answered);
+  expect(builder.view.entries.filter(({ kind }) => kind === 'answer')).toEqual([
     expect.objectContaining({ live: false, text }),
   ]);
 });
