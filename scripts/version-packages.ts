@@ -97,11 +97,11 @@ function main(): void {
     };
     for (const [path, around] of Object.entries(VERSIONED_FILES))
       rewrite(path, (text) => withVersion(text, around, version, next));
-    // The root, the packages of scripts and the benchmark's peer are outside the workspaces.
-    const inScripts = readdirSync(join(repository, 'scripts'))
-      .map((name) => `scripts/${name}`)
+    // The root, the packages of scripts and the benchmark's peers are outside the workspaces.
+    const outside = ['scripts', 'tests/bench/peers']
+      .flatMap((parent) => readdirSync(join(repository, parent)).map((name) => `${parent}/${name}`))
       .filter((folder) => existsSync(join(repository, folder, 'package.json')));
-    for (const folder of ['.', ...inScripts, 'tests/bench/peers/bullmq']) {
+    for (const folder of ['.', ...outside]) {
       rewrite(join(folder, 'package.json'), (text) => withVersion(text, '"version": "%"', version, next));
       execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], {
         cwd: join(repository, folder),

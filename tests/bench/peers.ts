@@ -47,7 +47,11 @@ export interface Peers {
 /** Long enough for a first run, which fetches the pinned packages. */
 const RUN_TIMEOUT_MS = 10 * 60_000;
 /** Spelled as their makers do; a peer without a row has the name of its folder. */
-const NAMES: Readonly<Record<string, string>> = { restate: 'Restate', bullmq: 'BullMQ' };
+const NAMES: Readonly<Record<string, string>> = {
+  restate: 'Restate',
+  bullmq: 'BullMQ',
+  'workflow-sdk': 'Workflow SDK',
+};
 
 /**
  * The peers of the folders in `COX_BENCH_PEERS`, which are separated as in `PATH`. Each folder is copied whole to a
