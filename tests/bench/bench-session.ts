@@ -11,15 +11,29 @@ export function freshRef(): SessionRef {
   return sessionRef(`bench-${process.pid}-${begun}`);
 }
 
-/** Publishes a start. The run ends after `turns` turns, as the bench's models ask for a call in each. */
-export function publishStart(nc: NatsConnection, ref: SessionRef, model: string, turns: number): void {
-  const body = { prompt: 'go', model, max_turns: turns, permissions: { default: 'allow' } };
+/**
+ * Publishes a start. The run ends after `turns` turns, as the bench's models ask for a call in each.
+ * @param calls what the permissions say about them.
+ */
+export function publishStart(
+  nc: NatsConnection,
+  ref: SessionRef,
+  model: string,
+  turns: number,
+  calls: 'allow' | 'ask' = 'allow',
+): void {
+  const body = { prompt: 'go', model, max_turns: turns, permissions: { default: calls } };
   nc.publish(subjects.command(ref, 'start'), JSON.stringify(body));
 }
 
 /** Publishes a prompt: as many turns again. */
 export function publishPrompt(nc: NatsConnection, ref: SessionRef): void {
   nc.publish(subjects.command(ref, 'prompt'), 'go on');
+}
+
+/** Publishes an approval of the session's one pending call. */
+export function publishApproval(nc: NatsConnection, ref: SessionRef): void {
+  nc.publish(subjects.command(ref, 'approve'), '');
 }
 
 /** Publishes a cancel. */

@@ -1,7 +1,7 @@
 /**
  * Sessions that do nothing. Many are run once and leave memory, and it is measured what each of them costs: in the host,
- * on the server and on its disk; how soon one is woken; how soon a host is up beside them; and how long a list of them
- * takes. And what one costs that is in memory still.
+ * on the server and on its disk; how soon one is woken; how soon a host starts with them; and how long a list of them
+ * takes. The same for sessions that wait for an approval. And the cost of one that is still in memory.
  *
  * Memory of the host is its heap and what hangs on it after two full collections. Memory of the server is the resident
  * set of its process, beside that of the same server with a hundredth of the sessions: a while after the last write, when
@@ -20,17 +20,19 @@ import {
   type SessionRef,
   STREAMS,
   sessionRef,
+  subjects,
   tenantSubjects,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import type { Part } from './bench-part.ts';
 import { type BenchServer, startBenchServer } from './bench-server.ts';
-import { publishPrompt, publishStart, runEnded } from './bench-session.ts';
+import { publishApproval, publishPrompt, publishStart, runEnded } from './bench-session.ts';
 import { type Figure, median, percentile, type Skipped, shown } from './figures.ts';
 import type { HostMemory } from './host-main.ts';
 import { HostProcess } from './host-process.ts';
 
 const SESSIONS = 100_000;
+const WAITING_SESSIONS = 10_000;
 const LIVE_SESSIONS = 5_000;
 /** Runs that are under way at once while the store is filled. */
 const AT_ONCE = 400;
@@ -57,8 +59,12 @@ export const idleSessions: Part = {
     const stateDir = await mkdtemp(join(tmpdir(), 'cox-bench-idle-'));
     try {
       const passive = await measurePassive(stateDir, sessions, settledMs, restartedMs);
+      const waiting = await measureWaiting(quick ? WAITING_SESSIONS / 50 : WAITING_SESSIONS);
       const live = await measureLive(quick ? LIVE_SESSIONS / 10 : LIVE_SESSIONS);
-      return { figures: [...passive.figures, ...live.figures], detail: { sessions, passive: passive.detail, live } };
+      return {
+        figures: [...passive.figures, ...waiting.figures, ...live.figures],
+        detail: { sessions, passive: passive.detail, waiting, live },
+      };
     } finally {
       await rm(stateDir, { recursive: true, force: true });
     }
@@ -181,7 +187,7 @@ async function measureWoken({ host, nc, server, hostUpMs }: Place, sessions: num
   const rawLong = await host.call('rawLoad', { sessionId: long.sessionId });
   await promptAndEnd(host, nc, long, 60_000);
   const [wokenLong = 0] = await host.call('takeWakeTimes', null);
-  const list = await listed(server);
+  const list = await printed(server, ['session', 'list']);
   const p50 = `p50 ${shown(median(warm(woken)))} p99 ${shown(percentile(warm(woken), 0.99))} ms`;
   const figures: Figure[] = [
     {
@@ -211,6 +217,41 @@ async function measureWoken({ host, nc, server, hostUpMs }: Place, sessions: num
     },
   ];
   return { figures, serverBytes, hostUpMs, raw, woken, durable, wokenLong, rawLong, list };
+}
+
+async function measureWaiting(sessions: number) {
+  return at({ syncAlways: true, passivate: AWAY_AT_ONCE }, async (place) => {
+    const few = Math.ceil(sessions / 10);
+    await fill(place, 0, few, WAITING);
+    const before = await passivated(place);
+    await fill(place, few, sessions - few, WAITING);
+    const after = await passivated(place);
+    const list = await printed(place.server, ['approval', 'list']);
+    const started: number[] = [];
+    for (let i = 0; i < WAKES; i++) started.push(await approve(place.nc, refOf(Math.floor((i * sessions) / WAKES))));
+    const figures: Figure[] = [
+      {
+        what: 'a session that waits for an approval: resident in the host',
+        value: (held(after) - held(before)) / (sessions - few),
+        unit: 'B',
+        bar: { atMost: 100 },
+        from: `${sessions - few} more, passivated`,
+      },
+      {
+        what: '`cox approval list` lists their approvals',
+        value: list.ms / 1_000,
+        unit: 's',
+        from: `${list.lines} lines, of ${sessions} sessions`,
+      },
+      {
+        what: 'an approval of a passivated session: to the start of its call, p50',
+        value: median(started),
+        unit: 'ms',
+        from: `p99 ${shown(percentile(started, 0.99))} ms`,
+      },
+    ];
+    return { figures, before, after, list, started };
+  });
 }
 
 async function measureLive(sessions: number) {
@@ -247,14 +288,31 @@ async function fillPassive(place: Place, from: number, count: number): Promise<v
   }
 }
 
-/** Runs so many sessions, each once. */
-async function fill({ nc }: Pick<Place, 'nc'>, from: number, count: number): Promise<void> {
+/** How sessions are filled, and the text in the last event of it. */
+interface Filling {
+  readonly model: string;
+  readonly calls: 'allow' | 'ask';
+  readonly last: string;
+}
+
+/** Each session runs once, without a call. */
+const ENDED: Filling = { model: 'instant/say', calls: 'allow', last: '"type":"agent_end"' };
+/** Each session waits for an approval of its first call. */
+const WAITING: Filling = { model: 'instant/echo', calls: 'ask', last: '"type":"approval_requested"' };
+
+/** Starts so many sessions, and resolves when each has the last event of its filling. */
+async function fill(
+  { nc }: Pick<Place, 'nc'>,
+  from: number,
+  count: number,
+  { model, calls, last }: Filling = ENDED,
+): Promise<void> {
   const left = Array.from({ length: count }, (_, i) => i + from).values();
   const ended = new Map<string, () => void>();
   // As everyone hears of it: a host does not say so itself of an append that it had to send twice.
   const events = nc.subscribe(tenantSubjects.events(DEFAULT_TENANT), {
     callback: (error, { subject, data }) => {
-      if (error || !Buffer.from(data.buffer, data.byteOffset, data.byteLength).includes('"type":"agent_end"')) return;
+      if (error || !Buffer.from(data.buffer, data.byteOffset, data.byteLength).includes(last)) return;
       ended.get(subject.slice(subject.lastIndexOf('.') + 1))?.();
     },
   });
@@ -263,7 +321,7 @@ async function fill({ nc }: Pick<Place, 'nc'>, from: number, count: number): Pro
     for (const i of left) {
       const ref = refOf(i);
       const end = new Promise<void>((resolve) => ended.set(ref.sessionId, resolve));
-      publishStart(nc, ref, 'instant/say', 5);
+      publishStart(nc, ref, model, 5, calls);
       await end;
       ended.delete(ref.sessionId);
     }
@@ -282,6 +340,25 @@ async function promptAndEnd(host: HostProcess, nc: NatsConnection, ref: SessionR
   const end = runEnded(host, ref, boundMs);
   publishPrompt(nc, ref);
   await end;
+}
+
+/** Approves the pending call of a session. @returns the milliseconds to the start of the call. */
+async function approve(nc: NatsConnection, ref: SessionRef): Promise<number> {
+  const started = new Promise<void>((resolve) => {
+    const events = nc.subscribe(subjects.events(ref), {
+      callback: (error, { data }) => {
+        if (error || !Buffer.from(data.buffer, data.byteOffset, data.byteLength).includes('"type":"call_started"'))
+          return;
+        events.unsubscribe();
+        resolve();
+      },
+    });
+  });
+  await nc.flush();
+  const beganMs = performance.now();
+  publishApproval(nc, ref);
+  await started;
+  return performance.now() - beganMs;
 }
 
 /** Resolves when few enough sessions are in the host's memory. */
@@ -332,12 +409,12 @@ async function leftOn(nc: NatsConnection) {
   };
 }
 
-/** Has the command line list every session. */
-async function listed({ url, token }: BenchServer): Promise<{ ms: number; lines: number }> {
+/** Runs a command of the command line. */
+async function printed({ url, token }: BenchServer, line: readonly string[]): Promise<{ ms: number; lines: number }> {
   const beganMs = performance.now();
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [join(import.meta.dirname, '../../libs/cli/bin/cox.mjs'), 'session', 'list'],
+    [join(import.meta.dirname, '../../libs/cli/bin/cox.mjs'), ...line],
     { env: { ...process.env, NATS_URL: url.replace('://', `://${token}@`) }, maxBuffer: 256 * KIB * KIB },
   );
   return { ms: performance.now() - beganMs, lines: stdout.split('\n').length - 1 };

@@ -96,7 +96,7 @@ function inBrowser(): void {
     await page.goto(`${served.gateway.url}/#/sessions/${id}`);
     const typed = page.locator('#steering-text');
     await typed.fill('half a sentence');
-    await page.getByRole('button', { name: 'One record back' }).click();
+    await page.getByRole('button', { name: 'Previous record' }).click();
     await page.getByText(/^State of the session after record/).waitFor();
     expect(await typed.count()).toBe(0);
     await page.getByRole('button', { name: 'Back to live' }).click();

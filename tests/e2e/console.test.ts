@@ -254,7 +254,7 @@ function inBrowser(): void {
       await where.filter({ hasText: `step ${taken} of ${states.length}` }).waitFor();
       expect(await chartState(page).textContent()).toBe(states[taken - 1] ?? 'stopped');
     }
-    expect(await page.getByRole('button', { name: 'One step back' }).isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Previous step' }).isDisabled()).toBe(true);
     for (let taken = 1; taken < states.length; taken++) await page.keyboard.press('.');
     await where.filter({ hasText: `step ${states.length - 1} of ${states.length}` }).waitFor();
     await page.locator('svg .node.active.leaf').waitFor();

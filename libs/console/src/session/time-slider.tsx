@@ -32,7 +32,7 @@ export function TimeSlider({
       <button
         type="button"
         class="small"
-        aria-label="One record back"
+        aria-label="Previous record"
         disabled={shown <= 1}
         onClick={() => onChange(sliderStep(at, newest, -1))}
       >
@@ -53,7 +53,7 @@ export function TimeSlider({
       <button
         type="button"
         class="small"
-        aria-label="One record on"
+        aria-label="Next record"
         disabled={at === null}
         onClick={() => onChange(sliderStep(at, newest, 1))}
       >
