@@ -31,9 +31,9 @@ export function publishPrompt(nc: NatsConnection, ref: SessionRef): void {
   nc.publish(subjects.command(ref, 'prompt'), 'go on');
 }
 
-/** Publishes an approval of the session's one pending call. */
+/** Publishes an approval of the call in the first turn, which the models name after the session and the turn. */
 export function publishApproval(nc: NatsConnection, ref: SessionRef): void {
-  nc.publish(subjects.command(ref, 'approve'), '');
+  nc.publish(subjects.command(ref, 'approve'), JSON.stringify({ call_id: `${ref.sessionId}:1`, decision: 'allow' }));
 }
 
 /** Publishes a cancel. */

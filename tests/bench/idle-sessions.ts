@@ -228,7 +228,7 @@ async function measureWaiting(sessions: number) {
     const after = await passivated(place);
     const list = await printed(place.server, ['approval', 'list']);
     const started: number[] = [];
-    for (let i = 0; i < WAKES; i++) started.push(await approve(place.nc, refOf(Math.floor((i * sessions) / WAKES))));
+    for (let i = 0; i < Math.min(WAKES, sessions); i++) started.push(await approve(place.nc, refOf(i)));
     const figures: Figure[] = [
       {
         what: 'a session that waits for an approval: resident in the host',
