@@ -177,9 +177,9 @@ function listened(inbox: CommandInbox, isWatched: () => boolean): CommandInbox {
       inbox.open(
         {
           ...handlers,
-          notify(doorbell) {
-            if (isWatched()) rungAtMs.set(doorbell.ref.sessionId, performance.now());
-            handlers.notify(doorbell);
+          notify(notification) {
+            if (isWatched()) rungAtMs.set(notification.ref.sessionId, performance.now());
+            handlers.notify(notification);
           },
         },
         partitions,

@@ -312,7 +312,7 @@ async function fill(
   // As everyone hears of it: a host does not say so itself of an append that it had to send twice.
   const events = nc.subscribe(tenantSubjects.events(DEFAULT_TENANT), {
     callback: (error, { subject, data }) => {
-      if (error || !Buffer.from(data.buffer, data.byteOffset, data.byteLength).includes(last)) return;
+      if (error || !contains(data, last)) return;
       ended.get(subject.slice(subject.lastIndexOf('.') + 1))?.();
     },
   });
@@ -342,13 +342,16 @@ async function promptAndEnd(host: HostProcess, nc: NatsConnection, ref: SessionR
   await end;
 }
 
+function contains(data: Uint8Array, text: string): boolean {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).includes(text);
+}
+
 /** Approves the pending call of a session. @returns the milliseconds to the start of the call. */
 async function approve(nc: NatsConnection, ref: SessionRef): Promise<number> {
   const started = new Promise<void>((resolve) => {
     const events = nc.subscribe(subjects.events(ref), {
       callback: (error, { data }) => {
-        if (error || !Buffer.from(data.buffer, data.byteOffset, data.byteLength).includes('"type":"call_started"'))
-          return;
+        if (error || !contains(data, '"type":"call_started"')) return;
         events.unsubscribe();
         resolve();
       },

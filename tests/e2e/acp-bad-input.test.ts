@@ -9,7 +9,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 const editors = editorsOn(() => fixture.bus);
@@ -171,7 +171,7 @@ describe('without a bus', () => {
   it('an editor has one of its own, and its session goes on when it leaves', async () => {
     const stateDir = await scratchFolder('acp-state');
     const root = await scratchFolder('acp');
-    const wait = { tool: 'run_command', args: { command: waitsFor('go') } };
+    const wait = { tool: 'run_command', args: { command: waitCommand('go') } };
     const model = await scripted([{ calls: [wait] }, { text: 'Done.' }]);
     const args = ['--model', model, '--allow', 'run_command', '--manifest', 'none'];
     const env = { COX_STATE_DIR: stateDir };

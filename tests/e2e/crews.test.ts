@@ -17,7 +17,7 @@ import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const ALLOW = { rules: [{ tool: '*', action: 'allow' }] };
 
@@ -220,7 +220,7 @@ test('a child asks for a tool that its parent may not use: refused by the parent
 
 test('reminders reach direct children, all below, or nobody: over three levels', async () => {
   const folder = await scratchFolder('reminders');
-  const wait = { calls: [{ tool: 'run_command', args: { command: waitsFor('go') } }] };
+  const wait = { calls: [{ tool: 'run_command', args: { command: waitCommand('go') } }] };
   const hand = await scripted([{ text: 'Done.' }]);
   const mate = await scripted([{ calls: [delegate('hand', 'go')] }, { text: 'Done.' }]);
   const root = await scripted([wait, { calls: [delegate('mate', 'go')] }, { text: 'Done.' }]);

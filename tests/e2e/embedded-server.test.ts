@@ -11,7 +11,7 @@ import { Child, COX_MAIN, cox, lives } from './kit/child.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const children: Child[] = [];
 afterEach(async () => {
@@ -78,7 +78,7 @@ test('cox down stops the cox up of a state directory, and cox logs prints its lo
 async function underWay({ nats_url: servers, token, state_dir: stateDir }: Ready) {
   const client = await connect({ servers, token });
   const root = await scratchFolder('root');
-  const command = waitsFor('finish');
+  const command = waitCommand('finish');
   const model = await scripted([
     { text: 'Working.', calls: [{ tool: 'run_command', args: { command } }] },
     { text: 'Done.' },

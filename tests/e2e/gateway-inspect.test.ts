@@ -16,7 +16,7 @@ import { openSocket } from './kit/page-socket.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 let gateway: GatewayUnderTest;
@@ -67,7 +67,7 @@ async function foldOf(id: string, from = 1): Promise<InspectionMessage[]> {
 
 test('a foreign receiver lists the machine, its states and its events, over a session that is at work', async () => {
   const id = await started([
-    { calls: [{ tool: 'run_command', args: { command: waitsFor('inspected') } }] },
+    { calls: [{ tool: 'run_command', args: { command: waitCommand('inspected') } }] },
     { text: 'done' },
   ]);
   const events = received(gateway, inspectPath(id));

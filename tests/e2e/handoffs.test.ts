@@ -11,6 +11,7 @@ import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { servedPersonas } from './kit/served-personas.ts';
 import { startHost } from './kit/sessions-host.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 const { served, start, known } = servedPersonas(fixture);
@@ -26,7 +27,7 @@ test('a host is killed -9 between a hand-off and what it needs: the next one bri
   const [gate, count] = [join(folder, 'gate'), join(folder, 'count')];
   await writeFile(count, '');
   // The tools of the other persona are not there before the gate is open.
-  const server = `while [ ! -e '${gate}' ]; do sleep 0.05; done; exec '${process.execPath}' '${COUNTING_SERVER}' '${count}'`;
+  const server = `${waitCommand(gate)}; exec '${process.execPath}' '${COUNTING_SERVER}' '${count}'`;
   const id = await start(
     {
       name: 'desk',

@@ -9,7 +9,7 @@ import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { hasTerminal, atTerminal as startAtTerminal } from './kit/terminal.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 
@@ -34,7 +34,7 @@ test.skipIf(!hasTerminal)(
   async () => {
     const { bus } = fixture;
     const root = await scratchFolder('keys');
-    const command = waitsFor('gate');
+    const command = waitCommand('gate');
     const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Done.' }]);
     const cox = ['run', 'Go.', '--id', 'keys', '--model', model, '--root', root, '--allow', 'run_command'];
     const terminal = atTerminal(cox, root);

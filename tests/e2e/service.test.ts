@@ -9,7 +9,7 @@ import { endOf, journalOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 const providers: ChatProvider[] = [];
@@ -29,7 +29,7 @@ test('a call under way may end, and its end is recorded, before SIGTERM ends the
             {
               id: 'slow',
               tool: 'run_command',
-              args: { command: `echo began >> ran; ${waitsFor('gate')}; echo ended >> ran` },
+              args: { command: `echo began >> ran; ${waitCommand('gate')}; echo ended >> ran` },
             },
           ],
         }

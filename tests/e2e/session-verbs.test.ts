@@ -8,7 +8,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 // Many lines, one after another.
 vi.setConfig({ testTimeout: 240_000 });
@@ -119,7 +119,7 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
 test('a session sleeps until its signal, is shown to sleep, and keeps what does not interrupt', async () => {
   const { bus } = fixture;
   const root = await scratchFolder('sleeps');
-  const command = waitsFor('go');
+  const command = waitCommand('go');
   const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'He is aboard.' }]);
   await bus.command('sleeps', 'start', { prompt: 'Wait for the pilot.', model, root, permissions: ALLOWING });
   await eventOf(bus, 'sleeps', 'call_started');
@@ -175,7 +175,7 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
 test('a suspension until a time says its input; one that is resumed, or until a time that has passed, does not', async () => {
   const { bus } = fixture;
   const root = await scratchFolder('naps');
-  const command = waitsFor('go');
+  const command = waitCommand('go');
   const start = async (id: string) => {
     const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Awake.' }]);
     await bus.command(id, 'start', { prompt: 'Sleep a little.', model, root, permissions: ALLOWING });

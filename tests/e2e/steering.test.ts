@@ -13,7 +13,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const fixture = busAndHost();
 const providers: ChatProvider[] = [];
@@ -40,7 +40,7 @@ async function start(id: string, model: ChatProvider, root: string): Promise<voi
 
 /** A call that runs until the test lets it go, by making a file. */
 function waiting(id: string, gate: string) {
-  const command = `echo ran-${id} >> ran; ${waitsFor(gate)}; echo ${id} is done`;
+  const command = `echo ran-${id} >> ran; ${waitCommand(gate)}; echo ${id} is done`;
   return { id, tool: 'run_command', args: { command } };
 }
 
@@ -285,7 +285,7 @@ test('an interrupt that does not wait ends the processes that run, and is heard 
   const { bus } = fixture;
   const root = await scratchFolder('preempt');
   // They wait for what nobody will do.
-  const command = (id: string) => `echo $$ > pid-${id}; ${waitsFor('never')}`;
+  const command = (id: string) => `echo $$ > pid-${id}; ${waitCommand('never')}`;
   const model = await provider((_request, number) =>
     number === 1
       ? { calls: ['a', 'b'].map((id) => ({ id, tool: 'run_command', args: { command: command(id) } })) }

@@ -21,7 +21,7 @@ import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { type ToolModule, toolModule } from './kit/tool-service.ts';
 import { TRUSTED_BUS } from './kit/trusted-bus.ts';
 import { until } from './kit/until.ts';
-import { waitsFor } from './kit/wait-command.ts';
+import { waitCommand } from './kit/wait-command.ts';
 
 const IS_WHOLE = process.env.COX_NIGHTLY === '1';
 /** A suspension that ends by its timer. On a slow machine its first host wakes it; otherwise the next one does. */
@@ -145,7 +145,11 @@ const KINDS = {
   },
   /** In the middle of a call in its host, which is killed; then idle. */
   called: {
-    turns: [{ calls: [command(`echo ran >> ran; ${waitsFor('gate')}`)] }, { text: 'Never mind.' }, { text: 'Again.' }],
+    turns: [
+      { calls: [command(`echo ran >> ran; ${waitCommand('gate')}`)] },
+      { text: 'Never mind.' },
+      { text: 'Again.' },
+    ],
     rests: (id, time) => (time > 1 ? ended(id, time - 1) : nthEvent(id, 'call_started', 1)),
     // The next host reports the unknown outcome.
     wake: async (id, time) => time > 1 && prompt(id, time),

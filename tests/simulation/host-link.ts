@@ -267,10 +267,10 @@ export class HostLink {
 
   #wired(handlers: InboxHandlers): InboxHandlers {
     return {
-      notify: (doorbell) => {
+      notify: (notification) => {
         const { random, faults } = this.#bus;
-        void this.#deliver(handlers, doorbell);
-        if (random.chance(faults.deliveryRepeated)) void this.#deliver(handlers, doorbell);
+        void this.#deliver(handlers, notification);
+        if (random.chance(faults.deliveryRepeated)) void this.#deliver(handlers, notification);
       },
       unroutable: (command) => void this.clock.sleep(this.#bus.latency()).then(() => handlers.unroutable(command)),
     };

@@ -125,9 +125,9 @@ export class NatsStageBus implements StageBus {
         return this.#follow(
           inbox.open(
             {
-              notify: (doorbell) => {
-                this.#hear(doorbell.seq);
-                handlers.notify(doorbell);
+              notify: (notification) => {
+                this.#hear(notification.seq);
+                handlers.notify(notification);
               },
               unroutable: (command) => {
                 this.#hear(command.seq);

@@ -37,7 +37,7 @@ test('one of --crew goes before the folder, and what has another name inside is 
 });
 
 test('of one that only the host knows nobody is known here', async () => {
-  expect(await readCrew('somebody', [], folder, trust())).toEqual([]);
+  expect(await readCrew('other', [], folder, trust())).toEqual([]);
 });
 
 test('what is wrong with one of them is told before anything is started', async () => {

@@ -56,7 +56,7 @@ export class RecordDecoder {
     const found = ASK_HOSTS.has(this.#bus.nc)
       ? await askLargeField(this.#bus, this.#tenant, sha256)
       : await this.#stored(sha256);
-    // Bytes that do not match the hash are not used, whoever wrote them.
+    // Bytes that do not match the hash are not used.
     return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
   }
 

@@ -372,9 +372,9 @@ test('a host reports another host’s session as the journal says, and unloads i
     inner.open(
       {
         ...handlers,
-        notify: (doorbell) => {
-          again = () => handlers.notify(doorbell);
-          handlers.notify(doorbell);
+        notify: (notification) => {
+          again = () => handlers.notify(notification);
+          handlers.notify(notification);
         },
       },
       partitions,

@@ -53,7 +53,10 @@ test('RUNNER-7: what was not acknowledged before a crash is acknowledged by the 
   const deaf: CommandInbox = {
     ...inner,
     open: (handlers, partitions) =>
-      inner.open({ ...handlers, notify: (doorbell) => handlers.notify({ ...doorbell, ack: () => {} }) }, partitions),
+      inner.open(
+        { ...handlers, notify: (notification) => handlers.notify({ ...notification, ack: () => {} }) },
+        partitions,
+      ),
   };
   bed.models.answers = [say('done', { delayMs: 1_000 })];
   const first = await bed.host({}, { inbox: deaf });
@@ -77,7 +80,7 @@ test('RUNNER-7: deliveries to a frozen host are read by the next host without a 
   const standing: CommandInbox = {
     ...inner,
     open: (handlers, partitions) =>
-      inner.open({ ...handlers, notify: (doorbell) => standsStill || handlers.notify(doorbell) }, partitions),
+      inner.open({ ...handlers, notify: (notification) => standsStill || handlers.notify(notification) }, partitions),
   };
   bed.models.answers = [say('done', { delayMs: 60_000 })];
   const first = await bed.host({}, { inbox: standing });
@@ -105,8 +108,8 @@ test('RUNNER-7: commands are handled in stream order, however their deliveries c
     ...inner,
     open: (handlers, partitions) => {
       const held: Parameters<InboxHandlers['notify']>[0][] = [];
-      const ring: InboxHandlers['notify'] = (doorbell) => {
-        held.push(doorbell);
+      const ring: InboxHandlers['notify'] = (notification) => {
+        held.push(notification);
         if (held.length < 4) return;
         for (const one of [...held].reverse()) handlers.notify(one);
         for (const one of held.splice(0)) handlers.notify(one);
@@ -134,9 +137,9 @@ test('RUNNER-7: a delivery of a recorded command is acknowledged without reading
       inner.open(
         {
           ...handlers,
-          notify: (doorbell) => {
-            again = () => handlers.notify(doorbell);
-            handlers.notify(doorbell);
+          notify: (notification) => {
+            again = () => handlers.notify(notification);
+            handlers.notify(notification);
           },
         },
         partitions,
@@ -277,8 +280,8 @@ test('RUNNER-7: what has rung and cannot be found yet is not acknowledged, and i
       inbox.open(
         {
           ...handlers,
-          notify: (doorbell) => {
-            ringAgain = () => handlers.notify(doorbell);
+          notify: (notification) => {
+            ringAgain = () => handlers.notify(notification);
             ringAgain();
           },
         },
@@ -372,7 +375,8 @@ test('RUNNER-7: a command that a damaged replica steps over is read again before
       inner.open(
         {
           ...handlers,
-          notify: (doorbell) => (held ? void held.push(() => handlers.notify(doorbell)) : handlers.notify(doorbell)),
+          notify: (notification) =>
+            held ? void held.push(() => handlers.notify(notification)) : handlers.notify(notification),
         },
         partitions,
       ),

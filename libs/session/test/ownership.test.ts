@@ -485,7 +485,7 @@ test('a session that was loaded for reading only continues from its last ownerâ€
   await bed.time.advance(5_000);
   expect(first.live).toBe(0);
   const inbox = bed.bus.createInbox();
-  let ring: (doorbell: CommandNotification) => void = () => undefined;
+  let ring: (notification: CommandNotification) => void = () => undefined;
   const listening: CommandInbox = {
     ...inbox,
     open: async (handlers) => {

@@ -5,7 +5,7 @@ import { afterEach } from 'vitest';
 import type { TestBus } from './bus.ts';
 import { Editor, type EditorOptions } from './editor.ts';
 import { type ScriptTurn, scripted } from './scripts.ts';
-import { waitsFor } from './wait-command.ts';
+import { waitCommand } from './wait-command.ts';
 
 /** Opens editors on a bus; none outlives its test. */
 export function editorsOn(busOf: () => TestBus) {
@@ -29,7 +29,7 @@ export function editorsOn(busOf: () => TestBus) {
 /** A call that runs until {@link letGo}. */
 export const WAITING_CALL = {
   tool: 'run_command',
-  args: { command: `${waitsFor('go')}; echo it went on` },
+  args: { command: `${waitCommand('go')}; echo it went on` },
 } as const;
 
 /** Ends the waiting of {@link WAITING_CALL}. */

@@ -2,8 +2,8 @@
 import type { Session } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
 import type { OpenBus } from '../instance/open-bus.ts';
+import { approvalsBelow } from '../instance/pending-approvals.ts';
 import { sessionStatus } from '../instance/session-status.ts';
-import { approvalsBelow } from '../instance/waiting-approvals.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { acceptedAtMost, sendToSession } from './send-to-session.ts';

@@ -53,7 +53,7 @@ const ASKS_ONLY = 0;
 export class HostPartitions {
   readonly #ports: PartitionPorts;
   readonly #sessions: PartitionedSessions;
-  readonly #stray: (command: UnroutableCommand) => void;
+  readonly #unroutable: (command: UnroutableCommand) => void;
   readonly #newName: () => string;
   readonly #peers: HostPeers;
   readonly #state: HostState;
@@ -83,7 +83,7 @@ export class HostPartitions {
     ports: PartitionPorts,
     sessions: PartitionedSessions,
     state: HostState,
-    stray: (command: UnroutableCommand) => void,
+    unroutable: (command: UnroutableCommand) => void,
     newName: () => string,
     {
       partitions,
@@ -93,7 +93,7 @@ export class HostPartitions {
     this.#ports = ports;
     this.#sessions = sessions;
     this.#state = state;
-    this.#stray = stray;
+    this.#unroutable = unroutable;
     this.#newName = newName;
     const compared = {
       partitions: () => this.#assigned,
@@ -240,7 +240,7 @@ export class HostPartitions {
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
     await this.#ports.inbox.open(
-      { notify: (doorbell) => this.#ring(doorbell), unroutable: (command) => this.#stray(command) },
+      { notify: (notification) => this.#notify(notification), unroutable: (command) => this.#unroutable(command) },
       [...wanted],
     );
     await this.#claimUnowned([...this.#unread.keys()]);
@@ -286,7 +286,7 @@ export class HostPartitions {
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
     const notifications = this.#unread.get(p);
     this.#unread.delete(p);
-    for (const doorbell of notifications?.values() ?? []) this.#ring(doorbell);
+    for (const notification of notifications?.values() ?? []) this.#notify(notification);
     return free;
   }
 
@@ -306,7 +306,7 @@ export class HostPartitions {
   #unhold(ref: SessionRef): void {
     const held = this.#held.get(sessionKey(ref));
     this.#held.delete(sessionKey(ref));
-    for (const doorbell of held?.notifications.values() ?? []) this.#sessions.ring(doorbell);
+    for (const notification of held?.notifications.values() ?? []) this.#sessions.notify(notification);
   }
 
   async #claim(session: ActiveSession): Promise<void> {
@@ -323,7 +323,7 @@ export class HostPartitions {
         await this.#claimUnowned([...partitions]);
         // A note may name a host that has lost the session to another host, which has left it since.
         for (const { session } of this.#held.values())
-          if (session.host !== null) this.#peers.ring(session.host, session.ref, ASKS_ONLY);
+          if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
     }
     this.#looking = null;
@@ -368,25 +368,25 @@ export class HostPartitions {
 
   // ---- messages ----
 
-  #ring(doorbell: CommandNotification): void {
+  #notify(notification: CommandNotification): void {
     // The store repeats the delivery to the partition's host.
-    if (this.#state.isLeaving || !this.isOwn(doorbell.ref)) return;
-    const unread = this.#unread.get(partitionOf(doorbell.ref.sessionId));
-    if (unread && !this.#sessions.isHere(doorbell.ref)) {
-      unread.set(doorbell.seq, doorbell);
+    if (this.#state.isLeaving || !this.isOwn(notification.ref)) return;
+    const unread = this.#unread.get(partitionOf(notification.ref.sessionId));
+    if (unread && !this.#sessions.isHere(notification.ref)) {
+      unread.set(notification.seq, notification);
       return;
     }
-    const held = this.#held.get(sessionKey(doorbell.ref));
+    const held = this.#held.get(sessionKey(notification.ref));
     if (held?.session.host) {
-      held.notifications.set(doorbell.seq, doorbell);
-      this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
-    } else this.#sessions.ring(doorbell);
+      held.notifications.set(notification.seq, notification);
+      this.#peers.notify(held.session.host, notification.ref, notification.seq);
+    } else this.#sessions.notify(notification);
   }
 
   #notified(ref: SessionRef, seq: number): void {
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
     // The other host has the delivery, and acknowledges it.
-    else if (seq !== ASKS_ONLY) this.#sessions.ring({ ref, seq, ack: () => undefined });
+    else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq, ack: () => undefined });
   }
 
   #released(ref: SessionRef): void {

@@ -147,7 +147,7 @@ export class HostPeers {
   }
 
   /** Notifies a host of a command for a session that it works on. */
-  ring(host: string, ref: SessionRef, seq: number): void {
+  notify(host: string, ref: SessionRef, seq: number): void {
     this.#channel.notify(host, ref, seq);
   }
 

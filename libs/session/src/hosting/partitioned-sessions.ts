@@ -7,7 +7,7 @@ export interface PartitionedSessions {
   /** Whether the session is in this host's memory. */
   isHere(ref: SessionRef): boolean;
   /** Notifies the session of a command. */
-  ring(doorbell: CommandNotification): void;
+  notify(notification: CommandNotification): void;
   /**
    * Claims a session that may have work, and that no other host owns. Resolves when the session continues, or when that
    * takes too long to wait for. Contract: does not reject.

@@ -185,8 +185,8 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.has(sessionKey(ref));
   }
 
-  ring(doorbell: CommandNotification): void {
-    if (!this.#state.ended.aborted) this.#runner(doorbell.ref).ring(doorbell);
+  notify(notification: CommandNotification): void {
+    if (!this.#state.ended.aborted) this.#runner(notification.ref).notify(notification);
   }
 
   /**

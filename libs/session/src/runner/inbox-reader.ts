@@ -12,7 +12,7 @@ export class InboxReader {
   readonly #inbox: CommandInbox;
   readonly #ref: SessionRef;
   readonly #log: Log;
-  #doorbells: CommandNotification[] = [];
+  #notifications: CommandNotification[] = [];
   /** This reader took the commands up to here. So a command without a record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
   #catchesUp = false;
@@ -24,8 +24,8 @@ export class InboxReader {
   }
 
   /** A command has arrived. */
-  ring(doorbell: CommandNotification): void {
-    this.#doorbells.push(doorbell);
+  notify(notification: CommandNotification): void {
+    this.#notifications.push(notification);
   }
 
   /** Starts the next read with the stored commands: the former owner may have received notifications that this host did not. */
@@ -51,12 +51,12 @@ export class InboxReader {
     cursor: Cursor | undefined,
     take: (command: StoredCommand, place: Cursor) => Promise<boolean>,
   ): Promise<readonly number[]> {
-    const doorbells = this.#takeDoorbells();
+    const notifications = this.#takeNotifications();
     const after = Math.max(this.position(cursor), this.#takenSeq);
     const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
     this.#catchesUp = false;
-    const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
-    const commands = more && (await this.#withNotified([...known, ...more], doorbells, after));
+    const more = known && (await this.#upTo(lastOf(notifications), known.at(-1)?.seq ?? after));
+    const commands = more && (await this.#withNotified([...known, ...more], notifications, after));
     // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
     if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
@@ -65,13 +65,13 @@ export class InboxReader {
       try {
         isTaken = await take(command, { stream, created, seq: command.seq });
       } finally {
-        if (!isTaken) this.#doorbells.push(...doorbells);
+        if (!isTaken) this.#notifications.push(...notifications);
       }
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
     // Each is now recorded, or needs no record.
-    return this.#acknowledge(doorbells, commands, after);
+    return this.#acknowledge(notifications, commands, after);
   }
 
   /**
@@ -79,15 +79,15 @@ export class InboxReader {
    * @returns whether nothing is left to read.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
-    const notified = new Set(this.#doorbells);
+    const notified = new Set(this.#notifications);
     if (notified.size === 0 || [...notified].some(({ isTimer }) => !isTimer)) return false;
     const seqs = [...notified].map(({ seq }) => seq);
     const timers = await this.#upTo(Math.max(...seqs), Math.min(...seqs) - 1);
     if (timers === null || timers.some(({ isTimer }) => !isTimer)) return false;
     if (timers.length > 0 && !(await areSpent(timers))) return false;
-    this.#doorbells = this.#doorbells.filter((doorbell) => !notified.has(doorbell));
+    this.#notifications = this.#notifications.filter((notification) => !notified.has(notification));
     this.#acknowledge(notified, timers, 0);
-    return this.#doorbells.length === 0;
+    return this.#notifications.length === 0;
   }
 
   /**
@@ -96,8 +96,8 @@ export class InboxReader {
    * @param code of the journal's problem. @param message its text.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
-    const doorbells = this.#takeDoorbells();
-    const commands = await this.#upTo(lastOf(doorbells), this.#takenSeq);
+    const notifications = this.#takeNotifications();
+    const commands = await this.#upTo(lastOf(notifications), this.#takenSeq);
     if (commands === null) return;
     const receipts = new Receipts(publisher, this.#ref);
     for (const command of commands) {
@@ -106,7 +106,7 @@ export class InboxReader {
       const text = code === 'session_deleted' ? message : `the session's journal cannot be read: ${message}`;
       receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });
     }
-    this.#acknowledge(doorbells, commands, this.#takenSeq);
+    this.#acknowledge(notifications, commands, this.#takenSeq);
   }
 
   /**
@@ -114,26 +114,26 @@ export class InboxReader {
    * gone, or the server that was read lags behind the server that notified. The store repeats the delivery.
    */
   #acknowledge(
-    doorbells: Iterable<CommandNotification>,
+    notifications: Iterable<CommandNotification>,
     found: readonly StoredCommand[],
     after: number,
   ): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
     const acknowledged: number[] = [];
-    for (const doorbell of doorbells) {
-      if (doorbell.seq <= after || seqs.has(doorbell.seq)) {
-        doorbell.ack();
-        acknowledged.push(doorbell.seq);
+    for (const notification of notifications) {
+      if (notification.seq <= after || seqs.has(notification.seq)) {
+        notification.ack();
+        acknowledged.push(notification.seq);
       } else
-        this.#log.debug({ session_id: this.#ref.sessionId, seq: doorbell.seq }, 'a notified command was not found');
+        this.#log.debug({ session_id: this.#ref.sessionId, seq: notification.seq }, 'a notified command was not found');
     }
     return acknowledged;
   }
 
-  #takeDoorbells(): readonly CommandNotification[] {
-    const doorbells = this.#doorbells;
-    this.#doorbells = [];
-    return doorbells;
+  #takeNotifications(): readonly CommandNotification[] {
+    const notifications = this.#notifications;
+    this.#notifications = [];
+    return notifications;
   }
 
   /**
@@ -142,12 +142,12 @@ export class InboxReader {
    */
   async #withNotified(
     commands: readonly StoredCommand[],
-    doorbells: readonly CommandNotification[],
+    notifications: readonly CommandNotification[],
     after: number,
   ): Promise<readonly StoredCommand[] | null> {
     const found = new Map(commands.map((command) => [command.seq, command]));
     const last = commands.at(-1)?.seq ?? 0;
-    for (const { seq } of doorbells) {
+    for (const { seq } of notifications) {
       if (seq <= after || seq > last || found.has(seq)) continue;
       const again = await this.#readUpTo(seq, seq - 1);
       if (again === null) return null;
@@ -173,6 +173,6 @@ export class InboxReader {
   }
 }
 
-function lastOf(doorbells: readonly CommandNotification[]): number {
-  return doorbells.reduce((newest, { seq }) => Math.max(newest, seq), 0);
+function lastOf(notifications: readonly CommandNotification[]): number {
+  return notifications.reduce((newest, { seq }) => Math.max(newest, seq), 0);
 }

@@ -196,9 +196,9 @@ export class SessionRunner {
   // ---- what the host tells ----
 
   /** A command has arrived. */
-  ring(doorbell: CommandNotification): void {
+  notify(notification: CommandNotification): void {
     if (this.#exit.hasLeft) return;
-    this.#inbox.ring(doorbell);
+    this.#inbox.notify(notification);
     this.#postInbox();
   }
 

@@ -90,12 +90,12 @@ export const OF_MEMORY: BoundRows = {
   signalsStoredMax: most('too_many_signals', (size) =>
     refusal(given(running()).when(...list(size, (i) => signalled('go', `s${i}`)))),
   ),
-  inboxCatchUpMax: most('the last waits for its doorbell', async (size) => {
+  inboxCatchUpMax: most('the last waits for its notification', async (size) => {
     const bus = createMemoryBus();
     const ref = refOf('s1');
     for (let i = 0; i < size; i++) await bus.sender.send(ref, 'steer', Buffer.from(`${i}`));
     const read = await bus.createInbox().read(ref, 0, null);
-    return read.length === size ? 'ok' : 'the last waits for its doorbell';
+    return read.length === size ? 'ok' : 'the last waits for its notification';
   }),
   feedbackPendingMax: most('too_much_feedback', (size) =>
     refusal(given(running()).when(...list(size, () => fedBack(1)))),

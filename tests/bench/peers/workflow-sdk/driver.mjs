@@ -85,9 +85,9 @@ process.exit(0);
 
 async function startPostgres() {
   // It refuses to run as root.
-  const nobody = process.getuid() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  if (nobody.uid !== undefined) chownSync(data, nobody.uid, nobody.gid);
-  const options = { ...nobody, cwd: data, stdio: ['ignore', 'ignore', 'inherit'] };
+  const unprivileged = process.getuid() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  if (unprivileged.uid !== undefined) chownSync(data, unprivileged.uid, unprivileged.gid);
+  const options = { ...unprivileged, cwd: data, stdio: ['ignore', 'ignore', 'inherit'] };
   execFileSync('initdb', ['--pgdata', data, '--username', 'world', '--auth', 'trust', '--no-sync'], options);
   const port = await freePort();
   const settings = { fsync: 'on', synchronous_commit: 'on', log_min_messages: 'fatal' };

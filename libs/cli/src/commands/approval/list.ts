@@ -1,10 +1,10 @@
 /** `cox approval list`. */
 import { connectNats } from '@coxswain/adapter-nats';
-import { DECISION_MAX_CHARS, printable, summarizeArgs } from '@coxswain/client';
+import { DECISION_MAX_CHARS, printable, summarizeArgs, type WirePendingApproval } from '@coxswain/client';
 import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
 import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
+import { listPendingApprovals } from '../../instance/pending-approvals.ts';
 import { stopSignal } from '../../instance/stop-signal.ts';
-import { type WaitingApproval, waitingApprovals } from '../../instance/waiting-approvals.ts';
 import { EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { standardStreams } from '../../terminal/streams.ts';
@@ -22,7 +22,7 @@ const REFRESH_MS = 30_000;
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
     if (invocation.flags.on('follow')) return watch(invocation, bus);
-    const all = await waitingApprovals(bus);
+    const all = await listPendingApprovals(bus);
     const rest = behind(all, invocation.flags.text('after'));
     const shown = rest.slice(0, invocation.flags.whole('limit', { min: 1, max: 100_000 }) ?? SHOWN_MAX);
     print(invocation, shown);
@@ -35,7 +35,7 @@ export const run: CommandRun = (invocation) =>
     return EXIT.ok;
   });
 
-function behind(all: readonly WaitingApproval[], after: string | undefined): readonly WaitingApproval[] {
+function behind(all: readonly WirePendingApproval[], after: string | undefined): readonly WirePendingApproval[] {
   if (after === undefined) return all;
   const at = all.findIndex(({ session_id, call_id }) => `${session_id}/${call_id}` === after);
   if (at < 0)
@@ -43,12 +43,21 @@ function behind(all: readonly WaitingApproval[], after: string | undefined): rea
   return all.slice(at + 1);
 }
 
-function print({ flags }: Invocation, approvals: readonly WaitingApproval[]): void {
+function print({ flags }: Invocation, approvals: readonly WirePendingApproval[]): void {
   if (flags.on('json')) for (const approval of approvals) standardStreams.out(`${JSON.stringify(approval)}\n`);
   else if (approvals.length > 0) standardStreams.out(table(approvals.map(rowOf)));
 }
 
-function rowOf({ session_id, persona, call_id, tool, args, since, expires_at, question }: WaitingApproval): string[] {
+function rowOf({
+  session_id,
+  persona,
+  call_id,
+  tool,
+  args,
+  since,
+  expires_at,
+  question,
+}: WirePendingApproval): string[] {
   const notes = [
     question === undefined ? '' : 'outcome unknown after a crash',
     expires_at === undefined ? '' : `expires ${expires_at}`,
@@ -60,7 +69,7 @@ function rowOf({ session_id, persona, call_id, tool, args, since, expires_at, qu
 async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.ok> {
   const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
   const stop = stopSignal();
-  let known = new Map<string, WaitingApproval>();
+  let known = new Map<string, WirePendingApproval>();
   let looking: Promise<void> = Promise.resolve();
   let waits = false;
   let failed: (error: unknown) => void = () => undefined;
@@ -68,7 +77,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
     failed = reject;
   });
   const look = async () => {
-    const now = new Map((await waitingApprovals(bus)).map((one) => [`${one.session_id}/${one.call_id}`, one]));
+    const now = new Map((await listPendingApprovals(bus)).map((one) => [`${one.session_id}/${one.call_id}`, one]));
     print(
       invocation,
       [...now].flatMap(([key, one]) => (known.has(key) ? [] : [one])),

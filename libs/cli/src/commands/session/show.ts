@@ -1,11 +1,19 @@
 /** `cox session show`. */
-import { DECISION_MAX_CHARS, describeState, printable, summarizeArgs, tokenUsage, visibleLine } from '@coxswain/client';
+import {
+  DECISION_MAX_CHARS,
+  describeState,
+  printable,
+  summarizeArgs,
+  tokenUsage,
+  visibleLine,
+  type WirePendingApproval,
+} from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { withBus } from '../../instance/open-bus.ts';
 import { pastedCommand } from '../../instance/pasted-command.ts';
+import { approvalsBelow } from '../../instance/pending-approvals.ts';
 import { findSession } from '../../instance/resolve-session.ts';
 import { sessionStatus } from '../../instance/session-status.ts';
-import { approvalsBelow, type WaitingApproval } from '../../instance/waiting-approvals.ts';
 import { EXIT } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { budgetLine, personaWaitText, spent, waitsFor } from '../../terminal/event-lines.ts';
@@ -42,7 +50,7 @@ function personaLine({ persona, persona_version: version }: SessionStatus): stri
 
 function formatText(
   status: SessionStatus,
-  below: readonly WaitingApproval[],
+  below: readonly WirePendingApproval[],
   pasted: (command: string) => string,
 ): string {
   const child = typeof status.state === 'string' ? '' : Object.values(status.state)[0];
