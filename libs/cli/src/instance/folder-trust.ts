@@ -7,8 +7,8 @@
 import { createHash } from 'node:crypto';
 import { realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, systemTrouble } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
+import { makeFolder, systemTrouble } from '@coxswain/ports/discovery';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes } from '@coxswain/protocol';
 import * as z from 'zod';

@@ -2,22 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { markProcess, StateDirUnusableError } from '@coxswain/ports/discovery';
+import { makeFolder, markProcess, StateDirUnusableError, systemTrouble } from '@coxswain/ports/discovery';
 import { type BackOff, delayAfter } from '@coxswain/protocol';
-import { removeConnection, writeConnection } from './connection-file.ts';
-import { makeFolder, systemTrouble } from './make-folder.ts';
-import { serverConfig } from './server-config.ts';
 import {
   NatsServerStartFailedError,
   NatsServerStopFailedError,
   PortInUseError,
   ServerOptionInvalidError,
   type StateDirHolder,
-} from './server-errors.ts';
+} from '../server-errors.ts';
+import { requireServerVersion } from '../server-version.ts';
+import { removeConnection, writeConnection } from './connection-file.ts';
+import { serverConfig } from './server-config.ts';
 import { openServerLog } from './server-log.ts';
 import { endServer, type ServerProcess, spawnServer } from './server-process.ts';
 import { waitUntilReady } from './server-readiness.ts';
-import { requireServerVersion } from './server-version.ts';
 import { claimStateDir, type StateDirClaim } from './state-dir-claim.ts';
 
 /** The server to start, its state directory and its settings. */

@@ -1,5 +1,5 @@
 /** A process that starts a server and stays: `server-parent.ts <binary> <state dir>`. Its tests kill it. */
-import { startServer } from '../src/server/mod.ts';
+import { startServer } from '../src/mod.ts';
 
 const [binary, stateDir] = process.argv.slice(2);
 if (!binary || !stateDir) throw new Error('usage: server-parent.ts <binary> <state dir>');

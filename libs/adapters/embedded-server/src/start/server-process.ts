@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NatsServerStopFailedError } from './server-errors.ts';
+import { NatsServerStopFailedError } from '../server-errors.ts';
 
 /**
  * A server that does not outlive the process that started it, even if that process is killed.

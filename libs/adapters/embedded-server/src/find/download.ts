@@ -2,8 +2,8 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
+import { FetchFailedError } from '../server-errors.ts';
 import { proxyFor } from './proxy.ts';
-import { FetchFailedError } from './server-errors.ts';
 
 /** Limits and callbacks of one download. */
 export interface DownloadOptions {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from '../src/server/make-folder.ts';
+import { makeFolder } from '../src/discovery/make-folder.ts';
 
 let scratch: string;
 beforeEach(async () => {

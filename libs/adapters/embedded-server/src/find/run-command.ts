@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { systemTrouble } from '@coxswain/ports/discovery';
 import { cutTextToEnd } from '@coxswain/protocol';
-import { systemTrouble } from './make-folder.ts';
 
 /** Timeout and environment of a program. */
 export interface RunCommandOptions {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { findServer } from '../src/server/mod.ts';
+import { findServer } from '../src/mod.ts';
 
 /** Enough for a first run, which may have to fetch the server. */
 export const fetchBoundMs = 300_000;

@@ -1,12 +1,12 @@
 import { copyFile, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { minimumServerVersion, serverVersionAtLeast } from '@coxswain/ports/discovery';
+import { FetchFailedError } from '../server-errors.ts';
 import { type NewerSuite, newerSuites } from './debian-archive.ts';
 import { type FetchReport, megabytes } from './fetch-report.ts';
 import { privateApt } from './private-apt.ts';
 import { runCommand } from './run-command.ts';
 import { installInCache, type ServerBinary, type ServerCache } from './server-cache.ts';
-import { FetchFailedError } from './server-errors.ts';
-import { minimumServerVersion, serverVersionAtLeast } from './server-version.ts';
 
 /** The root of the system's files, and the timeouts of its package tools. */
 export interface DebianSource {

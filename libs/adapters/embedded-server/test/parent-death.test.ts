@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { isAlive, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
+import { isAlive, markProcess, type ProcessMark, readConnection } from '@coxswain/ports/discovery';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readConnection, startServer } from '../src/server/mod.ts';
+import { startServer } from '../src/mod.ts';
 import { eventually, fetchBoundMs, realServerBinary, temporaryDir } from './server-binary.ts';
 
 let binary: string;

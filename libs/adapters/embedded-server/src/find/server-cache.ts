@@ -2,10 +2,10 @@ import { constants } from 'node:fs';
 import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { makeFolder, systemTrouble } from './make-folder.ts';
+import { makeFolder, serverVersionAtLeast, systemTrouble } from '@coxswain/ports/discovery';
+import { FetchFailedError } from '../server-errors.ts';
+import { requireServerVersion } from '../server-version.ts';
 import { serverFileName } from './official-release.ts';
-import { FetchFailedError } from './server-errors.ts';
-import { requireServerVersion, serverVersionAtLeast } from './server-version.ts';
 
 /** A nats-server binary that was run once, with `--version`, and is new enough. */
 export interface ServerBinary {

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
-import { makeFolder } from './make-folder.ts';
-import { type StateDirHolder, StateDirInUseError } from './server-errors.ts';
+import { isAlive, makeFolder, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
+import { type StateDirHolder, StateDirInUseError } from '../server-errors.ts';
 
 /**
  * One server per state directory.

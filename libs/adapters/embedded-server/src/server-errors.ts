@@ -43,22 +43,6 @@ export class NatsServerUnusableError extends Error {
   }
 }
 
-/** The server runs but is too old: it would silently ignore stream settings that Coxswain depends on. */
-export class NatsServerTooOldError extends Error {
-  readonly code = 'nats_server_too_old';
-  readonly path: string;
-  readonly version: string;
-  readonly minimum: string;
-
-  constructor(path: string, version: string, minimum: string) {
-    super(`${path} is nats-server ${version}; Coxswain needs ${minimum} or newer`);
-    this.name = 'NatsServerTooOldError';
-    this.path = path;
-    this.version = version;
-    this.minimum = minimum;
-  }
-}
-
 /**
  * `COX_FETCH` has an unknown value. It is an error, because a guess could start a fetch that the user wanted to forbid.
  */
@@ -172,16 +156,5 @@ export class ServerOptionInvalidError extends Error {
   constructor(reason: string) {
     super(reason);
     this.name = 'ServerOptionInvalidError';
-  }
-}
-
-/** `NATS_URL` is not a NATS address, or a comma-separated list of NATS addresses. */
-export class NatsUrlInvalidError extends Error {
-  readonly code = 'nats_url_invalid';
-
-  constructor(reason: string) {
-    // The message does not contain the URL: it may contain a token.
-    super(`NATS_URL cannot be used: ${reason}`);
-    this.name = 'NatsUrlInvalidError';
   }
 }

@@ -1,4 +1,13 @@
-import { NatsUrlInvalidError } from './server-errors.ts';
+/** `NATS_URL` is not a NATS address, or a comma-separated list of NATS addresses. */
+export class NatsUrlInvalidError extends Error {
+  readonly code = 'nats_url_invalid';
+
+  constructor(reason: string) {
+    // The message does not contain the URL: it may contain a token.
+    super(`NATS_URL cannot be used: ${reason}`);
+    this.name = 'NatsUrlInvalidError';
+  }
+}
 
 /** Addresses and credentials separately, as NATS client libraries require them. */
 export interface ConnectionParts {

@@ -4,11 +4,11 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { fetchRelease } from '../src/server/fetch-release.ts';
-import { findServer, reportTo } from '../src/server/mod.ts';
-import { fetchedServerVersion, pinnedDigests, releaseAsset, serverPlatforms } from '../src/server/official-release.ts';
-import { serverCache } from '../src/server/server-cache.ts';
-import { fileFromZip } from '../src/server/zip-entry.ts';
+import { fetchRelease } from '../src/find/fetch-release.ts';
+import { fetchedServerVersion, pinnedDigests, releaseAsset, serverPlatforms } from '../src/find/official-release.ts';
+import { serverCache } from '../src/find/server-cache.ts';
+import { fileFromZip } from '../src/find/zip-entry.ts';
+import { findServer, reportTo } from '../src/mod.ts';
 import { tarGz, zip } from './release-archives.ts';
 import { temporaryDir, versionScript, writeExecutable } from './server-binary.ts';
 

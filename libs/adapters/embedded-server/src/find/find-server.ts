@@ -1,4 +1,13 @@
 import { delimiter, join, resolve } from 'node:path';
+import { minimumServerVersion } from '@coxswain/ports/discovery';
+import {
+  FetchChecksumMismatchError,
+  FetchFailedError,
+  FetchSettingInvalidError,
+  type FindAttempt,
+  NatsServerNotFoundError,
+} from '../server-errors.ts';
+import { requireServerVersion } from '../server-version.ts';
 import { type DebianSource, fetchDebianPackage } from './fetch-debian-package.ts';
 import { fetchRelease, type ReleaseSource } from './fetch-release.ts';
 import { type FetchReport, reportTo } from './fetch-report.ts';
@@ -6,14 +15,6 @@ import { firstServer } from './first-server.ts';
 import { serverFileName } from './official-release.ts';
 import { packagedServer } from './packaged-server.ts';
 import { cachedServer, prepareCache, type ServerBinary, serverCache } from './server-cache.ts';
-import {
-  FetchChecksumMismatchError,
-  FetchFailedError,
-  FetchSettingInvalidError,
-  type FindAttempt,
-  NatsServerNotFoundError,
-} from './server-errors.ts';
-import { minimumServerVersion, requireServerVersion } from './server-version.ts';
 
 /** A server to connect to, or a binary to start. */
 export type FoundServer =

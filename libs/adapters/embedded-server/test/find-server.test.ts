@@ -1,7 +1,7 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type FindServerOptions, findServer, serverVersionAtLeast } from '../src/server/mod.ts';
+import { type FindServerOptions, findServer } from '../src/mod.ts';
 import { temporaryDir, versionScript, writeExecutable } from './server-binary.ts';
 
 const arch = 'x64';
@@ -204,14 +204,4 @@ describe.skipIf(process.platform === 'win32')('when every source fails', () => {
     env.COX_FETCH = 'no';
     await expect(find()).rejects.toMatchObject({ code: 'fetch_setting_invalid' });
   });
-});
-
-test('versions are compared by number, and a pre-release is older than its release', () => {
-  expect(serverVersionAtLeast('2.12.0', '2.12.0')).toBe(true);
-  expect(serverVersionAtLeast('v2.15.1', '2.12.0')).toBe(true);
-  expect(serverVersionAtLeast('2.9.30', '2.12.0')).toBe(false);
-  expect(serverVersionAtLeast('3.0.0', '2.12.9')).toBe(true);
-  expect(serverVersionAtLeast('2.12.0-RC.3', '2.12.0')).toBe(false);
-  expect(serverVersionAtLeast('2.13.0-dev', '2.12.0')).toBe(true);
-  expect(serverVersionAtLeast('newest', '2.12.0')).toBe(false);
 });

@@ -1,7 +1,7 @@
 /** Finds the server at the first of several paths. */
 import { stat } from 'node:fs/promises';
+import { requireServerVersion } from '../server-version.ts';
 import type { ServerBinary } from './server-cache.ts';
-import { requireServerVersion } from './server-version.ts';
 
 /** How a search without a result is reported. */
 export interface FirstServerSearch {

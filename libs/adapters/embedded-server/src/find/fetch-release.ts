@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
+import { FetchChecksumMismatchError, FetchFailedError } from '../server-errors.ts';
 import { type DownloadOptions, download } from './download.ts';
 import { type FetchReport, megabytes } from './fetch-report.ts';
 import { fetchedServerVersion, pinnedDigests, releaseAsset, type ServerPlatform } from './official-release.ts';
 import { installInCache, type ServerBinary, type ServerCache } from './server-cache.ts';
-import { FetchChecksumMismatchError, FetchFailedError } from './server-errors.ts';
 import { fileFromTarGz } from './tar-entry.ts';
 import { fileFromZip } from './zip-entry.ts';
 

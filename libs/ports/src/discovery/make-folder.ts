@@ -4,7 +4,7 @@
  */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { StateDirUnusableError } from '@coxswain/ports/discovery';
+import { StateDirUnusableError } from './discovery-errors.ts';
 
 /** More levels than any valid path has. */
 const LEVELS_MAX = 512;

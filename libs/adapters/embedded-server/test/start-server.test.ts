@@ -2,18 +2,11 @@ import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readConnection } from '@coxswain/ports/discovery';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import {
-  connectionUrl,
-  parseConnectionUrl,
-  type RunningServer,
-  readConnection,
-  type ServerExit,
-  type StartServerOptions,
-  startServer,
-} from '../src/server/mod.ts';
+import { type RunningServer, type ServerExit, type StartServerOptions, startServer } from '../src/mod.ts';
 import {
   eventually,
   fetchBoundMs,
@@ -387,23 +380,5 @@ describe('a server that cannot start', { timeout: 60_000 }, () => {
     await expect(startServer({ binary, stateDir: temporaryDir(), ...option })).rejects.toMatchObject({
       code: 'server_option_invalid',
     });
-  });
-});
-
-describe('an address with credentials', () => {
-  test('is made for bare clients, and taken apart for others', () => {
-    const url = connectionUrl({ url: 'nats://127.0.0.1:4222', token: 'a_token-of-16-bytes' });
-    expect(url).toBe('nats://a_token-of-16-bytes@127.0.0.1:4222');
-    expect(parseConnectionUrl(url)).toEqual({ servers: ['nats://127.0.0.1:4222'], token: 'a_token-of-16-bytes' });
-    expect(parseConnectionUrl('tls://ann:p%40ss@a:1, b:2')).toEqual({
-      servers: ['tls://a:1', 'nats://b:2'],
-      user: 'ann',
-      password: 'p@ss',
-    });
-    expect(parseConnectionUrl('demo.example')).toEqual({ servers: ['nats://demo.example'] });
-  });
-
-  test.each(['', ' , ', 'http://a', 'nats://a b', 'nats://x@a,nats://y@b'])('"%s" is refused', (text) => {
-    expect(() => parseConnectionUrl(text)).toThrow(expect.objectContaining({ code: 'nats_url_invalid' }));
   });
 });
