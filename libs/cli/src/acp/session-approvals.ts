@@ -1,6 +1,6 @@
 import type { AgentContext } from '@agentclientprotocol/sdk';
 import type { UiEvent } from '@coxswain/client';
-import { ChildApprovals } from '../run/child-approvals.ts';
+import { ChildApprovals } from '@coxswain/client/transport';
 import type { CurrentBus } from './current-bus.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { type PendingCall, PermissionRequests } from './permission-requests.ts';

@@ -8,9 +8,9 @@
  */
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '@coxswain/ports/discovery';
 import { McpServers, SessionId } from '@coxswain/protocol';
 import * as z from 'zod';
-import { replaceFile } from '../instance/replace-file.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { cannotSave } from './request-errors.ts';

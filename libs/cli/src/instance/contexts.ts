@@ -1,7 +1,6 @@
 /** Writes the file of contexts. `@coxswain/ports/discovery` reads it. */
 import { dirname } from 'node:path';
-import { type Contexts, contextsFile, makeFolder } from '@coxswain/ports/discovery';
-import { replaceFile } from './replace-file.ts';
+import { type Contexts, contextsFile, makeFolder, replaceFile } from '@coxswain/ports/discovery';
 
 /** Writes the contexts atomically, readable only by this user. */
 export async function writeContexts(env: NodeJS.ProcessEnv, contexts: Contexts): Promise<void> {

@@ -16,6 +16,7 @@ export { type BusAddress, type BusChoice, type FoundBus, findBus } from './find-
 export { makeFolder, systemTrouble } from './make-folder.ts';
 export { type PrivateJson, type PrivateJsonReading, readPrivateJson } from './private-json.ts';
 export { isAlive, markProcess, type ProcessMark } from './process-mark.ts';
+export { replaceFile } from './replace-file.ts';
 export { readSeedFile, type SeedCredentials, SeedFileError } from './seed-file.ts';
 export { minimumServerVersion, NatsServerTooOldError, serverVersionAtLeast } from './server-version.ts';
 export { callerFolder, defaultStateDir } from './state-dir.ts';

@@ -1,7 +1,7 @@
 /** Approvals of sessions below the one that is followed. */
-import type { Session, UiEvent } from '@coxswain/client';
 import { expect, test } from 'vitest';
-import { ChildApprovals } from '../src/run/child-approvals.ts';
+import { ChildApprovals } from '../src/child-approvals.ts';
+import type { Session, UiEvent } from '../src/mod.ts';
 
 test('a child is read when its stored commands are processed: they may decide what its journal shows as open', async () => {
   const done: string[] = [];

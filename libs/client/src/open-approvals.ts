@@ -1,5 +1,6 @@
 /** The pending approvals of one session, in the order in which they were requested. */
-import type { Session, UiEvent, UiEventOf } from '@coxswain/client';
+import type { Session } from './session-handle.ts';
+import type { UiEvent, UiEventOf } from './ui-events.ts';
 
 /** A pending approval. */
 export type OpenApproval = UiEventOf<'approval_needed'> & {

@@ -1,6 +1,8 @@
-import { createEventTranslator, type Session, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
+import { createEventTranslator } from './event-translator.ts';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
+import type { Session } from './session-handle.ts';
+import type { UiEvent } from './ui-events.ts';
 
 /**
  * Maximum number of sessions in one tree that are followed. `cox approval list` also shows the approvals of the others.
