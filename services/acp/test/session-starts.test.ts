@@ -2,8 +2,8 @@
 import type { Client, WireSessionListing } from '@coxswain/client';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { ACP_BOUNDS } from '../src/acp/acp-bounds.ts';
-import { findSessionStart, SessionStarts } from '../src/acp/session-starts.ts';
+import { ACP_BOUNDS } from '../src/acp-bounds.ts';
+import { findSessionStart, SessionStarts } from '../src/session-starts.ts';
 
 const REJECTED = {
   type: 'command_rejected',

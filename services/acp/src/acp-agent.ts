@@ -28,7 +28,7 @@ import { absoluteFolder, existingFolder, mcpServersOf } from './client-mcp-serve
 import type { CurrentBus } from './current-bus.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { EditorSession, type EditorSessionOptions } from './editor-session.ts';
-import { EditorTools, editorToolNames } from './editor-tools.ts';
+import { EditorTools, editorToolNames } from './editor-tools/editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
 import { KeyedQueue } from './keyed-queue.ts';
 import type { WirePrompt } from './prompt-content.ts';

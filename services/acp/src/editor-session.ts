@@ -11,7 +11,7 @@ import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { CurrentBus } from './current-bus.ts';
 import { deferred } from './deferred.ts';
 import { writeDiagnostic } from './diagnostics.ts';
-import type { EditorTools } from './editor-tools.ts';
+import type { EditorTools } from './editor-tools/editor-tools.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
 import { toPrompted, type WirePrompt } from './prompt-content.ts';
 import { asRequestError, hasCode, invalidParams } from './request-errors.ts';

@@ -1,7 +1,13 @@
-import type { OpenBus } from '../instance/open-bus.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { type BusClient, CoxswainError } from '@coxswain/client';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
+
+/** An open bus. */
+export interface OpenBus {
+  readonly client: BusClient;
+  /** Aborts when the instance has ended, so that the service needs another bus. */
+  readonly gone: AbortSignal;
+}
 
 /** The current connection to a bus. An instance may stop while an editor is open, and another one may start. */
 export class CurrentBus {
@@ -22,7 +28,7 @@ export class CurrentBus {
 
   /**
    * Waits for an open bus.
-   * @throws CliError `nats_unreachable` if none opens within `ACP_BOUNDS.busWithinMs`; the reason of `signal`.
+   * @throws CoxswainError `nats_unreachable` if none opens within `ACP_BOUNDS.busWithinMs`; the reason of `signal`.
    */
   async open(signal?: AbortSignal): Promise<OpenBus> {
     if (this.#bus && !this.#bus.gone.aborted) return this.#bus;
@@ -93,6 +99,6 @@ async function hasGone({ gone }: OpenBus): Promise<boolean> {
   });
 }
 
-function noBus(): CliError {
-  return new CliError(EXIT.error, 'nats_unreachable', 'nats_unreachable: no bus is open; run cox doctor for more');
+function noBus(): CoxswainError {
+  return new CoxswainError('nats_unreachable', 'nats_unreachable: no bus is open; run cox doctor for more');
 }

@@ -2,8 +2,8 @@
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent, type Usage } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { SessionSettings } from '../src/acp/session-settings.ts';
-import { SessionUpdates } from '../src/acp/session-updates.ts';
+import { SessionSettings } from '../src/session-settings.ts';
+import { SessionUpdates } from '../src/session-updates.ts';
 
 const USED: Usage = { input_tokens: 7, output_tokens: 5 };
 const WINDOW = 1_000;

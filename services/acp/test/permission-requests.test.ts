@@ -1,7 +1,7 @@
 /** What `cox acp` reports about an editor's answers to permission requests. */
 import { type AgentContext, RequestError } from '@agentclientprotocol/sdk';
 import { afterEach, expect, test, vi } from 'vitest';
-import { PermissionRequests } from '../src/acp/permission-requests.ts';
+import { PermissionRequests } from '../src/permission-requests.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventOf } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SessionSettings } from '../src/acp/session-settings.ts';
-import { type Unsent, UnsentSettings } from '../src/acp/unsent-settings.ts';
+import { SessionSettings } from '../src/session-settings.ts';
+import { type Unsent, UnsentSettings } from '../src/unsent-settings.ts';
 
 let folder: string;
 beforeEach(async () => {

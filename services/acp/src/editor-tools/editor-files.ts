@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type AgentContext, methods, type ReadTextFileRequest } from '@agentclientprotocol/sdk';
 import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import { cutText, type ToolResult } from '@coxswain/protocol';
-import { KeyedQueue } from './keyed-queue.ts';
+import { KeyedQueue } from '../keyed-queue.ts';
 
 /** A replacement of text in a file. */
 export interface TextChange {

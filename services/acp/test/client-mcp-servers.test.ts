@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ACP_BOUNDS } from '../src/acp/acp-bounds.ts';
-import { existingFolder, mcpServersOf } from '../src/acp/client-mcp-servers.ts';
+import { ACP_BOUNDS } from '../src/acp-bounds.ts';
+import { existingFolder, mcpServersOf } from '../src/client-mcp-servers.ts';
 
 const stdio = (name: string) => ({ name, command: 'server', args: ['-v'], env: [{ name: 'LEVEL', value: 'x' }] });
 

@@ -10,8 +10,8 @@ import {
   type ToolDefinition,
   ToolResult,
 } from '@coxswain/protocol';
-import type { CurrentBus } from './current-bus.ts';
-import { writeDiagnostic } from './diagnostics.ts';
+import type { CurrentBus } from '../current-bus.ts';
+import { writeDiagnostic } from '../diagnostics.ts';
 import { EditorFiles } from './editor-files.ts';
 import { runInTerminal } from './editor-terminal.ts';
 
