@@ -1,6 +1,6 @@
 /** NATS addresses and credentials, in the forms that services, commands and connections use. */
 import type { SeedCredentials } from '@coxswain/ports/discovery';
-import { parseConnectionUrl } from './server/connection-url.ts';
+import { parseConnectionUrl } from './connection-url.ts';
 
 /** The address of NATS and the credentials for it, as services and commands receive them. */
 export interface NamedBus {

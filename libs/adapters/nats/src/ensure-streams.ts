@@ -2,6 +2,7 @@
  * Creates the streams and verifies their configuration. A server silently ignores members that it does not know, and
  * another program may have created the stream earlier.
  */
+import { minimumServerVersion, NatsServerTooOldError, serverVersionAtLeast } from '@coxswain/ports/discovery';
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import {
@@ -13,8 +14,6 @@ import {
   NatsUnavailableError,
   NotPermittedError,
 } from './nats-status.ts';
-import { NatsServerTooOldError } from './server/server-errors.ts';
-import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
 import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
 import { isTenantsKey, type Wire, wireOf } from './wire.ts';
 

@@ -1,4 +1,4 @@
-/** The ports of a session host on NATS JetStream, the administration of NATS, and the embedded server. */
+/** The ports of a session host on NATS JetStream, and the administration of NATS. */
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-address.ts';
@@ -8,6 +8,7 @@ export { StreamsGoneError } from './command-consumers.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
 export { connectNats, lostForGood, withConnection } from './connect.ts';
 export { logConnection } from './connection-changes.ts';
+export { type ConnectionParts, connectionUrl, NatsUrlInvalidError, parseConnectionUrl } from './connection-url.ts';
 export { endOnce } from './end-once.ts';
 export {
   type EnsuredStreams,
@@ -54,7 +55,6 @@ export {
   serveHooks,
 } from './serve-hooks.ts';
 export { serveLargeFields } from './serve-large-fields.ts';
-export * from './server/mod.ts';
 export { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 export { storeAnswers } from './store-answers.ts';
 export { LIMITED, type Limited, type StreamSettings } from './stream-configs.ts';
