@@ -1,12 +1,13 @@
 /** Announces the hooks of a service in the registry: at the start, after a change, and after the registry was lost. */
+
+import type { StoredMessage } from '@coxswain/bus';
+import { onConnectionChange } from '@coxswain/bus';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import { canonicalJson, type HookAnnouncement, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { replaceKey } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
 import { NoHostAnswersError } from './tenant-keys.ts';
 
 /** Another hook service has registered a hook of this id. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inboxPrefixOf } from '@coxswain/bus';
 import type { ApprovalQuestion } from '@coxswain/ports';
 import { type ToolApprovalAsked, ToolApprovalSaid } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
-import { inboxPrefixOf } from './wire.ts';
 
 /**
  * Asks bus tools whether a call needs a human-in-the-loop approval. Any instance of the tool may answer. The question

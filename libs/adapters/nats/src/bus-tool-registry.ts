@@ -1,4 +1,6 @@
 /** Lists the announced bus tools with their instances, and removes announcements. */
+
+import type { StoredMessage } from '@coxswain/bus';
 import {
   parseBusTool,
   STREAMS,
@@ -12,7 +14,6 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
 import { valueIn } from './read-keys.ts';
 import { isTakenBack, replaceKey } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
 /** An instance that serves a tool, as its heartbeat reports it. */

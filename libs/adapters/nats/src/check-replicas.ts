@@ -13,12 +13,11 @@
  *     read after it.
  */
 import { setTimeout } from 'node:timers/promises';
+import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableError, wireOf } from '@coxswain/bus';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { differencesIn, type ReplicaWindow, readWindow } from './compare-replicas.ts';
-import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableError } from './nats-status.ts';
 import { openTracedReads, type TracedReads } from './traced-reads.ts';
-import { wireOf } from './wire.ts';
 
 /** A fault of a replica. */
 export interface ReplicaFinding {

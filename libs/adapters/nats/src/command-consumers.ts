@@ -1,11 +1,11 @@
 /** The consumers of the command stream: one per partition, and one for unroutable commands. */
+
+import { type ApiError, answerOf, failureOf, isConsumerNotFound, type Wire, wireOf } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
 import { type CommandStreamIncarnation, commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
-import { type ApiError, answerOf, failureOf, isConsumerNotFound } from './nats-status.ts';
-import { type Wire, wireOf } from './wire.ts';
 
 /** The priority group of each consumer: one client at a time is pinned within it. */
 export const PIN_GROUP = 'hosts';

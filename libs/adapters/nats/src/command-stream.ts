@@ -1,7 +1,8 @@
 /** Reads the incarnation of the command stream. */
+
+import type { Wire } from '@coxswain/bus';
+import { answerOf, failureOf, isStreamNotFound, NatsRefusedError } from '@coxswain/bus';
 import { STREAMS } from '@coxswain/protocol';
-import { answerOf, failureOf, isStreamNotFound, NatsRefusedError } from './nats-status.ts';
-import type { Wire } from './wire.ts';
 
 /** The command stream's name and its creation time, milliseconds since 1970, as a decimal string. */
 export interface CommandStreamIncarnation {

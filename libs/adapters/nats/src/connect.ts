@@ -1,9 +1,10 @@
 /** Connects a service to NATS. */
+import { NatsUnavailableError, onConnectionChange } from '@coxswain/bus';
+import type { Log } from '@coxswain/ports';
 import { CONNECTION_LIVENESS } from '@coxswain/protocol';
 import { type NatsConnection, nkeyAuthenticator } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import type { ConnectNatsOptions } from './bus-address.ts';
-import { NatsUnavailableError } from './nats-status.ts';
 
 /**
  * Waits until a connection closes permanently. Lost connections are retried indefinitely, so this means that the server
@@ -67,4 +68,12 @@ export async function withConnection<T>(
   } finally {
     await nc.close();
   }
+}
+
+/** Logs when the connection is lost and when it is restored. @returns a function that ends it. */
+export function logConnection(nc: NatsConnection, log: Log): () => void {
+  return onConnectionChange(nc, {
+    lost: () => log.warn({}, 'the connection to NATS is lost; reconnecting'),
+    restored: () => log.info({}, 'the connection to NATS is restored'),
+  });
 }

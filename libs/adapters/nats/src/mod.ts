@@ -1,4 +1,6 @@
 /** The ports of a session host on NATS JetStream, the administration of NATS, and the embedded server. */
+export type { StoredMessage } from '@coxswain/bus';
+export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from '@coxswain/bus';
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-address.ts';
@@ -6,8 +8,7 @@ export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool }
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
 export { StreamsGoneError } from './command-consumers.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
-export { connectNats, lostForGood, withConnection } from './connect.ts';
-export { logConnection } from './connection-changes.ts';
+export { connectNats, logConnection, lostForGood, withConnection } from './connect.ts';
 export { endOnce } from './end-once.ts';
 export {
   type EnsuredStreams,
@@ -31,7 +32,6 @@ export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } fr
 export { answerRetention, createNatsRetention } from './nats-retention.ts';
 export { createNatsSender } from './nats-sender.ts';
 export { createNatsSessionIndex } from './nats-session-index.ts';
-export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTenantUsage } from './nats-tenant-usage.ts';
 export { createNatsTimers, timersTimeMs } from './nats-timers.ts';
@@ -59,7 +59,6 @@ export { type StalledConsumers, watchForStalledConsumers } from './stalled-consu
 export { storeAnswers } from './store-answers.ts';
 export { LIMITED, type Limited, type StreamSettings } from './stream-configs.ts';
 export { streamFill } from './stream-fill.ts';
-export type { StoredMessage } from './stream-reader.ts';
 export { tellHost } from './tell-host.ts';
 export { NoHostAnswersError, serveTenantKeys } from './tenant-keys.ts';
 export { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';

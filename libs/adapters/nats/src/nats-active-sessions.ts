@@ -1,11 +1,19 @@
 /** The notes of active sessions: one key per session. A note is removed only at the expected revision. */
+
+import {
+  answerOf,
+  createStreamReader,
+  isWrongSequence,
+  NatsRefusedError,
+  NatsUnavailableError,
+  type PublishAck,
+  type StoredMessage,
+  wireOf,
+} from '@coxswain/bus';
 import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { readEach, readKeys, reportedSubjects, valueIn } from './read-keys.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
 
 /** TTL of the purge marker that a removed key leaves. It only has to outlive a lagging replica. */
 const MARK_TTL = '60s';

@@ -1,8 +1,9 @@
 /** The host channel on NATS. A bucket also keeps heartbeats for one second, for hosts that start later. */
+
+import { onConnectionChange } from '@coxswain/bus';
 import type { HostChannel, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
 

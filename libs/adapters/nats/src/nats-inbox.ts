@@ -3,6 +3,15 @@
  * themselves are read from the stream.
  */
 import { setTimeout } from 'node:timers/promises';
+import {
+  createStreamReader,
+  inboxPrefixOf,
+  onConnectionChange,
+  STATUS,
+  type StoredMessage,
+  statusOf,
+  wireOf,
+} from '@coxswain/bus';
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -25,11 +34,7 @@ import {
   strayConsumer,
 } from './command-consumers.ts';
 import { commandStreamIncarnation } from './command-stream.ts';
-import { onConnectionChange } from './connection-changes.ts';
-import { STATUS, statusOf } from './nats-status.ts';
 import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { inboxPrefixOf, wireOf } from './wire.ts';
 
 /** The pseudo-partition of the consumer of unroutable commands. */
 const STRAYS = PARTITIONS;

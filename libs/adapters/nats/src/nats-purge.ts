@@ -2,6 +2,15 @@
  * The purge port on JetStream. Its connection needs permission to purge streams, which the role `host` does not have.
  */
 
+import {
+  answerOf,
+  createStreamReader,
+  isWrongSequence,
+  NatsRefusedError,
+  type PublishAck,
+  type StoredMessage,
+  wireOf,
+} from '@coxswain/bus';
 import type { Purge, StoredBlob } from '@coxswain/ports';
 import {
   BLOB_SUBJECTS,
@@ -22,12 +31,9 @@ import { journalSubjects } from './list-sessions.ts';
 import { createNatsActiveSessions } from './nats-active-sessions.ts';
 import { createNatsJournal, journalReaders } from './nats-journal.ts';
 import { createNatsSessionIndex } from './nats-session-index.ts';
-import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
 import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
 import { streamTimeMs } from './nats-timers.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { tellHost } from './tell-host.ts';
-import { wireOf } from './wire.ts';
 
 /** Maximum messages per request while a whole stream is read. */
 const READ_BATCH = 256;

@@ -1,12 +1,12 @@
 /**
  * Asks the retention job on NATS for its purge deadlines, and answers for it. Without a job there are no responders.
  */
+
+import { createWire, NatsRefusedError, NatsUnavailableError, type Wire } from '@coxswain/bus';
 import type { PurgesWithin, Retention } from '@coxswain/ports';
 import { RetentionAnswer, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
 import { valueIn } from './read-keys.ts';
-import { createWire, type Wire } from './wire.ts';
 
 /**
  * Timeout of the question, milliseconds. The job answers from memory, and the receipt of a deletion waits for the

@@ -1,10 +1,10 @@
 /** The sender port: stores commands in the command stream. A command is durable when the promise resolves. */
+
+import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck, wireOf } from '@coxswain/bus';
 import type { CommandSender } from '@coxswain/ports';
 import { HEADERS, positionalCommandId, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { commandStreamIncarnation } from './command-stream.ts';
-import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { wireOf } from './wire.ts';
 
 /**
  * Creates the sender port on this connection. After a NatsUnavailableError of `send` the command may be stored or not;

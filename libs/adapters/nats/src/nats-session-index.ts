@@ -1,19 +1,20 @@
 /** The index of sessions on a stream: the newest message on a session's subject is its entry, or a mark. */
-import type { SessionIndex } from '@coxswain/ports';
-import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
-import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { journalSubjects } from './list-sessions.ts';
-import { journalReaders } from './nats-journal.ts';
+
 import {
   answerOf,
+  createStreamReader,
   failureOf,
   isWrongSequence,
   NatsRefusedError,
   NatsUnavailableError,
   type PublishAck,
-} from './nats-status.ts';
-import { createStreamReader } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+  wireOf,
+} from '@coxswain/bus';
+import type { SessionIndex } from '@coxswain/ports';
+import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { journalSubjects } from './list-sessions.ts';
+import { journalReaders } from './nats-journal.ts';
 
 /**
  * The payload of a mark. It is not empty, because an empty message ends a streamed response between accounts. A tenant

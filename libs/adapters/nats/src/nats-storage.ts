@@ -1,13 +1,20 @@
 /** Snapshots on a stream, and blobs in an object store. */
 import { createHash } from 'node:crypto';
+import {
+  answerOf,
+  createStreamReader,
+  isWrongSequence,
+  NatsRefusedError,
+  NatsUnavailableError,
+  type PublishAck,
+  type StoredMessage,
+  wireOf,
+} from '@coxswain/bus';
 import type { Blobs, Snapshots } from '@coxswain/ports';
 import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
-import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { readSummaries, summaryHeaders } from './session-summaries.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
 
 /**
  * Maximum bytes of a snapshot that is stored in its message: well below the servers' default `max_payload` of 1 MiB.

@@ -2,11 +2,11 @@
  * Measures the stored data of tenants. The server counts messages by subject, but bytes only by stream. So the bytes of
  * a tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
  */
+
+import { answerOf, failureOf, wireOf } from '@coxswain/bus';
 import type { Log, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { JOURNAL_STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf } from './nats-status.ts';
-import { wireOf } from './wire.ts';
 
 /** Interval of the measurements, milliseconds. */
 const EVERY_MS = 30_000;

@@ -3,11 +3,11 @@
  * command stream itself accepts no schedules: otherwise a client that may only steer could make the server publish an
  * approval.
  */
+
+import { answerOf, failureOf, NatsRefusedError, NatsUnavailableError, type PublishAck, wireOf } from '@coxswain/bus';
 import type { Timers } from '@coxswain/ports';
 import { STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { wireOf } from './wire.ts';
 
 /** How long a fired message is kept until the command stream has sourced it. It only has to outlast an outage. */
 const firedTtl = '24h';

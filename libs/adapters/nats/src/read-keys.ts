@@ -1,7 +1,7 @@
 /** Reads keys of a bucket, and parses the values that services write there. */
+
+import { createStreamReader, type StoredMessage, type StreamReader, wireOf } from '@coxswain/bus';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
 
 /** The part of a Zod schema that parses a value. */
 export interface ValueSchema<T> {

@@ -10,12 +10,11 @@
  *            it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { answerOf, failureOf, NatsUnavailableError, wireOf } from '@coxswain/bus';
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { compareReplicas, ReplicaUnreadableError } from './compare-replicas.ts';
-import { answerOf, failureOf, NatsUnavailableError } from './nats-status.ts';
 import { openTracedReads, type TracedReads } from './traced-reads.ts';
-import { wireOf } from './wire.ts';
 
 /**
  * The rewrite has stopped, because a precondition of its next step is not met. Every message that was readable still

@@ -4,10 +4,11 @@
  * Sessions have already recorded these commands in their journals, but the commands fill the stream. At
  * `max_ack_pending` of them the consumer delivers nothing. Such a consumer is deleted and recreated.
  */
+
+import { wireOf } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type ConsumerState, listConsumers, renewConsumers } from './command-consumers.ts';
-import { wireOf } from './wire.ts';
 
 /** Interval of the checks, milliseconds: several times the time after which an unacknowledged delivery is repeated. */
 const lookEveryMs = 15_000;

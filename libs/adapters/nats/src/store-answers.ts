@@ -1,8 +1,8 @@
 /** Checks whether the store of the sessions can store messages now. */
+
+import { answerOf, failureOf, NatsUnavailableError, wireOf } from '@coxswain/bus';
 import { STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf, NatsUnavailableError } from './nats-status.ts';
-import { wireOf } from './wire.ts';
 
 /**
  * A follower that is silent for this time does not count, milliseconds. A leader hears from each one about once a

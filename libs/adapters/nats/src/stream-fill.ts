@@ -1,8 +1,8 @@
 /** Reads how full the limited streams are. */
+
+import { answerOf, failureOf, wireOf } from '@coxswain/bus';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf } from './nats-status.ts';
-import { wireOf } from './wire.ts';
 
 const NAMES = [STREAMS.commands, ...JOURNAL_STREAMS, STREAMS.snapshots, BLOBS_STREAM];
 

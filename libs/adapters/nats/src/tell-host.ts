@@ -1,8 +1,9 @@
 /** Makes the host of a session read the session's journal, by a command. The receipt of the command confirms it. */
+
+import { inboxPrefixOf } from '@coxswain/bus';
 import type { SessionRef } from '@coxswain/protocol';
 import { createInbox, type NatsConnection } from '@nats-io/nats-core';
 import { createNatsSender } from './nats-sender.ts';
-import { inboxPrefixOf } from './wire.ts';
 
 /**
  * Timeout of the receipt, milliseconds. A live host reads at once. Without a live host, no host has the session in

@@ -5,15 +5,21 @@
  *     `STREAM.INFO` with a `subjects_filter`, `STREAM.MSG.GET` and a batched `DIRECT.GET`. A tenant's key may use none.
  * T2  So a session host reads for it. The subject of the request contains the tenant, and a permission restricts it.
  */
+
+import {
+  directMessage,
+  isTenantsKey,
+  NatsUnavailableError,
+  NoRespondersError,
+  type StoredMessage,
+  wireOf,
+} from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { HEADERS, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
-import { NatsUnavailableError, NobodyListensError } from './nats-status.ts';
 import { readKeys } from './read-keys.ts';
 import { readRegistry } from './registry-keys.ts';
-import { directMessage, type StoredMessage } from './stream-reader.ts';
-import { isTenantsKey, wireOf } from './wire.ts';
 
 /** Maximum number of lists that one host answers at the same time. */
 const ANSWERING_MAX = 16;
@@ -67,7 +73,7 @@ async function askHost(nc: NatsConnection, bucket: string, subject: string): Pro
       return end !== undefined && end !== '';
     });
   } catch (error) {
-    if (error instanceof NobodyListensError) throw new NoHostAnswersError(bucket, { cause: error });
+    if (error instanceof NoRespondersError) throw new NoHostAnswersError(bucket, { cause: error });
     throw error;
   }
   if (found.length !== total) throw new NatsUnavailableError(`a list of ${bucket} came incomplete: ask again`);

@@ -1,8 +1,14 @@
+import {
+  directMessage,
+  inboxPrefixOf,
+  NatsUnavailableError,
+  NotPermittedError,
+  onConnectionChange,
+  STATUS,
+  type StoredMessage,
+  statusOf,
+} from '@coxswain/bus';
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
-import { directMessage, type StoredMessage } from './stream-reader.ts';
-import { inboxPrefixOf } from './wire.ts';
 
 /** A read of a replica: messages at or after a sequence. */
 export interface WindowQuery {

@@ -1,9 +1,10 @@
 /** Watches the registry for changes. */
+
+import { NatsUnavailableError } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { STREAMS } from '@coxswain/protocol';
 import { Kvm, type KvWatchEntry } from '@nats-io/kv';
 import { errors, type NatsConnection, type QueuedIterator } from '@nats-io/nats-core';
-import { NatsUnavailableError } from './nats-status.ts';
 import { whenAnswered } from './when-answered.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Retries requests while NATS does not answer, for example during a leader election or the restart of a server. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NatsUnavailableError, NoRespondersError } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
-import { NatsUnavailableError, NobodyListensError } from './nats-status.ts';
 
 /**
  * Time limit of the retries, milliseconds: longer than a leader election, shorter than the timeouts of service
@@ -21,7 +21,7 @@ export async function whenAnswered<T>(ask: () => Promise<T>, log: Log): Promise<
     try {
       return await ask();
     } catch (error) {
-      const isSilence = error instanceof NatsUnavailableError && !(error instanceof NobodyListensError);
+      const isSilence = error instanceof NatsUnavailableError && !(error instanceof NoRespondersError);
       if (!isSilence || performance.now() > giveUpAtMs) throw error;
       log.warn({ error: error.message }, 'NATS does not respond; retrying');
     }

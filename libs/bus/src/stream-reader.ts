@@ -15,7 +15,7 @@ import {
   STATUS,
   statusOf,
   statusText,
-} from './nats-status.ts';
+} from './status.ts';
 import type { Wire } from './wire.ts';
 
 /** A message of a stream. */

@@ -14,7 +14,7 @@ export class NatsUnavailableError extends Error {
  * The server reports at once that no subscriber takes such requests, or that JetStream is off. On a JetStream subject,
  * the stream usually does not exist. Waiting seldom helps.
  */
-export class NobodyListensError extends NatsUnavailableError {}
+export class NoRespondersError extends NatsUnavailableError {}
 
 /** The server answered a request with an unexpected error. */
 export class NatsRefusedError extends Error {
@@ -50,7 +50,7 @@ export interface ApiError {
  */
 export function failureOf(what: string, error: ApiError): NatsUnavailableError | NatsRefusedError {
   if (error.code !== STATUS.noResponders) return new NatsRefusedError(what, error);
-  const Unavailable = JETSTREAM_OFF.has(error.err_code) ? NobodyListensError : NatsUnavailableError;
+  const Unavailable = JETSTREAM_OFF.has(error.err_code) ? NoRespondersError : NatsUnavailableError;
   return new Unavailable(`${what}: ${error.description} (${error.err_code})`);
 }
 

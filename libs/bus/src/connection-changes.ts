@@ -1,5 +1,4 @@
 /** Notifies listeners when the connection is lost or restored, and when the server rejects a publish. */
-import type { Log } from '@coxswain/ports';
 import { type NatsConnection, PermissionViolationError } from '@nats-io/nats-core';
 
 /** Callbacks for connection changes. Contract: they return at once and do not throw. */
@@ -28,14 +27,6 @@ export function onConnectionChange(nc: NatsConnection, listener: ConnectionListe
   }
   listeners.add(listener);
   return () => void listeners.delete(listener);
-}
-
-/** Logs when the connection is lost and when it is restored. @returns a function that ends it. */
-export function logConnection(nc: NatsConnection, log: Log): () => void {
-  return onConnectionChange(nc, {
-    lost: () => log.warn({}, 'the connection to NATS is lost; reconnecting'),
-    restored: () => log.info({}, 'the connection to NATS is restored'),
-  });
 }
 
 async function follow(nc: NatsConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {

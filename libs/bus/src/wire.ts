@@ -6,7 +6,7 @@
 import { HEADERS, isTenantsInbox } from '@coxswain/protocol';
 import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, NobodyListensError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
+import { NatsUnavailableError, NoRespondersError, NotPermittedError, STATUS, statusOf } from './status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {
@@ -14,7 +14,7 @@ export interface Wire {
    * Sends one request and resolves with its answer. While the connection is lost, it waits for the connection, within
    * the timeout.
    * @throws NatsUnavailableError without an answer within the timeout, or if the connection is lost meanwhile or
-   *   closed; NobodyListensError for "no responders"; NotPermittedError if this user may not publish on the subject.
+   *   closed; NoRespondersError for "no responders"; NotPermittedError if this user may not publish on the subject.
    */
   request(subject: string, payload: Uint8Array, headers?: MsgHdrs): Promise<Msg>;
   /**
@@ -67,7 +67,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       if (!request) return;
       if (statusOf(message) === STATUS.noResponders) {
         pending.delete(token);
-        request.fail(new NobodyListensError(unheard(request.subject)));
+        request.fail(new NoRespondersError(noRespondersText(request.subject)));
       } else if (request.answer(message)) {
         pending.delete(token);
       } else {
@@ -170,9 +170,9 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   };
 }
 
-function unheard(subject: string): string {
+function noRespondersText(subject: string): string {
   const why = subject.startsWith('$JS.') ? 'JetStream does not answer: it is off, or its store is gone; ' : '';
-  return `${why}nobody listens on ${subject}`;
+  return `${why}no responders on ${subject}`;
 }
 
 /** The inbox prefix of a connection; undefined for the library's default. Permissions may restrict inboxes to it. */
