@@ -6,16 +6,7 @@
  */
 import { RecordNotServedError } from '@coxswain/protocol';
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from '@nats-io/nats-core';
-import {
-  answerOf,
-  failureOf,
-  isMessageNotFound,
-  NatsRefusedError,
-  NatsUnavailableError,
-  STATUS,
-  statusOf,
-  statusText,
-} from './status.ts';
+import { answerOf, failureOf, isMessageNotFound, NatsRefusedError, STATUS, statusOf, statusText } from './status.ts';
 import type { Wire } from './wire.ts';
 
 /** A message of a stream. */
@@ -114,9 +105,7 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
   async function leaderGet(query: object): Promise<StoredMessage | null> {
     const answer = answerOf<LeaderAnswer>(await wire.request(leaderSubject, text.encode(JSON.stringify(query))));
     if (answer.error && isMessageNotFound(answer.error)) return null;
-    // A stream without a leader answers with error 503: that counts as no answer, not as a rejection.
-    if (answer.error?.code === 503) throw new NatsUnavailableError(`reading ${stream}: ${answer.error.description}`);
-    if (answer.error) throw new NatsRefusedError(`reading ${stream}`, answer.error);
+    if (answer.error) throw failureOf(`reading ${stream}`, answer.error);
     if (!answer.message) return null;
     const { subject, seq, time, hdrs, data } = answer.message;
     return {

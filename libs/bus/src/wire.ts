@@ -78,7 +78,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     },
   });
   // Owned by the connection: `closed` never rejects, and then open requests fail.
-  void nc.closed().then(() => failAll('the connection is closed'));
+  void nc.closed().then(() => failAll('the connection is closed', true));
   onConnectionChange(nc, {
     lost() {
       lost = true;
@@ -97,10 +97,10 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     },
   });
 
-  function failAll(why: string): void {
+  function failAll(why: string, isFinal = false): void {
     const failed = [...pending.values()];
     pending.clear();
-    for (const request of failed) request.fail(new NatsUnavailableError(why));
+    for (const request of failed) request.fail(new NatsUnavailableError(why, { isFinal }));
   }
 
   function expire(): void {
@@ -123,7 +123,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   }
 
   function send(request: Pending): void {
-    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed');
+    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed', { isFinal: nc.isClosed() });
     serial += 1;
     const token = serial.toString(36);
     pending.set(token, request);
@@ -137,7 +137,9 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       nc.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
     } catch (cause) {
       pending.delete(token);
-      fail(new NatsUnavailableError(`cannot publish on ${subject}: ${(cause as Error).message}`, { cause }));
+      const why = `cannot publish on ${subject}: ${(cause as Error).message}`;
+      // The connection is closed or closing, or the message is too large.
+      fail(new NatsUnavailableError(why, { cause, isFinal: true }));
     }
   }
 

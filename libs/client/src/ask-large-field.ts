@@ -1,4 +1,5 @@
 /** Requests a large field from a session host, for users that may not read the object store. */
+import { inboxPrefixOf } from '@coxswain/bus';
 import { type BackOff, delayAfter, HEADERS, subjects, type TenantId } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError } from './client-errors.ts';
@@ -9,26 +10,15 @@ const SILENCE_MAX_MS = 10_000;
 const TRIES = 8;
 const AGAIN: BackOff = { firstMs: 100, maxMs: 6_400 };
 
-/** The connection on which hosts are asked. */
-export interface AskedBus {
-  readonly nc: NatsConnection;
-  /** The reply prefix of this user, if its permissions require one. */
-  readonly inboxPrefix?: string | undefined;
-}
-
 /**
  * Requests the bytes with a hash from a host.
  * @returns null if the object store does not have them.
  * @throws NoHostError if no host responds; CoxswainError with the host's code if it cannot send them, or `query_failed`
  *   if it stops sending.
  */
-export async function askLargeField(
-  { nc, inboxPrefix }: AskedBus,
-  tenant: TenantId,
-  sha256: string,
-): Promise<Uint8Array | null> {
+export async function askLargeField(nc: NatsConnection, tenant: TenantId, sha256: string): Promise<Uint8Array | null> {
   for (let again = 1; ; again++) {
-    const end = await ask(nc, subjects.largeField(tenant, sha256), inboxPrefix);
+    const end = await ask(nc, subjects.largeField(tenant, sha256));
     if ('bytes' in end) return end.bytes;
     if (end.code === 'blob_missing') return null;
     if (end.code !== 'too_many_queries' || again === TRIES)
@@ -39,8 +29,8 @@ export async function askLargeField(
 
 type End = { readonly bytes: Uint8Array } | { readonly code: string };
 
-function ask(nc: NatsConnection, subject: string, inboxPrefix: string | undefined): Promise<End> {
-  const reply = createInbox(inboxPrefix);
+function ask(nc: NatsConnection, subject: string): Promise<End> {
+  const reply = createInbox(inboxPrefixOf(nc));
   const chunks: Uint8Array[] = [];
   return new Promise<End>((resolve, reject) => {
     const settle = (how: () => void) => {

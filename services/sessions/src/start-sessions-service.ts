@@ -7,6 +7,7 @@ import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, type OwnModels, ownOrigins, readPrices } from '@coxswain/adapter-models';
 import {
+  awaitPermanentClose,
   checkReplicas,
   connectionTo,
   connectNats,
@@ -30,8 +31,8 @@ import {
   ensureStreams,
   listHosts,
   logConnection,
-  lostForGood,
   type NamedBus,
+  retryWhileUnavailable,
   serveLargeFields,
   serveQueries,
   serveTenantKeys,
@@ -39,7 +40,6 @@ import {
   streamFill,
   tellApproval,
   timersTimeMs,
-  whenAnswered,
 } from '@coxswain/adapter-nats';
 import {
   type MetricsAddress,
@@ -215,10 +215,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       options.manifest === undefined ? null : await loadManifest(options.manifest, undefined, options.manifestDigest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
-    void lostForGood(nc).then(fail);
+    void awaitPermanentClose(nc).then(fail);
     logConnection(nc, log);
     // During a leader election, servers do not respond for some seconds.
-    const { atRisk } = await whenAnswered(() => ensureStreams(nc), log);
+    const { atRisk } = await retryWhileUnavailable(() => ensureStreams(nc), log);
     if (atRisk.length > 0)
       log.warn(
         { streams: atRisk },
@@ -226,7 +226,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       );
     const clock = new StoreClock(createSystemClock(), () => timersTimeMs(nc), log);
     storeClock = clock;
-    await whenAnswered(() => clock.start(), log);
+    await retryWhileUnavailable(() => clock.start(), log);
     const ids = createIds(clock);
     const served = await createNatsHooks(nc, log);
     const busTools = await createNatsTools(nc, log);

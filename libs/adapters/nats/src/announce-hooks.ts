@@ -1,7 +1,5 @@
 /** Announces the hooks of a service in the registry: at the start, after a change, and after the registry was lost. */
-
-import type { StoredMessage } from '@coxswain/bus';
-import { onConnectionChange } from '@coxswain/bus';
+import { onConnectionChange, type StoredMessage } from '@coxswain/bus';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import { canonicalJson, type HookAnnouncement, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';

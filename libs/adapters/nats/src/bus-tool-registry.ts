@@ -1,5 +1,4 @@
 /** Lists the announced bus tools with their instances, and removes announcements. */
-
 import type { StoredMessage } from '@coxswain/bus';
 import {
   parseBusTool,

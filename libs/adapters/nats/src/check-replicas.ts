@@ -13,7 +13,7 @@
  *     read after it.
  */
 import { setTimeout } from 'node:timers/promises';
-import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableError, wireOf } from '@coxswain/bus';
+import { NatsUnavailableError, StreamNotFoundError, streamInfo } from '@coxswain/bus';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { differencesIn, type ReplicaWindow, readWindow } from './compare-replicas.ts';
@@ -161,10 +161,10 @@ function uncheckedStream(stream: string, { message: why }: NatsUnavailableError)
 }
 
 async function infoOf(nc: NatsConnection, stream: string): Promise<StreamAnswer | null> {
-  const answer = answerOf<StreamAnswer>(await wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()));
-  if (answer.error && isStreamNotFound(answer.error)) return null;
-  if (answer.error) throw failureOf(`checking ${stream}`, answer.error as ApiError);
-  return answer;
+  return streamInfo(nc, stream).catch((error: unknown) => {
+    if (error instanceof StreamNotFoundError) return null;
+    throw error;
+  });
 }
 
 /** Looks once at a stream. @returns the faults, by a key that is the same in every look. */

@@ -1,10 +1,17 @@
 /** The consumers of the command stream: one per partition, and one for unroutable commands. */
-
-import { type ApiError, answerOf, failureOf, isConsumerNotFound, type Wire, wireOf } from '@coxswain/bus';
+import {
+  type ApiError,
+  answerOf,
+  failureOf,
+  isConsumerNotFound,
+  StreamNotFoundError,
+  type Wire,
+  wireOf,
+} from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
-import { type CommandStreamIncarnation, commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
+import { type CommandStreamIncarnation, commandStreamIncarnation } from './command-stream.ts';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
 
 /** The priority group of each consumer: one client at a time is pinned within it. */
@@ -168,7 +175,6 @@ export function repairConsumers(
   isOpen: () => boolean,
   onGone: (error: StreamsGoneError) => void,
 ): ConsumerRepair {
-  const wire = wireOf(nc);
   let isRepairing = false;
   let isGone = false;
   /** The log has a warning that consumers are missing, and they are still missing. */
@@ -176,9 +182,9 @@ export function repairConsumers(
 
   async function isStillThere(): Promise<boolean> {
     try {
-      return (await commandStreamIncarnation(wire)).created === incarnation.created;
+      return (await commandStreamIncarnation(nc)).created === incarnation.created;
     } catch (error) {
-      if (error instanceof StreamNotThereError) return false;
+      if (error instanceof StreamNotFoundError) return false;
       throw error;
     }
   }

@@ -2,7 +2,6 @@
  * Creates the streams and verifies their configuration. A server silently ignores members that it does not know, and
  * another program may have created the stream earlier.
  */
-
 import {
   type ApiError,
   answerOf,

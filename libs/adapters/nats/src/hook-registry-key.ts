@@ -1,5 +1,4 @@
 /** Reads the registry keys of hook services and the heartbeats of their instances. */
-
 import type { StoredMessage } from '@coxswain/bus';
 import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';

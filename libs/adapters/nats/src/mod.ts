@@ -1,14 +1,23 @@
 /** The ports of a session host on NATS JetStream, the administration of NATS, and the embedded server. */
-export type { StoredMessage } from '@coxswain/bus';
-export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from '@coxswain/bus';
+export {
+  awaitPermanentClose,
+  type ConnectNatsOptions,
+  connectNats,
+  logConnection,
+  NatsRefusedError,
+  NatsUnavailableError,
+  NotPermittedError,
+  retryWhileUnavailable,
+  type StoredMessage,
+  withConnection,
+} from '@coxswain/bus';
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
-export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-address.ts';
+export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
 export { StreamsGoneError } from './command-consumers.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
-export { connectNats, logConnection, lostForGood, withConnection } from './connect.ts';
 export { endOnce } from './end-once.ts';
 export {
   type EnsuredStreams,
@@ -62,4 +71,3 @@ export { streamFill } from './stream-fill.ts';
 export { tellHost } from './tell-host.ts';
 export { NoHostAnswersError, serveTenantKeys } from './tenant-keys.ts';
 export { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';
-export { whenAnswered } from './when-answered.ts';

@@ -5,7 +5,6 @@
  * B2: The hooks of a dead service stay in the table, marked `unavailable`. They leave it only by a removal or a new
  *     announcement in the registry.
  */
-
 import { onConnectionChange } from '@coxswain/bus';
 import type { Hooks, Log } from '@coxswain/ports';
 import {

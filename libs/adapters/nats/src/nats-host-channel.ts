@@ -1,5 +1,4 @@
 /** The host channel on NATS. A bucket also keeps heartbeats for one second, for hosts that start later. */
-
 import { onConnectionChange } from '@coxswain/bus';
 import type { HostChannel, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';

@@ -1,5 +1,4 @@
 /** The journal port on JetStream streams: one subject per session, one message per record. */
-
 import {
   answerOf,
   createStreamReader,

@@ -1,7 +1,6 @@
 /**
  * The purge port on JetStream. Its connection needs permission to purge streams, which the role `host` does not have.
  */
-
 import {
   answerOf,
   createStreamReader,
@@ -9,6 +8,7 @@ import {
   NatsRefusedError,
   type PublishAck,
   type StoredMessage,
+  streamInfo,
   wireOf,
 } from '@coxswain/bus';
 import type { Purge, StoredBlob } from '@coxswain/ports';
@@ -38,10 +38,6 @@ import { tellHost } from './tell-host.ts';
 /** Maximum messages per request while a whole stream is read. */
 const READ_BATCH = 256;
 
-interface StreamState {
-  readonly state?: { readonly messages?: number; readonly last_seq?: number };
-}
-
 /**
  * Creates the purge port on this connection. All methods throw NatsUnavailableError, NatsRefusedError,
  * NotPermittedError. `records` also throws RecordNotServedError.
@@ -58,26 +54,20 @@ export function createNatsPurge(nc: NatsConnection): Purge {
     if (error) throw new NatsRefusedError(`purging ${filter}`, error);
   }
 
-  async function infoOf(stream: string): Promise<StreamState> {
-    const answer = answerOf<StreamState>(await wire.request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()));
-    if (answer.error) throw new NatsRefusedError(`looking at ${stream}`, answer.error);
-    return answer;
-  }
-
   /**
    * Reads every message of a journal stream, in order, up to the newest one at the time of the call.
    * @throws RecordNotServedError after the last message if fewer were read than the stream has. A caller that searches
    *   for unreferenced blobs must not decide from an incomplete read.
    */
   async function* allRecords(stream: string): AsyncGenerator<StoredMessage, void, undefined> {
-    const before = (await infoOf(stream)).state;
+    const before = (await streamInfo(nc, stream)).state;
     let read = 0;
-    for await (const message of all(stream, subjects.journals, before?.last_seq ?? 0)) {
+    for await (const message of all(stream, subjects.journals, before.last_seq)) {
       read++;
       yield message;
     }
     // A concurrent purge deletes records that were counted before: compare with the lower count.
-    const counted = Math.min(before?.messages ?? 0, (await infoOf(stream)).state?.messages ?? 0);
+    const counted = Math.min(before.messages, (await streamInfo(nc, stream)).state.messages);
     if (read < counted) throw new RecordNotServedError(stream, subjects.journals, null);
   }
 
@@ -119,7 +109,7 @@ export function createNatsPurge(nc: NatsConnection): Purge {
         JOURNAL_STREAMS.map(async (stream) => {
           const from = place?.[stream];
           if (from === undefined)
-            return { stream, next: ((await infoOf(stream)).state?.last_seq ?? 0) + 1, refs: [], isAtEnd: true };
+            return { stream, next: (await streamInfo(nc, stream)).state.last_seq + 1, refs: [], isAtEnd: true };
           const page = await createStreamReader(wire, stream).gaplessBatch(subjects.journals, from, READ_BATCH);
           const refs = page.flatMap(({ subject, data }) => (tombstoneIn(data) && parseJournalSubject(subject)) || []);
           return { stream, next: (page.at(-1)?.seq ?? from - 1) + 1, refs, isAtEnd: page.length === 0 };
@@ -143,7 +133,7 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       for (const stream of JOURNAL_STREAMS) for await (const { data } of allRecords(stream)) yield data;
     },
     async *blobs() {
-      const end = (await infoOf(BLOBS_STREAM)).state?.last_seq ?? 0;
+      const end = (await streamInfo(nc, BLOBS_STREAM)).state.last_seq;
       for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts, end))
         yield { sha256: readAbout(data).name, storedAtMs: timeMs, revision: seq };
     },

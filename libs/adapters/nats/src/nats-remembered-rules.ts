@@ -2,7 +2,6 @@
  * Remembered permission rules of personas: one registry key per rule. Only a revocation replaces a stored rule, and
  * nothing replaces a revocation. So storing a rule again after a recovery changes nothing.
  */
-
 import { isTenantsKey } from '@coxswain/bus';
 import type { RememberedRules } from '@coxswain/ports';
 import {

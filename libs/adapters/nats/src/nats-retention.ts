@@ -1,7 +1,6 @@
 /**
  * Asks the retention job on NATS for its purge deadlines, and answers for it. Without a job there are no responders.
  */
-
 import { createWire, NatsRefusedError, NatsUnavailableError, type Wire } from '@coxswain/bus';
 import type { PurgesWithin, Retention } from '@coxswain/ports';
 import { RetentionAnswer, subjects } from '@coxswain/protocol';

@@ -4,10 +4,10 @@ import {
   answerOf,
   createStreamReader,
   isWrongSequence,
-  NatsRefusedError,
   NatsUnavailableError,
   type PublishAck,
   type StoredMessage,
+  storeMessage,
   wireOf,
 } from '@coxswain/bus';
 import type { Blobs, Snapshots } from '@coxswain/ports';
@@ -42,9 +42,7 @@ export function createNatsSnapshots(nc: NatsConnection, blobs: Blobs = createNat
         headers.set(APART, sha256);
         bytes = new Uint8Array();
       }
-      const answer = answerOf<PublishAck>(await wire.request(subjects.snapshot(ref), bytes, headers));
-      if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
-      if (answer.error) throw new NatsRefusedError('storing a snapshot', answer.error);
+      await storeMessage(nc, 'storing a snapshot', subjects.snapshot(ref), bytes, headers ?? undefined);
     },
     async get(ref) {
       const message = await reader.last(subjects.snapshot(ref));

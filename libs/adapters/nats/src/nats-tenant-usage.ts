@@ -2,7 +2,6 @@
  * Measures the stored data of tenants. The server counts messages by subject, but bytes only by stream. So the bytes of
  * a tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
  */
-
 import { answerOf, failureOf, wireOf } from '@coxswain/bus';
 import type { Log, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { JOURNAL_STREAMS, subjects, type TenantId } from '@coxswain/protocol';

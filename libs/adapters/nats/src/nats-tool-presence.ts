@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { StoredMessage } from '@coxswain/bus';
-import { NatsUnavailableError, onConnectionChange } from '@coxswain/bus';
+import { NatsUnavailableError, onConnectionChange, type StoredMessage } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import {
   type BackOff,

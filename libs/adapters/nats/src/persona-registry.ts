@@ -1,5 +1,4 @@
 /** Lists announced personas with their instances, pauses and resumes them, and removes announcements. */
-
 import type { StoredMessage } from '@coxswain/bus';
 import {
   PersonaAnnouncement,

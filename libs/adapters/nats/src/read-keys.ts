@@ -1,5 +1,4 @@
 /** Reads keys of a bucket, and parses the values that services write there. */
-
 import { createStreamReader, type StoredMessage, type StreamReader, wireOf } from '@coxswain/bus';
 import type { NatsConnection } from '@nats-io/nats-core';
 

@@ -5,7 +5,6 @@
  * V2: An announcement replaces all registrations of the service, in one conditional write.
  * V3: Stopping does not remove the registrations. Open questions are answered first.
  */
-
 import { wireOf } from '@coxswain/bus';
 import {
   answerHook,

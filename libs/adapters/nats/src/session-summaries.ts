@@ -2,7 +2,6 @@
  * Summaries of sessions: headers of their newest snapshots, read without the snapshots themselves. The server reads the
  * blocks with the newest snapshots of one partition, and sends about 200 bytes per session.
  */
-
 import { answerOf, inboxPrefixOf, NatsRefusedError, NatsUnavailableError, statusOf, wireOf } from '@coxswain/bus';
 import type { SessionSummary, SummarizedSession } from '@coxswain/ports';
 import { STREAMS, sessionRef, subjects } from '@coxswain/protocol';

@@ -4,7 +4,6 @@
  * Sessions have already recorded these commands in their journals, but the commands fill the stream. At
  * `max_ack_pending` of them the consumer delivers nothing. Such a consumer is deleted and recreated.
  */
-
 import { wireOf } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import type { NatsConnection } from '@nats-io/nats-core';

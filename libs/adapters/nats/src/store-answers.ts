@@ -1,6 +1,5 @@
 /** Checks whether the store of the sessions can store messages now. */
-
-import { answerOf, failureOf, NatsUnavailableError, wireOf } from '@coxswain/bus';
+import { NatsUnavailableError, streamInfo } from '@coxswain/bus';
 import { STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 
@@ -29,9 +28,7 @@ interface StreamGroup {
  * @throws NatsUnavailableError, also without a quorum; NatsRefusedError, NotPermittedError.
  */
 export async function storeAnswers(nc: NatsConnection): Promise<void> {
-  const answer = await wireOf(nc).request(`$JS.API.STREAM.INFO.${STREAMS.commands}`, new Uint8Array());
-  const { error, cluster } = answerOf<{ readonly cluster?: StreamGroup }>(answer);
-  if (error) throw failureOf('asking for the command stream', error);
+  const { cluster } = await streamInfo(nc, STREAMS.commands);
   if (!hasQuorum(cluster))
     throw new NatsUnavailableError('the command stream has no quorum: no leader hears a majority of the replicas');
 }

@@ -1,5 +1,4 @@
 /** Makes the host of a session read the session's journal, by a command. The receipt of the command confirms it. */
-
 import { inboxPrefixOf } from '@coxswain/bus';
 import type { SessionRef } from '@coxswain/protocol';
 import { createInbox, type NatsConnection } from '@nats-io/nats-core';

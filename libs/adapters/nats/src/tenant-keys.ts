@@ -5,7 +5,6 @@
  *     `STREAM.INFO` with a `subjects_filter`, `STREAM.MSG.GET` and a batched `DIRECT.GET`. A tenant's key may use none.
  * T2  So a session host reads for it. The subject of the request contains the tenant, and a permission restricts it.
  */
-
 import {
   directMessage,
   isTenantsKey,
