@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConsumeOptions, type Consumer, DeliverPolicy, type JsMsg, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { retryRequest, STORE_RETRIES, within } from './retry-while-unavailable.ts';
+import { retryRequest, within } from './retry-while-unavailable.ts';
 import { NatsUnavailableError, StreamNotFoundError } from './status.ts';
 
 /** The stream and the messages to read. */
@@ -47,7 +47,7 @@ const PAUSE_MS = 250;
 /** Opens a consumer. @throws StreamNotFoundError, NatsUnavailableError after ten seconds. */
 export function orderedConsumer({ nc, stream, options }: OrderedSource): Promise<Consumer> {
   // A copy, because the library modifies the options.
-  return retryRequest(() => jetstream(nc).consumers.get(stream, { ...options }), STORE_RETRIES);
+  return retryRequest(() => jetstream(nc).consumers.get(stream, { ...options }));
 }
 
 /** Deletes a consumer; failures are ignored. */

@@ -6,16 +6,16 @@ import { NatsUnavailableError, NoRespondersError } from './status.ts';
 
 /** The retries of a request. */
 export interface Retries {
-  /** Time limit of all attempts, milliseconds. The last attempt ends at this limit. */
-  readonly withinMs: number;
-  /** Pause between two attempts, milliseconds. */
-  readonly pauseMs: number;
+  /**
+   * Time limit of all attempts, milliseconds. The last attempt ends at this limit. Default 10,000: longer than a leader
+   * election, which takes six seconds after a server was killed.
+   */
+  readonly withinMs?: number;
+  /** Pause between two attempts, milliseconds. Default 250. */
+  readonly pauseMs?: number;
   /** Whether this error allows a retry; default: unless it is final. Its own error ends the request. */
   retriesAfter?(error: NatsUnavailableError): boolean | Promise<boolean>;
 }
-
-/** Reads of a store: longer than a leader election, which takes six seconds after a server was killed. */
-export const STORE_RETRIES: Retries = { withinMs: 10_000, pauseMs: 250 };
 
 /**
  * Retries a request while NATS does not respond.
@@ -23,8 +23,8 @@ export const STORE_RETRIES: Retries = { withinMs: 10_000, pauseMs: 250 };
  * @throws the last error of `request`, errors of the NATS library as errors of this package; NatsUnavailableError at
  *   the time limit; errors of `retriesAfter`.
  */
-export async function retryRequest<T>(request: () => Promise<T>, retries: Retries): Promise<T> {
-  const { withinMs, pauseMs, retriesAfter = (error) => !error.isFinal } = retries;
+export async function retryRequest<T>(request: () => Promise<T>, retries: Retries = {}): Promise<T> {
+  const { withinMs = 10_000, pauseMs = 250, retriesAfter = (error) => !error.isFinal } = retries;
   const endsAtMs = performance.now() + withinMs;
   for (;;) {
     try {

@@ -118,15 +118,11 @@ export function isStreamNotFound(error: ApiError): boolean {
   return error.err_code === 10_059;
 }
 
-/** The consumer does not exist. */
-export function isConsumerNotFound(error: ApiError): boolean {
-  return error.err_code === 10_014;
-}
+/** Error number: the consumer does not exist. */
+export const CONSUMER_NOT_FOUND = 10_014;
 
-/** The message does not exist. */
-export function isMessageNotFound(error: ApiError): boolean {
-  return error.err_code === 10_037;
-}
+/** Error number: the message does not exist. */
+export const MESSAGE_NOT_FOUND = 10_037;
 
 /** The code of a status message; 0 for data. The data of direct gets has headers, but no code. */
 export function statusOf(message: Msg): number {

@@ -38,19 +38,22 @@ interface Pending {
 /** Default timeout, milliseconds: longer than a flush to a slow disk. */
 const defaultTimeoutMs = 5_000;
 
-const wires = new WeakMap<NatsConnection, Wire>();
+/** The wires of each connection, by their timeouts. */
+const wires = new WeakMap<NatsConnection, Map<number, Wire>>();
 
-/** The shared wire of a connection, with a timeout of 5 seconds. It ends with the connection. */
-export function wireOf(nc: NatsConnection): Wire {
-  const known = wires.get(nc);
-  if (known) return known;
-  const wire = createWire(nc, defaultTimeoutMs);
-  wires.set(nc, wire);
+/**
+ * The shared wire of a connection. It ends with the connection.
+ * @param answerTimeoutMs The timeout of its requests, milliseconds. Default: 5 seconds.
+ */
+export function wireOf(nc: NatsConnection, answerTimeoutMs = defaultTimeoutMs): Wire {
+  const ofConnection = wires.get(nc) ?? new Map<number, Wire>();
+  wires.set(nc, ofConnection);
+  const wire = ofConnection.get(answerTimeoutMs) ?? createWire(nc, answerTimeoutMs);
+  ofConnection.set(answerTimeoutMs, wire);
   return wire;
 }
 
-/** Creates a wire with another timeout, in milliseconds. It ends with the connection. */
-export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
+function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   const prefix = `${createInbox(inboxPrefixOf(nc))}.`;
   // All requests have the same timeout, so insertion order is the order of expiry.
   const pending = new Map<string, Pending>();

@@ -1,7 +1,7 @@
 /** Requests a large field from a session host, for users that may not read the object store. */
-import { inboxPrefixOf } from '@coxswain/bus';
+import { NatsUnavailableError, NoRespondersError, wireOf } from '@coxswain/bus';
 import { type BackOff, delayAfter, HEADERS, subjects, type TenantId } from '@coxswain/protocol';
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError } from './client-errors.ts';
 
 /** The maximum pause between two parts of the reply. */
@@ -29,30 +29,24 @@ export async function askLargeField(nc: NatsConnection, tenant: TenantId, sha256
 
 type End = { readonly bytes: Uint8Array } | { readonly code: string };
 
-function ask(nc: NatsConnection, subject: string): Promise<End> {
-  const reply = createInbox(inboxPrefixOf(nc));
+async function ask(nc: NatsConnection, subject: string): Promise<End> {
   const chunks: Uint8Array[] = [];
-  return new Promise<End>((resolve, reject) => {
-    const settle = (how: () => void) => {
-      clearTimeout(silence);
-      subscription.unsubscribe();
-      how();
-    };
-    const silent = () =>
-      settle(() => reject(new CoxswainError('query_failed', 'the host that provides it stopped responding')));
-    let silence = setTimeout(silent, SILENCE_MAX_MS);
-    const subscription = nc.subscribe(reply, {
-      callback: (error, message) => {
-        if (error) return settle(() => reject(error));
-        if (message.headers?.code === 503) return settle(() => reject(new NoHostError()));
-        clearTimeout(silence);
-        silence = setTimeout(silent, SILENCE_MAX_MS);
-        if (message.data.length > 0) chunks.push(message.data);
-        else settle(() => resolve(endOf(message, chunks)));
-      },
-    });
-    nc.publish(subject, '', { reply });
-  });
+  let end: End = { code: 'query_failed' };
+  const take = (message: Msg) => {
+    const isChunk = message.data.length > 0;
+    if (isChunk) chunks.push(message.data);
+    else end = endOf(message, chunks);
+    return !isChunk;
+  };
+  try {
+    await wireOf(nc, SILENCE_MAX_MS).requestMany(subject, new Uint8Array(), take);
+  } catch (error) {
+    if (error instanceof NoRespondersError) throw new NoHostError();
+    if (error instanceof NatsUnavailableError && !error.isFinal)
+      throw new CoxswainError('query_failed', 'the host that provides it stopped responding', { cause: error });
+    throw error;
+  }
+  return end;
 }
 
 function endOf({ headers }: Msg, chunks: readonly Uint8Array[]): End {

@@ -1,5 +1,4 @@
 /** Follows the journal for the receipt of a command. */
-
 import type { CommandId, Receipt, SessionRef } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { JournalReceipt } from './journal-receipt.ts';

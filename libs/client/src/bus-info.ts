@@ -1,5 +1,5 @@
 /** The state of a NATS server and its streams. */
-import { NotPermittedError, retryRequest, STORE_RETRIES, StreamNotFoundError, streamInfo } from '@coxswain/bus';
+import { NotPermittedError, retryRequest, StreamNotFoundError, streamInfo } from '@coxswain/bus';
 import {
   BLOBS_STREAM,
   COMPRESSED_BLOCKS,
@@ -52,7 +52,7 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   if (nc.info?.jetstream !== true) return { serverVersion, jetstream: false, streams: [] };
   const presence = async (name: string): Promise<StreamPresence | null> => {
     try {
-      return presenceOf(await retryRequest(() => streamInfo(nc, name), STORE_RETRIES));
+      return presenceOf(await retryRequest(() => streamInfo(nc, name)));
     } catch (error) {
       if (error instanceof NotPermittedError) return null;
       if (!(error instanceof StreamNotFoundError)) throw error;
@@ -69,7 +69,7 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
  * @internal
  */
 export async function storedCommands(nc: NatsConnection, ref: SessionRef): Promise<number> {
-  const { state } = await retryRequest(() => streamInfo(nc, STREAMS.commands, subjects.inbox(ref)), STORE_RETRIES);
+  const { state } = await retryRequest(() => streamInfo(nc, STREAMS.commands, subjects.inbox(ref)));
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 }
 

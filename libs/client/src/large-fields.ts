@@ -1,14 +1,6 @@
 /** Large fields of records. Their bytes are in the object store, by SHA-256 hash. */
-
 import { createHash } from 'node:crypto';
-import {
-  createStreamReader,
-  NotPermittedError,
-  retryRequest,
-  STORE_RETRIES,
-  StreamNotFoundError,
-  wireOf,
-} from '@coxswain/bus';
+import { createStreamReader, NotPermittedError, retryRequest, StreamNotFoundError, wireOf } from '@coxswain/bus';
 import {
   BLOBS_STREAM,
   blobRefsOf,
@@ -66,9 +58,7 @@ export class RecordDecoder {
   async #stored(sha256: string): Promise<Uint8Array | null> {
     const reader = createStreamReader(wireOf(this.#nc), BLOBS_STREAM);
     try {
-      return await readStoredBlob(sha256, (subject, seq) =>
-        retryRequest(() => reader.leaderNext(subject, seq), STORE_RETRIES),
-      );
+      return await readStoredBlob(sha256, (subject, seq) => retryRequest(() => reader.leaderNext(subject, seq)));
     } catch (error) {
       // No session has run on this bus.
       if (error instanceof StreamNotFoundError) return null;

@@ -1,5 +1,4 @@
 /** The typed client: connect to NATS or to a gateway, start, steer and follow sessions. */
-
 export {
   busErrorOf as toClientError,
   isNotPermitted,

@@ -12,10 +12,9 @@
 import {
   createStreamReader,
   dropConsumer,
+  nullIfNoStream,
   type OrderedSource,
   retryRequest,
-  STORE_RETRIES,
-  StreamNotFoundError,
   storedMessages,
   streamInfo,
   wireOf,
@@ -102,18 +101,13 @@ export async function newestSessions(
  */
 export async function placeInList(nc: NatsConnection, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
   const reader = createStreamReader(wireOf(nc), STREAMS.sessions);
-  const entry = await retryRequest(() => reader.last(subjects.sessionEntry({ tenant, sessionId })), STORE_RETRIES);
+  const entry = await retryRequest(() => reader.last(subjects.sessionEntry({ tenant, sessionId })));
   return entry && { sessionId, seq: entry.seq };
 }
 
 /** The state of a stream; null if it does not exist. */
-async function infoOf(nc: NatsConnection, stream: string): Promise<StreamInfo | null> {
-  try {
-    return await retryRequest(() => streamInfo(nc, stream), STORE_RETRIES);
-  } catch (error) {
-    if (error instanceof StreamNotFoundError) return null;
-    throw error;
-  }
+function infoOf(nc: NatsConnection, stream: string): Promise<StreamInfo | null> {
+  return nullIfNoStream(retryRequest(() => streamInfo(nc, stream)));
 }
 
 /** The ids of sessions with a journal and without an entry, in descending order. */

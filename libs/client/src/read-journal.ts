@@ -4,10 +4,10 @@ import {
   isTenantsKey,
   liveMessages,
   NotPermittedError,
+  nullIfNoStream,
   type OrderedSource,
   orderedConsumer,
   retryRequest,
-  STORE_RETRIES,
   StreamNotFoundError,
   type StreamReader,
   storedMessages,
@@ -239,7 +239,7 @@ const LAG_MS = 25;
 async function leadersLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null | undefined> {
   if (tenantsOwn.has(nc) || isTenantsKey(nc)) return undefined;
   try {
-    const message = await retryRequest(() => journalOf(nc, ref).leaderLast(subjects.journal(ref)), STORE_RETRIES);
+    const message = await retryRequest(() => journalOf(nc, ref).leaderLast(subjects.journal(ref)));
     return message && { ref, bytes: message.data };
   } catch (error) {
     if (error instanceof StreamNotFoundError) return null;
@@ -258,7 +258,7 @@ async function reportedRecords(nc: NatsConnection, ref: SessionRef): Promise<num
   const subject = subjects.journal(ref);
   try {
     const info = () => streamInfo(nc, journalStreamOf(ref.sessionId), subject);
-    const { state } = await retryRequest(info, STORE_RETRIES);
+    const { state } = await retryRequest(info);
     return state.subjects?.[subject] ?? 0;
   } catch (error) {
     if (error instanceof StreamNotFoundError) return 0;
@@ -273,7 +273,7 @@ async function reportedRecords(nc: NatsConnection, ref: SessionRef): Promise<num
  * limited to it.
  */
 async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null> {
-  const message = await retryRequest(() => journalOf(nc, ref).last(subjects.journal(ref)), STORE_RETRIES);
+  const message = await retryRequest(() => journalOf(nc, ref).last(subjects.journal(ref)));
   return message && { ref, bytes: message.data };
 }
 
@@ -317,16 +317,12 @@ export async function sessionIds(nc: NatsConnection, tenant: string): Promise<st
 /** The subjects in the index of a stream that match a filter; none if the stream does not exist. @internal */
 export async function storedSubjects(nc: NatsConnection, stream: string, filter: string): Promise<string[]> {
   const reader = createStreamReader(wireOf(nc), stream);
-  try {
-    return await retryRequest(async () => {
-      const found: string[] = [];
-      for await (const subject of reader.subjects(filter)) found.push(subject);
-      return found;
-    }, STORE_RETRIES);
-  } catch (error) {
-    if (error instanceof StreamNotFoundError) return [];
-    throw error;
-  }
+  const list = async () => {
+    const found: string[] = [];
+    for await (const subject of reader.subjects(filter)) found.push(subject);
+    return found;
+  };
+  return (await nullIfNoStream(retryRequest(list))) ?? [];
 }
 
 /** Yields records by their dense numbers: skips repeated ones, throws for a missing one. */

@@ -6,7 +6,6 @@ import {
   NoRespondersError,
   NotPermittedError,
   retryRequest,
-  STORE_RETRIES,
   StreamFullError,
   StreamNotFoundError,
   storeCommand,
@@ -204,7 +203,6 @@ async function store(
       () => storeCommand(nc, ref, verb, payload, { commandId, repeat, receiptTo, restricted, traceparent }),
       {
         withinMs: endsAtMs - performance.now(),
-        pauseMs: STORE_RETRIES.pauseMs,
         retriesAfter: (error) => mayStoreLater(nc, error),
       },
     );

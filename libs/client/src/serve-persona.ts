@@ -2,7 +2,6 @@
  * Serves a persona on the bus. Its model steps and tools run in this process, in a queue group with the other instances
  * of the same version.
  */
-
 import { createHash } from 'node:crypto';
 import { awaitPermanentClose } from '@coxswain/bus';
 import {

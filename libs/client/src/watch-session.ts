@@ -1,5 +1,4 @@
 /** The records, deltas and connection changes of one session as one sequence. */
-
 import { onConnectionChange } from '@coxswain/bus';
 import type { AnswerPieces, AnswerPlace, Delta, JournalRecord, SessionRef } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';

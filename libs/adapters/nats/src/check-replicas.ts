@@ -13,7 +13,7 @@
  *     read after it.
  */
 import { setTimeout } from 'node:timers/promises';
-import { NatsUnavailableError, StreamNotFoundError, streamInfo } from '@coxswain/bus';
+import { NatsUnavailableError, nullIfNoStream, streamInfo } from '@coxswain/bus';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { differencesIn, type ReplicaWindow, readWindow } from './compare-replicas.ts';
@@ -161,10 +161,7 @@ function uncheckedStream(stream: string, { message: why }: NatsUnavailableError)
 }
 
 async function infoOf(nc: NatsConnection, stream: string): Promise<StreamAnswer | null> {
-  return streamInfo(nc, stream).catch((error: unknown) => {
-    if (error instanceof StreamNotFoundError) return null;
-    throw error;
-  });
+  return nullIfNoStream(streamInfo(nc, stream));
 }
 
 /** Looks once at a stream. @returns the faults, by a key that is the same in every look. */

@@ -1,16 +1,7 @@
 /**
  * The purge port on JetStream. Its connection needs permission to purge streams, which the role `host` does not have.
  */
-import {
-  answerOf,
-  createStreamReader,
-  isWrongSequence,
-  NatsRefusedError,
-  type PublishAck,
-  type StoredMessage,
-  streamInfo,
-  wireOf,
-} from '@coxswain/bus';
+import { askJetStream, createStreamReader, type StoredMessage, storeMessage, streamInfo, wireOf } from '@coxswain/bus';
 import type { Purge, StoredBlob } from '@coxswain/ports';
 import {
   BLOB_SUBJECTS,
@@ -46,12 +37,10 @@ export function createNatsPurge(nc: NatsConnection): Purge {
   const wire = wireOf(nc);
   const journalOf = journalReaders(nc);
   const blobs = createStreamReader(wire, BLOBS_STREAM);
-  const encode = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 
   async function purge(stream: string, filter: string, seq?: number): Promise<void> {
     const request = { filter, ...(seq === undefined ? {} : { seq }) };
-    const { error } = answerOf<object>(await wire.request(`$JS.API.STREAM.PURGE.${stream}`, encode(request)));
-    if (error) throw new NatsRefusedError(`purging ${filter}`, error);
+    await askJetStream(wire, `purging ${filter}`, `STREAM.PURGE.${stream}`, request);
   }
 
   /**
@@ -143,12 +132,9 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       if (about?.seq !== revision) return false;
       // First mark the blob as deleted, only if it is still at this revision. A client that stores the blob from now on
       // stores its bytes again, under a new object id.
-      const marked = answerOf<PublishAck>(
-        await wire.request(subject, deletedAbout(about.data), fencedRollup(revision)),
-      );
-      if (marked.error && isWrongSequence(marked.error)) return false;
-      if (marked.error || marked.seq === undefined)
-        throw new NatsRefusedError('deleting a blob', marked.error ?? { code: 500, err_code: 0, description: 'empty' });
+      const mark = deletedAbout(about.data);
+      const marked = await storeMessage(nc, 'deleting a blob', subject, mark, fencedRollup(revision));
+      if (marked === null) return false;
       await purge(BLOBS_STREAM, BLOB_SUBJECTS.chunks(readAbout(about.data).nuid));
       await purge(BLOBS_STREAM, subject, marked.seq + 1);
       return true;

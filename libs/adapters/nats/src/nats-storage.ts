@@ -1,15 +1,6 @@
 /** Snapshots on a stream, and blobs in an object store. */
 import { createHash } from 'node:crypto';
-import {
-  answerOf,
-  createStreamReader,
-  isWrongSequence,
-  NatsUnavailableError,
-  type PublishAck,
-  type StoredMessage,
-  storeMessage,
-  wireOf,
-} from '@coxswain/bus';
+import { createStreamReader, NatsUnavailableError, type StoredMessage, storeMessage, wireOf } from '@coxswain/bus';
 import type { Blobs, Snapshots } from '@coxswain/ports';
 import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
@@ -78,16 +69,13 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
     });
     return opening;
   };
-  const wire = wireOf(nc);
-  const reader = createStreamReader(wire, BLOBS_STREAM);
+  const reader = createStreamReader(wireOf(nc), BLOBS_STREAM);
   /**
    * Renews the age of a blob by rewriting its metadata.
    * @returns false if another client changed or deleted the blob first.
    */
   const renewed = async ({ subject, seq, data }: StoredMessage): Promise<boolean> => {
-    const { error } = answerOf<PublishAck>(await wire.request(subject, data, fencedRollup(seq)));
-    if (error && !isWrongSequence(error)) throw new NatsUnavailableError(`the object store: ${error.description}`);
-    return !error;
+    return (await storeMessage(nc, 'renewing a blob', subject, data, fencedRollup(seq))) !== null;
   };
   return {
     async put(sha256, bytes) {

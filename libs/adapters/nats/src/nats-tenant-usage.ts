@@ -2,7 +2,7 @@
  * Measures the stored data of tenants. The server counts messages by subject, but bytes only by stream. So the bytes of
  * a tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
  */
-import { answerOf, failureOf, wireOf } from '@coxswain/bus';
+import { askJetStream, wireOf } from '@coxswain/bus';
 import type { Log, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { JOURNAL_STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -72,16 +72,15 @@ export function createNatsTenantUsage(
 
 /** Measures one tenant. @throws NatsUnavailableError, NatsRefusedError. */
 async function measureTenant(nc: NatsConnection, tenant: TenantId): Promise<MeasuredUsage> {
+  const wire = wireOf(nc);
   let sessions = 0;
   let storedBytes = 0;
   for (const stream of JOURNAL_STREAMS) {
     let own = 0;
     let state: StreamUsage['state'];
     for (let offset = 0, total = 1; offset < total; ) {
-      const query = JSON.stringify({ subjects_filter: subjects.tenantJournals(tenant), offset });
-      const request = wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new TextEncoder().encode(query));
-      const answer = answerOf<StreamUsage>(await request);
-      if (answer.error) throw failureOf(`measuring ${stream}`, answer.error);
+      const query = { subjects_filter: subjects.tenantJournals(tenant), offset };
+      const answer = await askJetStream<StreamUsage>(wire, `measuring ${stream}`, `STREAM.INFO.${stream}`, query);
       state = answer.state;
       const counts = Object.values(state?.subjects ?? {});
       if (counts.length === 0) break;

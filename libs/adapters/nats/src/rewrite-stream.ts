@@ -10,7 +10,7 @@
  *            it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, failureOf, NatsUnavailableError, wireOf } from '@coxswain/bus';
+import { askJetStream, NatsUnavailableError, wireOf } from '@coxswain/bus';
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { compareReplicas, ReplicaUnreadableError } from './compare-replicas.ts';
@@ -251,11 +251,8 @@ class Rewrite {
     }
   }
 
-  async #ask<T extends object>(verb: string, body: object | null): Promise<T> {
-    const payload = new TextEncoder().encode(body === null ? '' : JSON.stringify(body));
-    const answer = answerOf<T>(await wireOf(this.#nc).request(`$JS.API.STREAM.${verb}.${this.#stream}`, payload));
-    if (answer.error) throw failureOf(`rewriting ${this.#stream}`, answer.error);
-    return answer;
+  #ask<T extends object>(verb: string, body: object | null): Promise<T> {
+    return askJetStream(wireOf(this.#nc), `rewriting ${this.#stream}`, `STREAM.${verb}.${this.#stream}`, body);
   }
 }
 
