@@ -53,7 +53,8 @@ export class StreamNotFoundError extends NatsRefusedError {}
 export class NotPermittedError extends NatsRefusedError {
   constructor(subject: string, operation: 'publish' | 'subscription' = 'publish', options?: ErrorOptions) {
     const what = operation === 'publish' ? `asking on ${subject}` : `subscribing to ${subject}`;
-    const description = 'permissions violation: this NATS user may not; see the roles of cox admin auth';
+    const description =
+      'permissions violation: this NATS user has no permission for it; see the roles of cox admin auth';
     super(what, { code: 403, err_code: 0, description }, { ...options, code: 'not_permitted' });
   }
 }

@@ -9,6 +9,7 @@ import { createModels, KNOWN_PRICES, type OwnModels, ownOrigins, readPrices } fr
 import {
   awaitPermanentClose,
   checkReplicas,
+  checkStoreQuorum,
   connectionTo,
   connectNats,
   createNatsActiveSessions,
@@ -32,13 +33,12 @@ import {
   listHosts,
   logConnection,
   type NamedBus,
+  publishApprovalNotice,
   retryWhileUnavailable,
   serveLargeFields,
   serveQueries,
   serveTenantKeys,
-  storeAnswers,
   streamFill,
-  tellApproval,
   timersTimeMs,
 } from '@coxswain/adapter-nats';
 import {
@@ -265,7 +265,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         served: servedPersonas.personas,
         rememberedRules: createNatsRememberedRules(nc),
         approvalNotices: createApprovalNotices(
-          { webhook, ...(env.COX_APPROVAL_SUBJECT === 'on' ? { tell: (notice) => tellApproval(nc, notice) } : {}) },
+          {
+            webhook,
+            ...(env.COX_APPROVAL_SUBJECT === 'on' ? { tell: (notice) => publishApprovalNotice(nc, notice) } : {}),
+          },
           clock,
           log,
         ),
@@ -329,7 +332,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       },
       failed,
       async ping() {
-        await storeAnswers(nc);
+        await checkStoreQuorum(nc);
         if (!host.isHeard) throw new Error('it has not received its own heartbeat for too long');
       },
       remark: () => replicas.remark(),

@@ -6,7 +6,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { replaceKey } from './registry-keys.ts';
-import { NoHostAnswersError } from './tenant-keys.ts';
+import { NoHostRespondsError } from './tenant-keys.ts';
 
 /** Another hook service has registered a hook of this id. */
 export class HookIdTakenError extends Error {
@@ -31,7 +31,7 @@ export async function refuseTaken(
 ): Promise<void> {
   const own = new Set(idsOf(handlers));
   const others = await readHookServicesOf(nc, tenant).catch((error: Error) => {
-    if (!(error instanceof NoHostAnswersError)) throw error;
+    if (!(error instanceof NoHostRespondsError)) throw error;
     log.warn(
       { service },
       'no session host responds: the ids of these hooks are not compared with those of other services',

@@ -24,7 +24,7 @@ import { createNatsJournal, journalReaders } from './nats-journal.ts';
 import { createNatsSessionIndex } from './nats-session-index.ts';
 import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
 import { streamTimeMs } from './nats-timers.ts';
-import { tellHost } from './tell-host.ts';
+import { notifyHost } from './notify-host.ts';
 
 /** Maximum messages per request while a whole stream is read. */
 const READ_BATCH = 256;
@@ -155,6 +155,6 @@ export async function openNatsDeletion(nc: NatsConnection) {
     active: createNatsActiveSessions(nc),
     index: createNatsSessionIndex(nc),
     purge,
-    tellHost: (ref: SessionRef) => tellHost(nc, ref),
+    notifyHost: (ref: SessionRef) => notifyHost(nc, ref),
   };
 }

@@ -36,7 +36,7 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 
 /**
  * Lists the rules of a persona, or of all personas (`*`), including revoked rules, in the order of creation.
- * @throws NoHostAnswersError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
+ * @throws NoHostRespondsError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
  *   NotPermittedError, RecordNotServedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {

@@ -11,14 +11,14 @@ import { valueIn } from './read-keys.ts';
  * Timeout of the question, milliseconds. The job answers from memory, and the receipt of a deletion waits for the
  * answer.
  */
-const ANSWERED_WITHIN_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 /** Creates the retention port on this connection. */
 export function createNatsRetention(nc: NatsConnection): Retention {
   return {
     async purgesWithin() {
       try {
-        const { data } = await wireOf(nc, ANSWERED_WITHIN_MS).request(subjects.retention, new Uint8Array());
+        const { data } = await wireOf(nc, ANSWER_TIMEOUT_MS).request(subjects.retention, new Uint8Array());
         const answer = valueIn(data, RetentionAnswer);
         return answer && { recordsMs: answer.records_ms, filesMs: answer.files_ms };
       } catch (error) {

@@ -10,7 +10,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 /** Interval of the measurements, milliseconds. */
 const EVERY_MS = 30_000;
 /** A tenant whose usage was not read for this time is no longer measured, milliseconds. */
-const UNASKED_MS = 10 * 60_000;
+const UNUSED_ENTRY_MS = 10 * 60_000;
 /** Maximum number of measured tenants. The usage of further tenants is unknown. */
 const TENANTS_MAX = 1_024;
 
@@ -32,7 +32,7 @@ export function createNatsTenantUsage(
   log: Log,
   everyMs = EVERY_MS,
 ): TenantUsage & { close(): void } {
-  const known = new Map<TenantId, { usage: MeasuredUsage | null; askedAtMs: number }>();
+  const known = new Map<TenantId, { usage: MeasuredUsage | null; requestedAtMs: number }>();
   let isMeasuring = false;
 
   async function measureAll(): Promise<void> {
@@ -40,12 +40,12 @@ export function createNatsTenantUsage(
     isMeasuring = true;
     try {
       for (const [tenant, entry] of known) {
-        if (performance.now() - entry.askedAtMs > UNASKED_MS) known.delete(tenant);
+        if (performance.now() - entry.requestedAtMs > UNUSED_ENTRY_MS) known.delete(tenant);
         else entry.usage = await measureTenant(nc, tenant);
       }
     } catch (error) {
       // Keep the last measurements until the store answers again.
-      log.warn({ error: (error as Error).message }, 'what tenants have stored cannot be measured now');
+      log.warn({ error: (error as Error).message }, 'the usage of tenants could not be measured');
     } finally {
       isMeasuring = false;
     }
@@ -56,11 +56,11 @@ export function createNatsTenantUsage(
     of(tenant) {
       const entry = known.get(tenant);
       if (entry) {
-        entry.askedAtMs = performance.now();
+        entry.requestedAtMs = performance.now();
         return entry.usage;
       }
       if (known.size < TENANTS_MAX) {
-        known.set(tenant, { usage: null, askedAtMs: performance.now() });
+        known.set(tenant, { usage: null, requestedAtMs: performance.now() });
         timer ??= setInterval(() => void measureAll(), everyMs).unref();
         void measureAll();
       }

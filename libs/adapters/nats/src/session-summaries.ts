@@ -16,7 +16,7 @@ const APPROVALS = 'Cox-Approvals';
 
 const PULLED_AT_ONCE = 500;
 /** Timeout of each message of an answer, milliseconds. */
-const ANSWERS_WITHIN_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 /** The server removes a consumer that was not pulled for this time, milliseconds: its reader has died. */
 const UNUSED_MS = 30_000;
 
@@ -80,8 +80,8 @@ function pull(nc: NatsConnection, consumer: string, batch: number): Promise<read
       else resolve(messages);
     };
     const late = setTimeout(
-      () => end(new NatsUnavailableError(`the store did not answer within ${ANSWERS_WITHIN_MS} ms`)),
-      ANSWERS_WITHIN_MS,
+      () => end(new NatsUnavailableError(`the store did not answer within ${ANSWER_TIMEOUT_MS} ms`)),
+      ANSWER_TIMEOUT_MS,
     );
     const subscription = nc.subscribe(inbox, {
       callback(error, message) {

@@ -17,7 +17,7 @@ interface StreamGroup {
   readonly leader?: string;
   readonly replicas?: readonly {
     readonly offline?: boolean;
-    /** How long it has been silent, nanoseconds; 0 if the answering server has never heard it. */
+    /** How long it has been silent, nanoseconds; 0 if the answering server has never current it. */
     readonly active?: number;
   }[];
 }
@@ -27,7 +27,7 @@ interface StreamGroup {
  * server might answer although it is cut off from the others, or has disabled its store because the disk is full.
  * @throws NatsUnavailableError, also without a quorum; NatsRefusedError, NotPermittedError.
  */
-export async function storeAnswers(nc: NatsConnection): Promise<void> {
+export async function checkStoreQuorum(nc: NatsConnection): Promise<void> {
   const { cluster } = await streamInfo(nc, STREAMS.commands);
   if (!hasQuorum(cluster))
     throw new NatsUnavailableError('the command stream has no quorum: no leader hears a majority of the replicas');
@@ -38,6 +38,8 @@ export function hasQuorum(group: StreamGroup | undefined): boolean {
   if (group === undefined) return true;
   const { leader, replicas: followers = [] } = group;
   if (!leader) return false;
-  const heard = followers.filter(({ offline, active = 0 }) => !offline && active < SILENT_AFTER_MS * 1_000_000).length;
-  return 2 * (heard + 1) > followers.length + 1;
+  const current = followers.filter(
+    ({ offline, active = 0 }) => !offline && active < SILENT_AFTER_MS * 1_000_000,
+  ).length;
+  return 2 * (current + 1) > followers.length + 1;
 }
