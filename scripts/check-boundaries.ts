@@ -35,6 +35,7 @@ export const LAYERS: Readonly<Record<string, LayerRule>> = {
   protocol: { ...pure, layers: [], vendors: ['ajv', 'zod', 're2js'] },
   turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
   ports: { ...pure, layers: ['protocol'], vendors: [] },
+  bus: { layers: ['protocol'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
   // The safe file reader of `ports` reads modules of users.
   handlers: {
     layers: ['protocol', 'ports'],
@@ -48,10 +49,15 @@ export const LAYERS: Readonly<Record<string, LayerRule>> = {
     nodeBuiltins: true,
     computedImports: false,
   },
-  adapter: { layers: ['protocol', 'ports', 'handlers'], vendors: null, nodeBuiltins: true, computedImports: true },
+  adapter: {
+    layers: ['protocol', 'ports', 'bus', 'handlers'],
+    vendors: null,
+    nodeBuiltins: true,
+    computedImports: true,
+  },
   // Of `ports`, the client uses the discovery of a bus; its entry for browsers does not.
   client: {
-    layers: ['protocol', 'ports', 'handlers'],
+    layers: ['protocol', 'ports', 'bus', 'handlers'],
     vendors: ['@nats-io/*'],
     nodeBuiltins: true,
     computedImports: false,
@@ -94,7 +100,7 @@ const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
   '@agentclientprotocol/*': ['@coxswain/acp'],
   '@ai-sdk/*': ['@coxswain/adapter-models'],
   '@modelcontextprotocol/*': ['@coxswain/adapter-mcp', '@coxswain/mcp'],
-  '@nats-io/*': ['@coxswain/adapter-nats', '@coxswain/client'],
+  '@nats-io/*': ['@coxswain/bus', '@coxswain/adapter-nats', '@coxswain/client'],
   xstate: ['@coxswain/turn'],
 };
 

@@ -20,6 +20,7 @@ test('each project has one layer, read from its nx tags', () => {
     '@coxswain/protocol': 'protocol',
     '@coxswain/turn': 'turn',
     '@coxswain/ports': 'ports',
+    '@coxswain/bus': 'bus',
     '@coxswain/handlers': 'handlers',
     '@coxswain/session': 'session',
     '@coxswain/adapter-hooks': 'adapter',
@@ -67,6 +68,12 @@ describe('a planted import is caught', () => {
       'libs/turn',
       "import type { Journal } from '@coxswain/ports';",
       'layer turn may not import @coxswain/ports (layer ports)',
+    ],
+    [
+      'sideways, from bus to ports',
+      'libs/bus',
+      "import type { Log } from '@coxswain/ports';",
+      'layer bus may not import @coxswain/ports (layer ports)',
     ],
     [
       'upwards, from handlers to an adapter',
@@ -166,7 +173,7 @@ describe('a planted import is caught', () => {
       'of a vendor, in another room',
       'services/sessions',
       "import '@nats-io/jetstream';",
-      '@nats-io/jetstream belongs in @coxswain/adapter-nats or @coxswain/client, not in @coxswain/sessions',
+      '@nats-io/jetstream belongs in @coxswain/bus or @coxswain/adapter-nats or @coxswain/client, not in @coxswain/sessions',
     ],
     [
       'that is not declared',

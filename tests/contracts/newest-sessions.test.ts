@@ -32,10 +32,10 @@ async function publishAll(messages: Iterable<readonly [string, Uint8Array | stri
 function transport(): BusTransport & { readonly read: () => number } {
   let read = 0;
   const nc = withFault(bus.nc, (method, [subject]) => {
-    if (method === 'request' && /^\$JS\.API\.(STREAM\.MSG|DIRECT)\.GET\./.test(String(subject))) read++;
+    if (method === 'publish' && /^\$JS\.API\.(STREAM\.MSG|DIRECT)\.GET\./.test(String(subject))) read++;
     return undefined;
   });
-  return Object.assign(new BusTransport({ nc, inboxPrefix: undefined }, tenant), { read: () => read });
+  return Object.assign(new BusTransport({ nc }, tenant), { read: () => read });
 }
 
 async function pageByPage(query: { limit: number; state?: string; persona?: string }): Promise<string[]> {

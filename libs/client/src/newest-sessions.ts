@@ -10,6 +10,16 @@
  *         list fails.
  */
 import {
+  createStreamReader,
+  dropConsumer,
+  nullIfNoStream,
+  type OrderedSource,
+  retryRequest,
+  storedMessages,
+  streamInfo,
+  wireOf,
+} from '@coxswain/bus';
+import {
   JOURNAL_STREAMS,
   ListedSessionDocument as ListedSessionSchema,
   parseSessionEntry,
@@ -20,10 +30,9 @@ import {
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { type Consumer, DeliverPolicy, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
-import { askStore, isStreamNotFound } from './ask-store.ts';
-import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
-import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
+import { type Consumer, DeliverPolicy, type StreamInfo } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { openConsumer, readApart, sessionIds, storedSubjects } from './read-journal.ts';
 import { listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
 
 /** The position of a session in a list. */
@@ -63,24 +72,24 @@ const AT_ONCE = 1_000;
  * @internal
  */
 export async function newestSessions(
-  bus: JournalBus,
+  nc: NatsConnection,
   tenant: TenantId,
   after: ListPlace | null = null,
 ): Promise<NewestSessions> {
   // Journals are counted first: a session that starts meanwhile writes its entry before its first record.
-  const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(bus, stream)));
-  const index = await infoOf(bus, STREAMS.sessions);
+  const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(nc, stream)));
+  const index = await infoOf(nc, STREAMS.sessions);
   const withJournal = journals.reduce((sum, info) => sum + (info?.state.num_subjects ?? 0), 0);
-  const entries = index && index.state.messages > 0 ? new Entries(bus, tenant, index.state) : null;
+  const entries = index && index.state.messages > 0 ? new Entries(nc, tenant, index.state) : null;
   const indexed = entries ? await entries.countFrom(1) : 0;
   const end = after?.seq ?? Number.POSITIVE_INFINITY;
   const above = !entries || end > entries.lastSeq ? 0 : end === 0 ? indexed : await entries.countFrom(end);
-  const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(bus, tenant) : [];
+  const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(nc, tenant) : [];
   const others = end === 0 ? unindexed.filter((id) => id < (after?.sessionId ?? '')) : unindexed;
   async function* listed(): AsyncGenerator<PlacedSession, void, undefined> {
     if (entries && end > 0) yield* entries.below(Math.min(end, entries.lastSeq + 1), above, indexed);
     for (const sessionId of others)
-      yield { sessionId, seq: 0, listing: () => newestListing(bus, sessionRef(sessionId, tenant)) };
+      yield { sessionId, seq: 0, listing: () => newestListing(nc, sessionRef(sessionId, tenant)) };
   }
   return { total: indexed + unindexed.length, left: indexed - above + others.length, sessions: listed() };
 }
@@ -90,37 +99,22 @@ export async function newestSessions(
  * @throws StoreUnavailableError.
  * @internal
  */
-export async function placeInList(bus: JournalBus, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
-  const subject = `$JS.API.DIRECT.GET.${STREAMS.sessions}.${subjects.sessionEntry({ tenant, sessionId })}`;
-  const answer = await askStore(() => bus.nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
-  const seq = Number(answer.headers?.last('Nats-Sequence'));
-  return Number.isInteger(seq) && seq > 0 ? { sessionId, seq } : null;
+export async function placeInList(nc: NatsConnection, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
+  const reader = createStreamReader(wireOf(nc), STREAMS.sessions);
+  const entry = await retryRequest(() => reader.last(subjects.sessionEntry({ tenant, sessionId })));
+  return entry && { sessionId, seq: entry.seq };
 }
 
 /** The state of a stream; null if it does not exist. */
-async function infoOf(bus: JournalBus, stream: string): Promise<StreamInfo | null> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
-  try {
-    return await askStore(() => manager.streams.info(stream));
-  } catch (error) {
-    if (isStreamNotFound(error)) return null;
-    throw error;
-  }
+function infoOf(nc: NatsConnection, stream: string): Promise<StreamInfo | null> {
+  return nullIfNoStream(retryRequest(() => streamInfo(nc, stream)));
 }
 
 /** The ids of sessions with a journal and without an entry, in descending order. */
-async function withoutEntry(bus: JournalBus, tenant: TenantId): Promise<string[]> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
-  const ids = new Set(await sessionIds(bus, tenant));
-  try {
-    const { state } = await askStore(() =>
-      manager.streams.info(STREAMS.sessions, { subjects_filter: subjects.tenantEntries(tenant) }),
-    );
-    for (const subject of Object.keys(state.subjects ?? {}))
-      ids.delete(parseSessionEntry(subject)?.sessionId as string);
-  } catch (error) {
-    if (!isStreamNotFound(error)) throw error;
-  }
+async function withoutEntry(nc: NatsConnection, tenant: TenantId): Promise<string[]> {
+  const ids = new Set(await sessionIds(nc, tenant));
+  for (const subject of await storedSubjects(nc, STREAMS.sessions, subjects.tenantEntries(tenant)))
+    ids.delete(parseSessionEntry(subject)?.sessionId as string);
   return [...ids].sort().reverse();
 }
 
@@ -135,13 +129,13 @@ interface Window {
 
 /** The index entries of a tenant. */
 class Entries {
-  readonly #bus: JournalBus;
+  readonly #nc: NatsConnection;
   readonly #tenant: TenantId;
   readonly #firstSeq: number;
   readonly lastSeq: number;
 
-  constructor(bus: JournalBus, tenant: TenantId, state: StreamInfo['state']) {
-    this.#bus = bus;
+  constructor(nc: NatsConnection, tenant: TenantId, state: StreamInfo['state']) {
+    this.#nc = nc;
     this.#tenant = tenant;
     this.#firstSeq = state.first_seq;
     this.lastSeq = state.last_seq;
@@ -180,10 +174,10 @@ class Entries {
     for (let tries = 1; ; tries++) {
       const { from, consumer, source, count } = await this.#window(upTo, above, left);
       const found: PlacedSession[] = [];
-      for await (const { seq, subject, data } of storedMessagesOf(source, consumer, AT_ONCE)) {
+      for await (const { seq, subject, data } of storedMessages(source, consumer, { max_messages: AT_ONCE })) {
         if (seq > upTo) break;
         const ref = parseSessionEntry(subject);
-        if (ref) found.push({ sessionId: ref.sessionId, seq, listing: () => listingOf(this.#bus, ref, data) });
+        if (ref) found.push({ sessionId: ref.sessionId, seq, listing: () => listingOf(this.#nc, ref, data) });
       }
       found.reverse();
       if (found.length >= count) return { from, found, above };
@@ -218,7 +212,7 @@ class Entries {
 
   async #open(from: number): Promise<{ source: OrderedSource; consumer: Consumer; pending: number }> {
     const source: OrderedSource = {
-      bus: this.#bus,
+      nc: this.#nc,
       stream: STREAMS.sessions,
       options: {
         filter_subjects: subjects.tenantEntries(this.#tenant),
@@ -226,14 +220,14 @@ class Entries {
         opt_start_seq: Math.max(1, from),
       },
     };
-    const consumer = await orderedConsumer(source);
+    const consumer = await openConsumer(source);
     return { source, consumer, pending: (await consumer.info(true)).num_pending };
   }
 }
 
 /** Reads an entry. The entry of a live session is only a mark: its newest record is read instead (INDEX-3). */
-async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
-  return entryOf(entry) ?? newestListing(bus, ref);
+async function listingOf(nc: NatsConnection, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
+  return entryOf(entry) ?? newestListing(nc, ref);
 }
 
 /** Parses an entry; null for a mark, a removed entry, or one with another schema. */
@@ -247,8 +241,8 @@ function entryOf(bytes: Uint8Array): WireListedSession | null {
   }
 }
 
-async function newestListing(bus: JournalBus, ref: SessionRef): Promise<WireListedSession | null> {
-  const newest = await readApart(bus, ref);
+async function newestListing(nc: NatsConnection, ref: SessionRef): Promise<WireListedSession | null> {
+  const newest = await readApart(nc, ref);
   if (newest === null) return null;
   return newest.bytes === null
     ? unreadableListing(ref.sessionId, newest.problem)

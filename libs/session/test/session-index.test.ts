@@ -128,7 +128,7 @@ test('a deleted session has an entry that says so', async () => {
   await bed.start();
   await bed.time.advance(3_000);
   const { journal, blobs, active, purge } = bed.bus;
-  const ports = { journal, blobs, active, purge, index, clock: bed.time.clock(), tellHost: async () => undefined };
+  const ports = { journal, blobs, active, purge, index, clock: bed.time.clock(), notifyHost: async () => undefined };
   const deleting = deleteSession(ports, refOf(), { reason: 'done with' });
   await bed.time.settle();
   expect((await deleting).status).toBe('deleted');

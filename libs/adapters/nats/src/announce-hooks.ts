@@ -1,13 +1,12 @@
 /** Announces the hooks of a service in the registry: at the start, after a change, and after the registry was lost. */
+import { onConnectionChange, type StoredMessage } from '@coxswain/bus';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import { canonicalJson, type HookAnnouncement, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { replaceKey } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
-import { NoHostAnswersError } from './tenant-keys.ts';
+import { NoHostRespondsError } from './tenant-keys.ts';
 
 /** Another hook service has registered a hook of this id. */
 export class HookIdTakenError extends Error {
@@ -32,7 +31,7 @@ export async function refuseTaken(
 ): Promise<void> {
   const own = new Set(idsOf(handlers));
   const others = await readHookServicesOf(nc, tenant).catch((error: Error) => {
-    if (!(error instanceof NoHostAnswersError)) throw error;
+    if (!(error instanceof NoHostRespondsError)) throw error;
     log.warn(
       { service },
       'no session host responds: the ids of these hooks are not compared with those of other services',

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inboxPrefixOf } from '@coxswain/bus';
 import type { ApprovalQuestion } from '@coxswain/ports';
 import { type ToolApprovalAsked, ToolApprovalSaid } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
-import { inboxPrefixOf } from './wire.ts';
 
 /**
  * Asks bus tools whether a call needs a human-in-the-loop approval. Any instance of the tool may answer. The question
@@ -24,7 +24,7 @@ export interface ApprovalQuestions {
   stop(): void;
 }
 
-const ASKED_AGAIN_MS = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 const ANSWER_MAX_BYTES = 1_024;
 
 /** Creates the approval questions of this connection. */
@@ -56,7 +56,7 @@ export function createApprovalQuestions(nc: NatsConnection): ApprovalQuestions {
         while (!either.aborted) {
           // A question that is published while the connection is lost is dropped; the next round sends it again.
           if (!nc.isClosed()) publish(nc, subject, asked, `${inbox}.${token}`);
-          await sleep(ASKED_AGAIN_MS, null, { signal: either, ref: false }).catch(() => undefined);
+          await sleep(RETRY_PAUSE_MS, null, { signal: either, ref: false }).catch(() => undefined);
         }
         return true;
       };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inboxPrefixOf, onConnectionChange, STATUS, statusOf, tracedBy } from '@coxswain/bus';
 import type { HookReply, HookRequest, Log } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -11,9 +12,6 @@ import {
   type Message,
 } from '@coxswain/protocol';
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
-import { STATUS, statusOf } from './nats-status.ts';
-import { inboxPrefixOf, tracedBy } from './wire.ts';
 
 /**
  * Questions to hook handlers in other processes, over one connection.

@@ -1,4 +1,5 @@
 /** Lists the announced bus tools with their instances, and removes announcements. */
+import type { StoredMessage } from '@coxswain/bus';
 import {
   parseBusTool,
   STREAMS,
@@ -12,7 +13,6 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
 import { valueIn } from './read-keys.ts';
 import { isTakenBack, replaceKey } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
 /** An instance that serves a tool, as its heartbeat reports it. */
@@ -39,7 +39,7 @@ export interface ListedTool {
 
 /**
  * Lists the announced tools of a tenant, sorted by name.
- * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promise<ListedTool[]> {
   // The bucket of heartbeats is in memory: a restarted server has lost it.

@@ -1,7 +1,7 @@
 /** Reads the incarnation of the command stream. */
+import { streamInfo } from '@coxswain/bus';
 import { STREAMS } from '@coxswain/protocol';
-import { answerOf, failureOf, isStreamNotFound, NatsRefusedError } from './nats-status.ts';
-import type { Wire } from './wire.ts';
+import type { NatsConnection } from '@nats-io/nats-core';
 
 /** The command stream's name and its creation time, milliseconds since 1970, as a decimal string. */
 export interface CommandStreamIncarnation {
@@ -9,19 +9,11 @@ export interface CommandStreamIncarnation {
   readonly created: string;
 }
 
-/** The command stream does not exist. */
-export class StreamNotThereError extends NatsRefusedError {}
-
 /**
  * Reads the command stream's incarnation.
- * @throws NatsUnavailableError, NatsRefusedError; StreamNotThereError if the stream does not exist.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotFoundError if the stream does not exist.
  */
-export async function commandStreamIncarnation(wire: Wire): Promise<CommandStreamIncarnation> {
-  const subject = `$JS.API.STREAM.INFO.${STREAMS.commands}`;
-  const answer = answerOf<{ readonly created?: string }>(await wire.request(subject, new Uint8Array()));
-  if (answer.error) {
-    const what = `looking for ${STREAMS.commands}`;
-    throw isStreamNotFound(answer.error) ? new StreamNotThereError(what, answer.error) : failureOf(what, answer.error);
-  }
-  return { stream: STREAMS.commands, created: String(Date.parse(answer.created ?? '')) };
+export async function commandStreamIncarnation(nc: NatsConnection): Promise<CommandStreamIncarnation> {
+  const { created } = await streamInfo(nc, STREAMS.commands);
+  return { stream: STREAMS.commands, created: String(Date.parse(created)) };
 }

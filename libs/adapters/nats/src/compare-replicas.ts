@@ -3,7 +3,7 @@
  * rewrite of a stream, and the tests that kill servers.
  */
 import { createHash } from 'node:crypto';
-import type { StoredMessage } from './stream-reader.ts';
+import type { StoredMessage } from '@coxswain/bus';
 import type { TracedReads, TracedWindow, WindowQuery } from './traced-reads.ts';
 
 /** One range of a stream, as each replica serves it. */

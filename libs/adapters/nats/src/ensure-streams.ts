@@ -2,20 +2,22 @@
  * Creates the streams and verifies their configuration. A server silently ignores members that it does not know, and
  * another program may have created the stream earlier.
  */
-import { minimumServerVersion, NatsServerTooOldError, serverVersionAtLeast } from '@coxswain/ports/discovery';
-import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
-import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
   answerOf,
   failureOf,
   isStreamNameInUse,
   isStreamNotFound,
+  isTenantsKey,
   NatsUnavailableError,
   NotPermittedError,
-} from './nats-status.ts';
+  type Wire,
+  wireOf,
+} from '@coxswain/bus';
+import { minimumServerVersion, NatsServerTooOldError, serverVersionAtLeast } from '@coxswain/ports/discovery';
+import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
-import { isTenantsKey, type Wire, wireOf } from './wire.ts';
 
 /** The configuration of a stream or consumer differs from the required one. */
 export class StreamConfigMismatchError extends Error {

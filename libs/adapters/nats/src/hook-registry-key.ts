@@ -1,9 +1,9 @@
 /** Reads the registry keys of hook services and the heartbeats of their instances. */
+import type { StoredMessage } from '@coxswain/bus';
 import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack, readRegistry } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
 /** The value of a registry key: an announcement, or null after a removal. */

@@ -1,4 +1,5 @@
 /** Lists the sessions that have a journal. */
+import { createStreamReader, wireOf } from '@coxswain/bus';
 import {
   JOURNAL_STREAMS,
   PARTITIONS_PER_JOURNAL_STREAM,
@@ -7,8 +8,6 @@ import {
   subjects,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { createStreamReader } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
 
 /**
  * Lists the sessions of a tenant that have a record, in no order, as the streams' leaders report them. The server

@@ -5,6 +5,7 @@
  * B2: The hooks of a dead service stay in the table, marked `unavailable`. They leave it only by a removal or a new
  *     announcement in the registry.
  */
+import { onConnectionChange } from '@coxswain/bus';
 import type { Hooks, Log } from '@coxswain/ports';
 import {
   HOOK_LIVENESS,
@@ -17,7 +18,6 @@ import {
 } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './ask-hooks.ts';
-import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { createHookFailover, EXPECTED_FOR_MS } from './hook-failover.ts';
 import { type RegisteredHooks, readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';

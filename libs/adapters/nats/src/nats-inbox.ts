@@ -3,6 +3,15 @@
  * themselves are read from the stream.
  */
 import { setTimeout } from 'node:timers/promises';
+import {
+  createStreamReader,
+  inboxPrefixOf,
+  onConnectionChange,
+  STATUS,
+  type StoredMessage,
+  statusOf,
+  wireOf,
+} from '@coxswain/bus';
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -25,11 +34,7 @@ import {
   strayConsumer,
 } from './command-consumers.ts';
 import { commandStreamIncarnation } from './command-stream.ts';
-import { onConnectionChange } from './connection-changes.ts';
-import { STATUS, statusOf } from './nats-status.ts';
 import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { inboxPrefixOf, wireOf } from './wire.ts';
 
 /** The pseudo-partition of the consumer of unroutable commands. */
 const STRAYS = PARTITIONS;
@@ -57,7 +62,7 @@ const lookAgainMs = [10, 50];
 /**
  * Creates the inbox of one host. Precondition: the streams exist ({@link ensureStreams}).
  * @param onGone called once if the command stream was deleted or recreated. The inbox is unusable then.
- * @throws NatsUnavailableError, NatsRefusedError; StreamNotThereError if the command stream does not exist.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotFoundError if the command stream does not exist.
  */
 export async function createNatsInbox(
   nc: NatsConnection,
@@ -66,7 +71,7 @@ export async function createNatsInbox(
 ): Promise<CommandInbox> {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, STREAMS.commands);
-  const incarnation = await commandStreamIncarnation(wire);
+  const incarnation = await commandStreamIncarnation(nc);
   const pulls = new Map<number, PartitionPull>();
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;

@@ -1,4 +1,14 @@
 /** The journal port on JetStream streams: one subject per session, one message per record. */
+import {
+  answerOf,
+  createStreamReader,
+  isWrongSequence,
+  NatsUnavailableError,
+  type PublishAck,
+  type StoredMessage,
+  type StreamReader,
+  wireOf,
+} from '@coxswain/bus';
 import type { Journal, StoredRecord } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -12,9 +22,6 @@ import {
 } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { listSessions, sessionsOf } from './list-sessions.ts';
-import { answerOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
-import { createWire, wireOf } from './wire.ts';
 
 /**
  * Timeout of an append, milliseconds. It is short because a retry is safe: the fencing token rejects a second copy.
@@ -26,7 +33,7 @@ const readBatch = 256;
 
 /** Creates the journal port on this connection. Appends of different sessions run concurrently. */
 export function createNatsJournal(nc: NatsConnection): Journal {
-  const appends = createWire(nc, appendTimeoutMs);
+  const appends = wireOf(nc, appendTimeoutMs);
   const readerOf = journalReaders(nc);
   return {
     async append(ref, bytes, fence) {

@@ -10,6 +10,7 @@
  *     further part is delivered; the result contains the whole message.
  */
 import { randomUUID } from 'node:crypto';
+import { inboxPrefixOf } from '@coxswain/bus';
 import type { Log, ModelPart, ModelResult, PersonaStep, ServedPersonas, StepEnd, ToolSource } from '@coxswain/ports';
 import {
   HEADERS,
@@ -31,7 +32,6 @@ import { createPersonaHookQuestions } from './ask-persona-hooks.ts';
 import { type CallRoutes, createNatsToolCalls } from './nats-tool-calls.ts';
 import { nameAndVersion, servedAs, watchPersonaPresence } from './persona-presence.ts';
 import { unavailable } from './tool-answers.ts';
-import { inboxPrefixOf } from './wire.ts';
 
 /** Personas that services on NATS serve. */
 export interface NatsPersonas {

@@ -2,6 +2,7 @@
  * Remembered permission rules of personas: one registry key per rule. Only a revocation replaces a stored rule, and
  * nothing replaces a revocation. So storing a rule again after a recovery changes nothing.
  */
+import { isTenantsKey } from '@coxswain/bus';
 import type { RememberedRules } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -17,7 +18,6 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { valueIn } from './read-keys.ts';
 import { readRegistry, replaceKey } from './registry-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
-import { isTenantsKey } from './wire.ts';
 
 /**
  * Creates the port on this connection. Its methods throw as {@link listRememberedRules} and {@link keepRememberedRule}.
@@ -36,7 +36,7 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 
 /**
  * Lists the rules of a persona, or of all personas (`*`), including revoked rules, in the order of creation.
- * @throws NoHostAnswersError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
+ * @throws NoHostRespondsError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
  *   NotPermittedError, RecordNotServedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {

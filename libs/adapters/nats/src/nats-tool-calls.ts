@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { inboxPrefixOf, onConnectionChange, STATUS, statusOf, tracedBy } from '@coxswain/bus';
 import type { Log, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
 import {
   type BackOff,
@@ -13,12 +14,9 @@ import {
   type ToolSaid,
 } from '@coxswain/protocol';
 import { createInbox, type NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
-import { STATUS, statusOf } from './nats-status.ts';
 import type { ToolPresence } from './nats-tool-presence.ts';
 import { createToolProbes } from './nats-tool-probes.ts';
 import { type CallName, LOST, lost, named, outcomeOf, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
-import { inboxPrefixOf, tracedBy } from './wire.ts';
 
 /** A call. Its `tool` is the address of the instances that serve it, as in {@link CallRoutes}. */
 export interface RoutedCall extends ToolCall {

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { NatsUnavailableError, onConnectionChange, type StoredMessage } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import {
   type BackOff,
@@ -15,12 +16,9 @@ import {
   type ToolDefinition,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { NatsUnavailableError } from './nats-status.ts';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack, readRegistry } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
 import { watchRegistry } from './watch-registry.ts';
 
 /** The bus tools, and the live instances of each. */

@@ -1,3 +1,4 @@
+import { onConnectionChange } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import {
   cutText,
@@ -11,7 +12,6 @@ import {
   TOOL_LIVENESS,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import type { CallPresence } from './nats-tool-calls.ts';
 import { servingIn } from './nats-tool-presence.ts';

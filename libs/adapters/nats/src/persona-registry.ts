@@ -1,4 +1,5 @@
 /** Lists announced personas with their instances, pauses and resumes them, and removes announcements. */
+import type { StoredMessage } from '@coxswain/bus';
 import {
   PersonaAnnouncement,
   PersonaBeat,
@@ -12,7 +13,6 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
 import { valueIn } from './read-keys.ts';
 import { isTakenBack, replaceKey } from './registry-keys.ts';
-import type { StoredMessage } from './stream-reader.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
 /** An instance that serves a persona, as its heartbeat reports it. */
@@ -36,7 +36,7 @@ export interface ListedPersona {
 
 /**
  * Lists the announced or paused personas of a tenant, sorted by name.
- * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): Promise<ListedPersona[]> {
   // The bucket of heartbeats is in memory: a restarted server has lost it.

@@ -1,19 +1,21 @@
 /** Keys of the registry. Several processes write each key: it is read through the leader and replaced conditionally. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  answerOf,
+  createStreamReader,
+  failureOf,
+  isTenantsKey,
+  isWrongSequence,
+  NatsUnavailableError,
+  NoRespondersError,
+  type PublishAck,
+  type StoredMessage,
+  wireOf,
+} from '@coxswain/bus';
 import { STREAMS } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { StreamsMissingError } from './ensure-streams.ts';
-import {
-  answerOf,
-  failureOf,
-  isWrongSequence,
-  NatsUnavailableError,
-  NobodyListensError,
-  type PublishAck,
-} from './nats-status.ts';
 import { readEach, reportedSubjects } from './read-keys.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { isTenantsKey, wireOf } from './wire.ts';
 
 /** Maximum attempts of a write against concurrent writes. */
 const WRITES_MAX = 16;
@@ -77,6 +79,6 @@ export async function replaceKey(
 
 /** Converts "no responders" of a direct get: the stream does not exist. */
 function missing(error: unknown): never {
-  if (error instanceof NobodyListensError) throw new StreamsMissingError(`KV_${STREAMS.registry}`, { cause: error });
+  if (error instanceof NoRespondersError) throw new StreamsMissingError(`KV_${STREAMS.registry}`, { cause: error });
   throw error;
 }

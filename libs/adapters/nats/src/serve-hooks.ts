@@ -5,6 +5,7 @@
  * V2: An announcement replaces all registrations of the service, in one conditional write.
  * V3: Stopping does not remove the registrations. Open questions are answered first.
  */
+import { wireOf } from '@coxswain/bus';
 import {
   answerHook,
   confirmHook,
@@ -36,7 +37,6 @@ import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { beatOf } from './nats-hooks.ts';
 import { replaceKey } from './registry-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
-import { wireOf } from './wire.ts';
 
 /** The handlers to serve, and the tenant and service that they belong to. */
 export interface ServeHooksOptions {
@@ -219,7 +219,7 @@ export interface ListedHookService {
 
 /**
  * Lists the hook services of a tenant, oldest first.
- * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError.
+ * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError.
  */
 export async function listHookServices(nc: NatsConnection, tenant: TenantId): Promise<ListedHookService[]> {
   // The bucket of heartbeats is in memory: a restarted server has lost it.

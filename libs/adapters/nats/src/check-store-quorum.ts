@@ -1,8 +1,7 @@
 /** Checks whether the store of the sessions can store messages now. */
+import { NatsUnavailableError, streamInfo } from '@coxswain/bus';
 import { STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf, NatsUnavailableError } from './nats-status.ts';
-import { wireOf } from './wire.ts';
 
 /**
  * A follower that is silent for this time does not count, milliseconds. A leader hears from each one about once a
@@ -18,7 +17,7 @@ interface StreamGroup {
   readonly leader?: string;
   readonly replicas?: readonly {
     readonly offline?: boolean;
-    /** How long it has been silent, nanoseconds; 0 if the answering server has never heard it. */
+    /** How long it has been silent, nanoseconds; 0 if the answering server has never current it. */
     readonly active?: number;
   }[];
 }
@@ -28,10 +27,8 @@ interface StreamGroup {
  * server might answer although it is cut off from the others, or has disabled its store because the disk is full.
  * @throws NatsUnavailableError, also without a quorum; NatsRefusedError, NotPermittedError.
  */
-export async function storeAnswers(nc: NatsConnection): Promise<void> {
-  const answer = await wireOf(nc).request(`$JS.API.STREAM.INFO.${STREAMS.commands}`, new Uint8Array());
-  const { error, cluster } = answerOf<{ readonly cluster?: StreamGroup }>(answer);
-  if (error) throw failureOf('asking for the command stream', error);
+export async function checkStoreQuorum(nc: NatsConnection): Promise<void> {
+  const { cluster } = await streamInfo(nc, STREAMS.commands);
   if (!hasQuorum(cluster))
     throw new NatsUnavailableError('the command stream has no quorum: no leader hears a majority of the replicas');
 }
@@ -41,6 +38,8 @@ export function hasQuorum(group: StreamGroup | undefined): boolean {
   if (group === undefined) return true;
   const { leader, replicas: followers = [] } = group;
   if (!leader) return false;
-  const heard = followers.filter(({ offline, active = 0 }) => !offline && active < SILENT_AFTER_MS * 1_000_000).length;
-  return 2 * (heard + 1) > followers.length + 1;
+  const current = followers.filter(
+    ({ offline, active = 0 }) => !offline && active < SILENT_AFTER_MS * 1_000_000,
+  ).length;
+  return 2 * (current + 1) > followers.length + 1;
 }

@@ -1,39 +1,61 @@
 /** Errors of NATS requests, and the meaning of the server's status and error codes. */
+import { CoxswainError } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
+
+/** The cause of an unavailable store, and whether a retry can help. */
+export interface UnavailableOptions extends ErrorOptions {
+  readonly isFinal?: boolean;
+}
 
 /**
  * A request has no usable answer: the server is unreachable or too slow, or the stream has no leader. The server may
  * have processed the request.
  */
-export class NatsUnavailableError extends Error {
-  override readonly name = 'NatsUnavailableError';
-  readonly code = 'nats_unreachable';
+export class NatsUnavailableError extends CoxswainError {
+  /** No retry helps: the connection is closed, or JetStream is off. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, { isFinal = false, ...options }: UnavailableOptions = {}) {
+    super('nats_unreachable', message, options);
+    this.isFinal = isFinal;
+  }
 }
 
 /**
  * The server reports at once that no subscriber takes such requests, or that JetStream is off. On a JetStream subject,
- * the stream usually does not exist. Waiting seldom helps.
+ * the stream usually does not exist or has no leader.
  */
-export class NobodyListensError extends NatsUnavailableError {}
+export class NoRespondersError extends NatsUnavailableError {}
+
+/** The stream is full: it has its maximum of bytes, or of messages on the subject. */
+export class StreamFullError extends NatsUnavailableError {}
+
+/** The code of a refused request, and its cause. */
+export interface RefusedOptions extends ErrorOptions {
+  readonly code?: 'nats_request_refused' | 'not_permitted';
+}
 
 /** The server answered a request with an unexpected error. */
-export class NatsRefusedError extends Error {
-  override readonly name = 'NatsRefusedError';
-  readonly code: 'nats_request_refused' | 'not_permitted' = 'nats_request_refused';
+export class NatsRefusedError extends CoxswainError {
   /** The server's number of this error; 0 if the answer had none. */
   readonly errCode: number;
-  constructor(what: string, error: ApiError) {
-    super(`${what}: ${error.description}${error.err_code === 0 ? '' : ` (${error.err_code})`}`);
+
+  constructor(what: string, error: ApiError, { code = 'nats_request_refused', ...options }: RefusedOptions = {}) {
+    super(code, `${what}: ${error.description}${error.err_code === 0 ? '' : ` (${error.err_code})`}`, options);
     this.errCode = error.err_code;
   }
 }
 
-/** This user has no permission for the request: the server has dropped it. */
+/** The stream does not exist. */
+export class StreamNotFoundError extends NatsRefusedError {}
+
+/** This user has no permission for the request or the subscription: the server has dropped it. */
 export class NotPermittedError extends NatsRefusedError {
-  override readonly code = 'not_permitted';
-  constructor(subject: string) {
-    const description = 'permissions violation: this NATS user may not publish there; see the roles of cox admin auth';
-    super(`asking on ${subject}`, { code: 403, err_code: 0, description });
+  constructor(subject: string, operation: 'publish' | 'subscription' = 'publish', options?: ErrorOptions) {
+    const what = operation === 'publish' ? `asking on ${subject}` : `subscribing to ${subject}`;
+    const description =
+      'permissions violation: this NATS user has no permission for it; see the roles of cox admin auth';
+    super(what, { code: 403, err_code: 0, description }, { ...options, code: 'not_permitted' });
   }
 }
 
@@ -49,13 +71,20 @@ export interface ApiError {
  * code a rejected request.
  */
 export function failureOf(what: string, error: ApiError): NatsUnavailableError | NatsRefusedError {
+  if (isStreamNotFound(error)) return new StreamNotFoundError(what, error);
+  const text = `${what}: ${error.description} (${error.err_code})`;
+  // Only the description distinguishes a reached limit from a failing disk.
+  if (error.err_code === STORE_FAILED && error.description.includes('maximum')) return new StreamFullError(text);
   if (error.code !== STATUS.noResponders) return new NatsRefusedError(what, error);
-  const Unavailable = JETSTREAM_OFF.has(error.err_code) ? NobodyListensError : NatsUnavailableError;
-  return new Unavailable(`${what}: ${error.description} (${error.err_code})`);
+  if (JETSTREAM_OFF.has(error.err_code)) return new NoRespondersError(text, { isFinal: true });
+  return new NatsUnavailableError(text);
 }
 
 /** Error numbers of JetStream being off: for the server, and for the account. */
 const JETSTREAM_OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
+
+/** Error number of a failed write. */
+const STORE_FAILED = 10_077;
 
 /** The acknowledgement of a publish: `seq` if the message is stored, otherwise `error`. */
 export interface PublishAck {
@@ -90,15 +119,11 @@ export function isStreamNotFound(error: ApiError): boolean {
   return error.err_code === 10_059;
 }
 
-/** The consumer does not exist. */
-export function isConsumerNotFound(error: ApiError): boolean {
-  return error.err_code === 10_014;
-}
+/** Error number: the consumer does not exist. */
+export const CONSUMER_NOT_FOUND = 10_014;
 
-/** The message does not exist. */
-export function isMessageNotFound(error: ApiError): boolean {
-  return error.err_code === 10_037;
-}
+/** Error number: the message does not exist. */
+export const MESSAGE_NOT_FOUND = 10_037;
 
 /** The code of a status message; 0 for data. The data of direct gets has headers, but no code. */
 export function statusOf(message: Msg): number {

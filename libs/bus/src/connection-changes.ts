@@ -1,6 +1,11 @@
 /** Notifies listeners when the connection is lost or restored, and when the server rejects a publish. */
-import type { Log } from '@coxswain/ports';
 import { type NatsConnection, PermissionViolationError } from '@nats-io/nats-core';
+
+/** The part of a log that this package writes to. */
+export interface BusLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
 
 /** Callbacks for connection changes. Contract: they return at once and do not throw. */
 export interface ConnectionListener {
@@ -31,7 +36,7 @@ export function onConnectionChange(nc: NatsConnection, listener: ConnectionListe
 }
 
 /** Logs when the connection is lost and when it is restored. @returns a function that ends it. */
-export function logConnection(nc: NatsConnection, log: Log): () => void {
+export function logConnection(nc: NatsConnection, log: BusLog): () => void {
   return onConnectionChange(nc, {
     lost: () => log.warn({}, 'the connection to NATS is lost; reconnecting'),
     restored: () => log.info({}, 'the connection to NATS is restored'),

@@ -1,6 +1,6 @@
 /** When a server that still answers can store nothing. */
 import { expect, test } from 'vitest';
-import { hasQuorum } from '../src/store-answers.ts';
+import { hasQuorum } from '../src/check-store-quorum.ts';
 
 const heard = { offline: false, active: 300_000_000 };
 const silent = { offline: false, active: 60_000_000_000 };

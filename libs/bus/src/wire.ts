@@ -6,7 +6,7 @@
 import { HEADERS, isTenantsInbox } from '@coxswain/protocol';
 import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, NobodyListensError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
+import { NatsUnavailableError, NoRespondersError, NotPermittedError, STATUS, statusOf } from './status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {
@@ -14,7 +14,7 @@ export interface Wire {
    * Sends one request and resolves with its answer. While the connection is lost, it waits for the connection, within
    * the timeout.
    * @throws NatsUnavailableError without an answer within the timeout, or if the connection is lost meanwhile or
-   *   closed; NobodyListensError for "no responders"; NotPermittedError if this user may not publish on the subject.
+   *   closed; NoRespondersError for "no responders"; NotPermittedError if this user may not publish on the subject.
    */
   request(subject: string, payload: Uint8Array, headers?: MsgHdrs): Promise<Msg>;
   /**
@@ -38,19 +38,22 @@ interface Pending {
 /** Default timeout, milliseconds: longer than a flush to a slow disk. */
 const defaultTimeoutMs = 5_000;
 
-const wires = new WeakMap<NatsConnection, Wire>();
+/** The wires of each connection, by their timeouts. */
+const wires = new WeakMap<NatsConnection, Map<number, Wire>>();
 
-/** The shared wire of a connection, with a timeout of 5 seconds. It ends with the connection. */
-export function wireOf(nc: NatsConnection): Wire {
-  const known = wires.get(nc);
-  if (known) return known;
-  const wire = createWire(nc, defaultTimeoutMs);
-  wires.set(nc, wire);
+/**
+ * The shared wire of a connection. It ends with the connection.
+ * @param answerTimeoutMs The timeout of its requests, milliseconds. Default: 5 seconds.
+ */
+export function wireOf(nc: NatsConnection, answerTimeoutMs = defaultTimeoutMs): Wire {
+  const ofConnection = wires.get(nc) ?? new Map<number, Wire>();
+  wires.set(nc, ofConnection);
+  const wire = ofConnection.get(answerTimeoutMs) ?? createWire(nc, answerTimeoutMs);
+  ofConnection.set(answerTimeoutMs, wire);
   return wire;
 }
 
-/** Creates a wire with another timeout, in milliseconds. It ends with the connection. */
-export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
+function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   const prefix = `${createInbox(inboxPrefixOf(nc))}.`;
   // All requests have the same timeout, so insertion order is the order of expiry.
   const pending = new Map<string, Pending>();
@@ -67,7 +70,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       if (!request) return;
       if (statusOf(message) === STATUS.noResponders) {
         pending.delete(token);
-        request.fail(new NobodyListensError(unheard(request.subject)));
+        request.fail(new NoRespondersError(noRespondersText(request.subject)));
       } else if (request.answer(message)) {
         pending.delete(token);
       } else {
@@ -78,7 +81,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     },
   });
   // Owned by the connection: `closed` never rejects, and then open requests fail.
-  void nc.closed().then(() => failAll('the connection is closed'));
+  void nc.closed().then(() => failAll('the connection is closed', true));
   onConnectionChange(nc, {
     lost() {
       lost = true;
@@ -97,10 +100,10 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     },
   });
 
-  function failAll(why: string): void {
+  function failAll(why: string, isFinal = false): void {
     const failed = [...pending.values()];
     pending.clear();
-    for (const request of failed) request.fail(new NatsUnavailableError(why));
+    for (const request of failed) request.fail(new NatsUnavailableError(why, { isFinal }));
   }
 
   function expire(): void {
@@ -123,7 +126,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   }
 
   function send(request: Pending): void {
-    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed');
+    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed', { isFinal: nc.isClosed() });
     serial += 1;
     const token = serial.toString(36);
     pending.set(token, request);
@@ -137,7 +140,9 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       nc.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
     } catch (cause) {
       pending.delete(token);
-      fail(new NatsUnavailableError(`cannot publish on ${subject}: ${(cause as Error).message}`, { cause }));
+      const why = `cannot publish on ${subject}: ${(cause as Error).message}`;
+      // The connection is closed or closing, or the message is too large.
+      fail(new NatsUnavailableError(why, { cause, isFinal: true }));
     }
   }
 
@@ -170,9 +175,9 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   };
 }
 
-function unheard(subject: string): string {
+function noRespondersText(subject: string): string {
   const why = subject.startsWith('$JS.') ? 'JetStream does not answer: it is off, or its store is gone; ' : '';
-  return `${why}nobody listens on ${subject}`;
+  return `${why}no responders on ${subject}`;
 }
 
 /** The inbox prefix of a connection; undefined for the library's default. Permissions may restrict inboxes to it. */
