@@ -11,9 +11,9 @@
  */
 import {
   JOURNAL_STREAMS,
-  ListedSessionDocument as ListedSessionSchema,
   parseSessionEntry,
   RecordNotServedError,
+  SessionIndexEntry,
   type SessionRef,
   STREAMS,
   sessionRef,
@@ -24,7 +24,7 @@ import { type Consumer, DeliverPolicy, jetstreamManager, type StreamInfo } from 
 import { askStore, isStreamNotFound } from './ask-store.ts';
 import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
-import { listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
+import { type IndexedSession, listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
 
 /** The position of a session in a list. */
 export interface ListPlace {
@@ -36,7 +36,7 @@ export interface ListPlace {
 /** A session in a list. */
 export interface PlacedSession extends ListPlace {
   /** Reads the listing of the session: its entry, or its newest record. Null if the session has no records. */
-  readonly listing: () => Promise<WireListedSession | null>;
+  readonly listing: () => Promise<IndexedSession | null>;
 }
 
 /** A list of sessions, the most recently changed first. */
@@ -232,15 +232,15 @@ class Entries {
 }
 
 /** Reads an entry. The entry of a live session is only a mark: its newest record is read instead (INDEX-3). */
-async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
+async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<IndexedSession | null> {
   return entryOf(entry) ?? newestListing(bus, ref);
 }
 
 /** Parses an entry; null for a mark, a removed entry, or one with another schema. */
-function entryOf(bytes: Uint8Array): WireListedSession | null {
+function entryOf(bytes: Uint8Array): IndexedSession | null {
   try {
-    const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
-    return read.success ? (read.data as WireListedSession) : null;
+    const read = SessionIndexEntry.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
+    return read.success ? (read.data as IndexedSession) : null;
   } catch {
     // Not JSON, or empty: the journal is read instead.
     return null;
