@@ -24,7 +24,6 @@ import {
 } from './serve-persona.ts';
 import { SERVE_TOOL_OPTIONS, type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { type ReadFrom, Session } from './session-handle.ts';
-import type { WireListedSession } from './session-listing.ts';
 import { ClientWire } from './wire-access.ts';
 
 /** A session on the bus. */
@@ -82,14 +81,6 @@ export class BusWire extends ClientWire {
   constructor(transport: BusTransport) {
     super(new GuardedTransport(transport));
     this.#bus = transport;
-  }
-
-  /**
-   * All sessions of the tenant that have records, deleted ones too, the most recently changed last. Reads the whole
-   * list before it returns.
-   */
-  listings(): Promise<WireListedSession[]> {
-    return this.#bus.guard.call(() => this.#bus.listings());
   }
 
   /**

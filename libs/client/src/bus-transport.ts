@@ -7,7 +7,7 @@ import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
-import { listingsOf, mostRecentFirst, pageOf, placeBefore } from './page-of-sessions.ts';
+import { pageOf, placeBefore } from './page-of-sessions.ts';
 import { pendingApprovals, type WirePendingApproval } from './pending-approvals.ts';
 import { queryState } from './query-state.ts';
 import {
@@ -19,7 +19,7 @@ import {
   sessionIds,
 } from './read-journal.ts';
 import { type CommandBus, sendCommand } from './send-command.ts';
-import type { ListQuery, WireListedSession, WireSessionsPage } from './session-listing.ts';
+import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import { readTree, type WireSessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
 import { watchSession } from './watch-session.ts';
@@ -93,13 +93,6 @@ export class BusTransport implements Transport {
     return readTree((id) => this.journal({ tenant, sessionId: id as SessionRef['sessionId'] }, 1), sessionId);
   }
 
-  async listings(): Promise<WireListedSession[]> {
-    const { sessions } = await this.newestSessions();
-    const found: WireListedSession[] = [];
-    for await (const { listing } of listingsOf(sessions)) if (listing) found.push(listing);
-    return found.sort(mostRecentFirst).reverse();
-  }
-
   newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
     return newestSessions(this.bus.nc, this.tenant, after);
   }
@@ -114,7 +107,8 @@ export class BusTransport implements Transport {
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
-    return pendingApprovals(await this.listings(), (id) => whereThere(this.#stateOf(id)));
+    const { sessions } = await this.newestSessions();
+    return pendingApprovals(sessions, (id) => whereThere(this.#stateOf(id)));
   }
 
   #stateOf(id: string): Promise<SessionStatus> {

@@ -21,9 +21,9 @@ import {
 } from '@coxswain/bus';
 import {
   JOURNAL_STREAMS,
-  ListedSessionDocument as ListedSessionSchema,
   parseSessionEntry,
   RecordNotServedError,
+  SessionIndexEntry,
   type SessionRef,
   STREAMS,
   sessionRef,
@@ -33,7 +33,7 @@ import {
 import { type Consumer, DeliverPolicy, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { openConsumer, readApart, sessionIds, storedSubjects } from './read-journal.ts';
-import { listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
+import { type IndexedSession, listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
 
 /** The position of a session in a list. */
 export interface ListPlace {
@@ -45,7 +45,7 @@ export interface ListPlace {
 /** A session in a list. */
 export interface PlacedSession extends ListPlace {
   /** Reads the listing of the session: its entry, or its newest record. Null if the session has no records. */
-  readonly listing: () => Promise<WireListedSession | null>;
+  readonly listing: () => Promise<IndexedSession | null>;
 }
 
 /** A list of sessions, the most recently changed first. */
@@ -226,15 +226,15 @@ class Entries {
 }
 
 /** Reads an entry. The entry of a live session is only a mark: its newest record is read instead (INDEX-3). */
-async function listingOf(nc: NatsConnection, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
+async function listingOf(nc: NatsConnection, ref: SessionRef, entry: Uint8Array): Promise<IndexedSession | null> {
   return entryOf(entry) ?? newestListing(nc, ref);
 }
 
 /** Parses an entry; null for a mark, a removed entry, or one with another schema. */
-function entryOf(bytes: Uint8Array): WireListedSession | null {
+function entryOf(bytes: Uint8Array): IndexedSession | null {
   try {
-    const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
-    return read.success ? (read.data as WireListedSession) : null;
+    const read = SessionIndexEntry.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
+    return read.success ? (read.data as IndexedSession) : null;
   } catch {
     // Not JSON, or empty: the journal is read instead.
     return null;

@@ -10,7 +10,7 @@ import {
   type BackOff,
   delayAfter,
   HostName,
-  listedSessionOf,
+  indexEntryOf,
   partitionOf,
   readId,
   type SessionRef,
@@ -343,7 +343,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
-      this.#notes.forget(ref, { entry: status && left.hasWritten ? listedSessionOf(status) : null });
+      this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });
       return;
     }
     this.#generation++;
