@@ -1,7 +1,8 @@
 /** Requests to the API of JetStream. */
 import type { StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf, StreamNotFoundError } from './status.ts';
+import { failureOf, StreamNotFoundError } from './errors.ts';
+import { answerOf } from './status.ts';
 import { type Wire, wireOf } from './wire.ts';
 
 /**

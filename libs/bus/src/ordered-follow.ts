@@ -8,8 +8,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConsumeOptions, type Consumer, DeliverPolicy, type JsMsg, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { NatsUnavailableError, StreamNotFoundError } from './errors.ts';
 import { retryRequest, within } from './retry-while-unavailable.ts';
-import { NatsUnavailableError, StreamNotFoundError } from './status.ts';
 
 /** The stream and the messages to read. */
 export interface OrderedSource {

@@ -1,8 +1,7 @@
 /** Retries requests while NATS does not respond, for example during a leader election or the restart of a server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BusLog } from './connection-changes.ts';
-import { busErrorOf } from './library-errors.ts';
-import { NatsUnavailableError, NoRespondersError } from './status.ts';
+import { busErrorOf, NatsUnavailableError, NoRespondersError } from './errors.ts';
 
 /** The retries of a request. */
 export interface Retries {

@@ -1,7 +1,8 @@
 /** Stores messages in streams. */
 import { HEADERS, type SessionRef, subjects } from '@coxswain/protocol';
 import { headers, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
-import { answerOf, failureOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './status.ts';
+import { failureOf, isWrongSequence, NatsUnavailableError } from './errors.ts';
+import { answerOf, type PublishAck } from './status.ts';
 import { wireOf } from './wire.ts';
 
 /** The position of a stored message in its stream. */

@@ -6,8 +6,9 @@
  */
 import { RecordNotServedError } from '@coxswain/protocol';
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from '@nats-io/nats-core';
+import { MESSAGE_NOT_FOUND, NatsRefusedError } from './errors.ts';
 import { askJetStream } from './jetstream-api.ts';
-import { MESSAGE_NOT_FOUND, NatsRefusedError, STATUS, statusOf, statusText } from './status.ts';
+import { STATUS, statusOf, statusText } from './status.ts';
 import type { Wire } from './wire.ts';
 
 /** A message of a stream. */

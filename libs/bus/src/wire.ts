@@ -6,7 +6,8 @@
 import { HEADERS, isTenantsInbox } from '@coxswain/protocol';
 import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, NoRespondersError, NotPermittedError, STATUS, statusOf } from './status.ts';
+import { NatsUnavailableError, NoRespondersError, NotPermittedError } from './errors.ts';
+import { STATUS, statusOf } from './status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {

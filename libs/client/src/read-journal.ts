@@ -143,7 +143,7 @@ function sourceOf(nc: NatsConnection, ref: SessionRef, options: Partial<OrderedS
   };
 }
 
-/** Opens a consumer. @throws BusNotPreparedError if the stream does not exist; StoreUnavailableError. */
+/** Opens a consumer. @throws BusNotPreparedError if the stream does not exist; StoreUnavailableError. @internal */
 export async function openConsumer(source: OrderedSource): Promise<Consumer> {
   try {
     return await orderedConsumer(source);

@@ -4,13 +4,13 @@ import {
   CONSUMER_NOT_FOUND,
   NatsRefusedError,
   StreamNotFoundError,
+  streamInfo,
   type Wire,
   wireOf,
 } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
-import { type CommandStreamIncarnation, commandStreamIncarnation } from './command-stream.ts';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
 
 /** The priority group of each consumer: one client at a time is pinned within it. */
@@ -142,6 +142,21 @@ export async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, Con
 function ask<T extends object>(wire: Wire, verb: string, consumer: string, query?: object): Promise<T> {
   const api = `CONSUMER.${verb}.${STREAMS.commands}${consumer}`;
   return askJetStream(wire, 'making the consumers of the command stream', api, query);
+}
+
+/** The command stream's name and its creation time, milliseconds since 1970, as a decimal string. */
+export interface CommandStreamIncarnation {
+  readonly stream: string;
+  readonly created: string;
+}
+
+/**
+ * Reads the command stream's incarnation.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotFoundError if the stream does not exist.
+ */
+export async function commandStreamIncarnation(nc: NatsConnection): Promise<CommandStreamIncarnation> {
+  const { created } = await streamInfo(nc, STREAMS.commands);
+  return { stream: STREAMS.commands, created: String(Date.parse(created)) };
 }
 
 /** Recreates missing consumers of the command stream. */

@@ -26,6 +26,7 @@ import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerMisaddressed } from './answer-misaddressed.ts';
 import {
   commandConsumers,
+  commandStreamIncarnation,
   ensureConsumers,
   PIN_GROUP,
   partitionConsumer,
@@ -33,7 +34,6 @@ import {
   type StreamsGoneError,
   strayConsumer,
 } from './command-consumers.ts';
-import { commandStreamIncarnation } from './command-stream.ts';
 import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 
 /** The pseudo-partition of the consumer of unroutable commands. */

@@ -3,7 +3,7 @@ import { storeCommand } from '@coxswain/bus';
 import type { CommandSender } from '@coxswain/ports';
 import { positionalCommandId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { commandStreamIncarnation } from './command-stream.ts';
+import { commandStreamIncarnation } from './command-consumers.ts';
 
 /**
  * Creates the sender port on this connection. `send` throws the errors of `storeCommand`.
