@@ -8,7 +8,7 @@ import { because } from '../../core/decision.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import { parkRequested } from '../suspension/requests.ts';
-import { cancellerOf, settleCancelled, unseenText } from './cancel.ts';
+import { cancellerOf, settleCancelled, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
 import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
@@ -121,7 +121,7 @@ export function afterPostToolUse(
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
   if (outcome.status === 'cancelled' && context.aborting)
-    return [buildCallEnded(row, 'cancelled', unseenText(cancellerOf(context, row)))];
+    return [buildCallEnded(row, 'cancelled', uncheckedText(cancellerOf(context, row)))];
   let { result } = row.returned;
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer)) {

@@ -20,7 +20,7 @@ import {
 import { callRow } from '../calls/table.ts';
 import { callConsulted } from '../calls/transitions.ts';
 import { compactionVetted } from '../compaction/compaction.ts';
-import { guardDecided, isOfGuard } from '../injections/guard.ts';
+import { guardDecided, isOfGuard } from '../injections/message-hooks.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
 import { contextTransformed, modelAsked } from '../runs/model-answers.ts';
 import { promptConsulted } from '../runs/prompts.ts';
