@@ -1,5 +1,6 @@
 /**
- * Cancelled calls: the canceller, the result of the call, and the outcome for the sender of the cancel.
+ * Cancelled calls: the canceller, the result of the call, and the outcome for the sender of the cancel. The cancel of a run:
+ * `decideCancel` (runs/ending.ts).
  */
 import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';

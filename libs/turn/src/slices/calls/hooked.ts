@@ -1,5 +1,6 @@
 /**
- * The effects of hook answers on calls.
+ * The effects of hook answers on calls, one function per hook point; `decideConsult` (hooks/hook-answers.ts) calls them.
+ * Which call hooks check next: `nextToVet` and `nextToAskHooks` (run.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';

@@ -1,5 +1,6 @@
 /**
- * Results that the runtime writes, and results after PostToolUse hooks rewrote them.
+ * Results that the runtime writes, and results after PostToolUse hooks rewrote them. The host has cut the result of a tool to
+ * its bound before: `boundResult` (bound-result.ts in libs/session).
  */
 
 import {

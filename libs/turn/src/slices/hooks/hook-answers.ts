@@ -1,5 +1,6 @@
 /**
- * The effects of a consult's answers, by hook point: a dispatch table over the slices.
+ * The effects of a consult's answers, by hook point: a dispatch table over the slices. Which hooks are called, and when:
+ * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `blocked` (verdicts.ts).
  */
 
 import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';

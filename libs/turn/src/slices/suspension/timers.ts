@@ -1,5 +1,6 @@
 /**
- * The timers that a session waits for.
+ * The timers that a session waits for, and what a fired one causes. The host stores them: `SessionWork.reconcile`
+ * (session-work.ts in libs/session).
  */
 
 import type { EventOf, TimerInput } from '@coxswain/protocol';
