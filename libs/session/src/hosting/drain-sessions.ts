@@ -1,4 +1,7 @@
-/** Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. */
+/**
+ * Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. `SessionWork` decides
+ * which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`).
+ */
 import type { Clock } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import type { SessionRunner } from '../runner/session-runner.ts';
@@ -54,7 +57,8 @@ export async function drainSessions(
       else if (!isLate && runner.hasWorkToDrain) continue;
       else if (runner.hasWork) runner.leave('handed_over');
       else {
-        // For the metrics of the next owner. The bytes of the snapshot are made before the runner leaves.
+        // The next host of the partition counts the session by the header of its snapshot (`PassivatedCount.#read`). The bytes
+        // of the snapshot are made before the runner leaves.
         snapshots.push(runner.keepSnapshot());
         runner.leave('passivated');
       }

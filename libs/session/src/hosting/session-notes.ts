@@ -1,6 +1,7 @@
 /**
  * This host's notes of its active sessions, and the marks and entries of these sessions in the index. A lost note delays the
  * next claim. The first note and mark precede the first record of a session here; later writes delay no step.
+ * `NoteComparison` (compare-notes.ts) finds lost notes.
  */
 import type { ActiveSessions, Log, SessionIndex } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';

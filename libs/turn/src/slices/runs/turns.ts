@@ -1,5 +1,5 @@
 /**
- * The start and the end of a turn.
+ * The start and the end of a turn. Whether another turn follows: `openTurnContinuesRun` (continuation.ts).
  */
 
 import type { SessionEvent } from '@coxswain/protocol';

@@ -1,6 +1,6 @@
 /**
  * The guard: `user_prompt_submit` hooks check steers and follow-ups before a model reads them, like the prompt. A
- * blocked message is never delivered.
+ * blocked message is never delivered. Whether a message is queued at all: `decideInjection` (queue.ts).
  *
  * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits, unless the run is
  *     ending (`waitsForVerdict` in seams.ts).
@@ -26,7 +26,10 @@ const GUARDED =
 
 const LOOP_EXIT = 'tearing_down.loop_exit';
 
-/** The next registration of the guard, or null if there is nothing to check or it must wait (GUARD-2, GUARD-3). */
+/**
+ * The next event of the guard: a `hook_call`, or `guard_ended` if no hook's condition matches. Null if there is nothing to
+ * check, or if it must wait (GUARD-2, GUARD-3).
+ */
 export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   if (context.hooks.length === 0) return null;
   const { consult } = context;
@@ -55,14 +58,14 @@ function guardPayload(context: SessionContext, asked: PendingInjection | Pending
 
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
   if (context.aborting) return undefined;
-  const unseen = (injection: PendingInjection | PendingFollowup) => awaitsVerdict(context, injection);
+  const unchecked = (injection: PendingInjection | PendingFollowup) => awaitsVerdict(context, injection);
   // After the loop, messages wait for the next run. Only messages that this last seam delivers are checked.
-  if (leaf === LOOP_EXIT) return context.pending.find((one) => one.mode === 'audit_only' && unseen(one));
+  if (leaf === LOOP_EXIT) return context.pending.find((one) => one.mode === 'audit_only' && unchecked(one));
   if (!GUARDED.test(leaf)) return undefined;
   return (
-    context.pending.find((one) => one.mode === 'interrupt_immediate' && unseen(one)) ??
-    context.pending.find(unseen) ??
-    context.followups.find(unseen)
+    context.pending.find((one) => one.mode === 'interrupt_immediate' && unchecked(one)) ??
+    context.pending.find(unchecked) ??
+    context.followups.find(unchecked)
   );
 }
 
@@ -90,7 +93,7 @@ export function guardDecided(
   });
   const about = queuedMessage(context, command_id);
   const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
-  // The message was revoked or replaced meanwhile (GUARD-4).
+  // No verdict: the end of the run cancelled the consult, or the message was revoked or replaced meanwhile (GUARD-4).
   if (isBrokenOff || about?.body !== payload.prompt) return [ended('none')];
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;
