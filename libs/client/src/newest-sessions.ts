@@ -58,8 +58,10 @@ export interface NewestSessions {
   readonly sessions: AsyncGenerator<PlacedSession, void, undefined>;
 }
 
-/** Entries per window: enough for a page of the default size and some deleted sessions. */
+/** Entries of the first window: enough for a page of the default size and some deleted sessions. */
 const WINDOW = { least: 64, wanted: 192, most: 384 } as const;
+/** Each further window is larger by this factor, up to a maximum: to find a window takes longer than to read it. */
+const GROWTH = { factor: 4, max: 64 } as const;
 /** The maximum number of reads before a list fails (LIST-3). */
 const REPLICA_TRIES = 8;
 /** The batch size of a read; entries are small. */
@@ -156,8 +158,8 @@ class Entries {
   async *below(end: number, above: number, total: number): AsyncGenerator<PlacedSession, void, undefined> {
     let upTo = end - 1;
     let passed = above;
-    while (upTo >= this.#firstSeq) {
-      const { from, found, above } = await this.#read(upTo, passed, Math.max(0, total - passed));
+    for (let scale = 1; upTo >= this.#firstSeq; scale = Math.min(scale * GROWTH.factor, GROWTH.max)) {
+      const { from, found, above } = await this.#read(upTo, passed, Math.max(0, total - passed), scale);
       yield* found;
       passed = above + found.length;
       upTo = from - 1;
@@ -169,10 +171,11 @@ class Entries {
     upTo: number,
     aboveBefore: number,
     left: number,
+    scale: number,
   ): Promise<{ readonly from: number; readonly found: PlacedSession[]; readonly above: number }> {
     let above = aboveBefore;
     for (let tries = 1; ; tries++) {
-      const { from, consumer, source, count } = await this.#window(upTo, above, left);
+      const { from, consumer, source, count } = await this.#window(upTo, above, left, scale);
       const found: PlacedSession[] = [];
       for await (const { seq, subject, data } of storedMessages(source, consumer, { max_messages: AT_ONCE })) {
         if (seq > upTo) break;
@@ -191,20 +194,22 @@ class Entries {
     }
   }
 
-  /** Finds a window that ends at `upTo` and has a suitable number of entries, by bisection. */
-  async #window(upTo: number, above: number, left: number): Promise<Window> {
+  /** Finds a window that ends at `upTo` and has `scale` times the entries of {@link WINDOW}, by bisection. */
+  async #window(upTo: number, above: number, left: number, scale: number): Promise<Window> {
+    const least = WINDOW.least * scale;
+    const most = WINDOW.most * scale;
     let tooMany = this.#firstSeq;
     let tooFew = upTo + 1;
     let from = tooMany;
-    if (left > WINDOW.most)
-      from = Math.max(tooMany, upTo + 1 - Math.ceil((WINDOW.wanted * (upTo + 1 - this.#firstSeq)) / left));
+    if (left > most)
+      from = Math.max(tooMany, upTo + 1 - Math.ceil((WINDOW.wanted * scale * (upTo + 1 - this.#firstSeq)) / left));
     for (;;) {
       const { source, consumer, pending } = await this.#open(from);
       const count = pending - above;
-      const isFit = count <= WINDOW.most && (count >= WINDOW.least || from === this.#firstSeq);
+      const isFit = count <= most && (count >= least || from === this.#firstSeq);
       if (isFit || tooFew - tooMany <= 1) return { from, consumer, source, count };
       await dropConsumer(consumer);
-      if (count > WINDOW.most) tooMany = from;
+      if (count > most) tooMany = from;
       else tooFew = from;
       from = Math.floor((tooMany + tooFew) / 2);
     }
