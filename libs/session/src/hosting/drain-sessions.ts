@@ -1,6 +1,7 @@
 /**
  * Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. `SessionWork` decides
- * which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`).
+ * which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`). A host takes no more sessions and commands
+ * from `HostPartitions.retire` on.
  */
 import type { Clock } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
@@ -9,9 +10,9 @@ import type { SessionRunner } from '../runner/session-runner.ts';
 /** The time between two looks at the draining sessions. */
 const LOOK_EVERY_MS = 20;
 /**
- * Sessions for other hosts are left at this distance, and all within the spread; each works on until its turn. A host that
- * has just started claims some tens of sessions a second. If all were left at once, the last would pause for as long as all
- * claims take.
+ * Sessions for other hosts are left one by one, this far apart, and all within `SPREAD_MAX_MS`. Each works until then. A host
+ * that has just started claims some tens of sessions a second. If all were left at once, the last would pause for as long as
+ * all claims take.
  */
 const APART_MS = 50;
 const SPREAD_MAX_MS = 2_000;

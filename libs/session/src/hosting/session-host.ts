@@ -247,8 +247,8 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Counts a session that is not in memory, for metrics. Stores a snapshot if records follow the newest one. Contract: does
-   * not reject.
+   * Counts a session that is not in memory, and stores a snapshot if records follow the newest one. Only with metrics.
+   * Contract: does not reject.
    */
   async #countAndSnapshot(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
