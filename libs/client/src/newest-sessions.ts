@@ -70,7 +70,7 @@ const AT_ONCE = 1_000;
 /**
  * Opens a list. It is empty on a bus without sessions.
  * @param after The list starts after this position; null: at the newest session.
- * @throws StoreUnavailableError.
+ * @throws NatsUnavailableError.
  * @internal
  */
 export async function newestSessions(
@@ -98,7 +98,7 @@ export async function newestSessions(
 
 /**
  * The position of a session in the list; null if the index does not contain it.
- * @throws StoreUnavailableError.
+ * @throws NatsUnavailableError.
  * @internal
  */
 export async function placeInList(nc: NatsConnection, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {

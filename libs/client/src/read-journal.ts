@@ -65,7 +65,7 @@ const REPLICA_TRIES = 8;
  * the signal aborts, the caller stops or the connection closes. It waits for a session that does not exist yet.
  * `newest` skips older records.
  * @throws JournalGapError if a record is missing on every replica that was read. RecordUnreadableError for an
- *   unreadable record. BusNotPreparedError if no session host has used this bus. StoreUnavailableError if NATS does not
+ *   unreadable record. BusNotPreparedError if no session host has used this bus. NatsUnavailableError if NATS does not
  *   respond at the start.
  * @internal
  */
@@ -97,7 +97,7 @@ export async function* followJournal(
  * Reads the stored records of the session, then ends.
  * @throws JournalGapError if the record after `after` differs, or a record is missing on every replica that was read.
  *   SessionDeletedError before the first record of a deleted session. RecordNotServedError if the end of the journal
- *   cannot be read. StoreUnavailableError if NATS does not respond for ten seconds at the start, or for forty seconds
+ *   cannot be read. NatsUnavailableError if NATS does not respond for ten seconds at the start, or for forty seconds
  *   later.
  * @internal
  */
@@ -143,7 +143,7 @@ function sourceOf(nc: NatsConnection, ref: SessionRef, options: Partial<OrderedS
   };
 }
 
-/** Opens a consumer. @throws BusNotPreparedError if the stream does not exist; StoreUnavailableError. @internal */
+/** Opens a consumer. @throws BusNotPreparedError if the stream does not exist; NatsUnavailableError. @internal */
 export async function openConsumer(source: OrderedSource): Promise<Consumer> {
   try {
     return await orderedConsumer(source);

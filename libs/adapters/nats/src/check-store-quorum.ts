@@ -17,7 +17,7 @@ interface StreamGroup {
   readonly leader?: string;
   readonly replicas?: readonly {
     readonly offline?: boolean;
-    /** How long it has been silent, nanoseconds; 0 if the answering server has never current it. */
+    /** How long it has been silent, nanoseconds; 0 if the answering server has never heard from it. */
     readonly active?: number;
   }[];
 }

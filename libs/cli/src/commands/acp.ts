@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { type StartSettings, startAcpService } from '@coxswain/acp';
 import { leaveRunning } from '../instance/leave-running.ts';
-import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { withBus } from '../instance/open-bus.ts';
 import { callerFolder, stateDirOf } from '../instance/state-dir.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
+import { stopSignal, untilAborted } from '../instance/stop-signal.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { modelOf, startBody } from '../run/start-body.ts';
@@ -32,7 +32,7 @@ export const run: CommandRun = async (invocation) => {
   await withBus(invocation, true, async (open) => {
     service.setBus(open);
     try {
-      await Promise.race([left, goneOf(open)]);
+      await Promise.race([left, untilAborted(open.gone)]);
     } finally {
       service.setBus(null);
     }
@@ -51,9 +51,4 @@ async function startSettings({ flags, env }: Invocation): Promise<StartSettings>
   const { prompt: _prompt, ...body } = await startBody({ flags, env }, '', false);
   const otherModels = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, callerFolder(env)));
   return { body, otherModels: otherModels.filter((name) => name !== undefined) };
-}
-
-function goneOf({ gone }: OpenBus): Promise<void> {
-  if (gone.aborted) return Promise.resolve();
-  return new Promise((resolve) => gone.addEventListener('abort', () => resolve(), { once: true }));
 }
