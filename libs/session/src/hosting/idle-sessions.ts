@@ -21,7 +21,7 @@ export async function passivateIdle(
 ): Promise<void> {
   while (!state.ended.aborted) {
     await clock.sleep(sweepEveryMs, state.ended);
-    // Each is checked when its turn comes: it may have got work while others were passivated.
+    // Each is checked at its own time: it may have got work while others were passivated.
     await sideBySide([...runners.values()], async (runner) => {
       if (state.isLeaving) return;
       if (runner.idleMs() > passivateAfterMs) await runner.passivate();

@@ -7,10 +7,13 @@ import type { Clock } from '@coxswain/ports';
 /** The default bound: enough for a store that answers within three milliseconds. */
 export const SIDE_BY_SIDE = 32;
 
-/** The longest turn, milliseconds. A very long journal, or one that does not answer, then no longer blocks the others. */
+/**
+ * How long one load counts against the bound at most, milliseconds. A very long journal, or one that does not answer, then no
+ * longer blocks the others.
+ */
 const TURN_MAX_MS = 2_000;
 
-/** The turns of loads. */
+/** Runs loads, with a bound on how many run at a time. */
 export class LoadTurns {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
@@ -22,7 +25,7 @@ export class LoadTurns {
     this.#free = atOnce;
   }
 
-  /** Runs a load when its turn comes. */
+  /** Runs a load as soon as the bound allows. @returns its result, or its error. */
   async take<T>(load: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

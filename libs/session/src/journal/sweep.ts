@@ -27,7 +27,8 @@ export interface SweepOptions {
 export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deletion };
 
 /**
- * Deletes sessions whose time is over, tenant by tenant, never a running one. Ends at `max`; the next sweep continues.
+ * Deletes sessions whose time is over, tenant by tenant, never a running one, and completes unfinished deletions. Ends at
+ * `max`; the next sweep continues.
  * @throws errors of the ports. Earlier deletions remain done.
  */
 export async function* sweepSessions(
