@@ -4,7 +4,7 @@
  */
 import type { ActiveSession } from '@coxswain/ports';
 import { subjects } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from './load-turns.ts';
+import { SIDE_BY_SIDE } from './load-limit.ts';
 
 interface Waiting {
   session: ActiveSession;

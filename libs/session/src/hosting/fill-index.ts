@@ -9,7 +9,7 @@ import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { statusOf } from '../runner/session-status.ts';
-import { sideBySide } from './load-turns.ts';
+import { sideBySide } from './load-limit.ts';
 
 /** Sessions that are read at a time: few, as commands come first. */
 const AT_ONCE = 4;

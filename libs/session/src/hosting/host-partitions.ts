@@ -20,7 +20,7 @@ import { ClaimQueue } from './claim-queue.ts';
 import { type ComparisonPorts, NoteComparison } from './compare-notes.ts';
 import { HostPeers } from './host-peers.ts';
 import type { HostState } from './host-state.ts';
-import { sideBySide } from './load-turns.ts';
+import { sideBySide } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
 
 /** The ports of a host's partitions. */
@@ -190,13 +190,13 @@ export class HostPartitions {
     this.#peers.release(ref);
   }
 
-  /** Ends, with a last heartbeat. Call it after {@link retire}. */
-  leave(): void {
+  /** Ends this host, with a last heartbeat. Call it after {@link retire}. */
+  end(): void {
     this.#state.apply('ended');
-    this.#peers.leave();
+    this.#peers.end();
   }
 
-  /** Ends without a message, like a crash. */
+  /** Ends this host without a message, like a crash. */
   vanish(): void {
     this.#state.apply('ended');
     this.#peers.vanish();
@@ -419,7 +419,7 @@ export class HostPartitions {
     this.#elsewhere.clear();
     this.#unread.clear();
     this.#claims.clear();
-    this.#sessions.leaveAll();
+    this.#sessions.abandonSessions();
     void this.#balance();
   }
 

@@ -135,15 +135,15 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Ends, with a last heartbeat. */
-  leave(): void {
+  /** Ends this host, with a last heartbeat. Does nothing after {@link vanish}. */
+  end(): void {
     if (this.#ended.signal.aborted) return;
     this.#ownState = 'left';
     this.#beat();
     this.vanish();
   }
 
-  /** Ends without a message, like a crash. */
+  /** Ends this host without a message, like a crash: it sends and hears nothing more. */
   vanish(): void {
     this.#ended.abort();
     this.#channel.close();

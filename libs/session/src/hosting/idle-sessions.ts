@@ -3,7 +3,7 @@ import type { Clock } from '@coxswain/ports';
 import type { SessionRunner } from '../runner/session-runner.ts';
 import type { HostOptions } from './host-interface.ts';
 import type { HostState } from './host-state.ts';
-import { sideBySide } from './load-turns.ts';
+import { sideBySide } from './load-limit.ts';
 
 const PASSIVATE_AFTER_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;

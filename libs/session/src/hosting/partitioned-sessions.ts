@@ -27,5 +27,5 @@ export interface PartitionedSessions {
   /** Wakes all sessions: the host may start effects again. */
   wakeAll(): void;
   /** Leaves all sessions at once. The host itself continues. */
-  leaveAll(): void;
+  abandonSessions(): void;
 }

@@ -1,6 +1,21 @@
 /**
  * The session host: the sessions in this process. It notifies their runners of commands, claims sessions without an owner,
  * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
+ *
+ * Methods that end work, by what they end:
+ *
+ * | method | what ends | what continues |
+ * |---|---|---|
+ * | `SessionRunner.leave` | The work of one session here, at once. | The host, its other sessions. |
+ * | `Host.#runnerLeft` | Nothing: it follows each `leave`. It keeps leftovers, and removes or keeps the note, or offers the session. | |
+ * | `HostPartitions.release` | Nothing: it announces to other hosts that a session with work was left. | |
+ * | `Host.transfer` | The work of the sessions of lost partitions, each when its calls have ended. | The host. |
+ * | `Host.abandonSessions` | The work of all sessions, at once: after an expired lease, and in `abandon`. | The host. |
+ * | `HostPartitions.retire` | The intake: no commands, no claims. The inbox is closed. | The sessions in memory, the heartbeats. |
+ * | `HostPartitions.end` | The host, with a last heartbeat: the others need not wait for its lease. | |
+ * | `HostPartitions.vanish` | The host, without a message. | |
+ * | `Host.stop` | All of this, in order. | |
+ * | `Host.abandon` | All of this, at once. | |
  */
 import { setMaxListeners } from 'node:events';
 import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
@@ -33,7 +48,7 @@ import { HostPartitions } from './host-partitions.ts';
 import { HostState } from './host-state.ts';
 import { passivateIdle } from './idle-sessions.ts';
 import { Leftovers } from './leftovers.ts';
-import { LoadTurns } from './load-turns.ts';
+import { LoadLimit } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
 import { rejectUnroutable } from './reject-unroutable.ts';
 import { SessionNotes } from './session-notes.ts';
@@ -77,9 +92,9 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #passivated: PassivatedCount | null;
   /** Consecutive retries of a session, by its key: see `#retry`. */
   readonly #retries = new Map<string, number>();
-  readonly #loads: LoadTurns;
-  readonly #transcripts: LoadTurns;
-  readonly #traces: LoadTurns;
+  readonly #loads: LoadLimit;
+  readonly #transcripts: LoadLimit;
+  readonly #traces: LoadLimit;
   readonly #state = new HostState();
   #unwatchHooks: () => void = () => {};
   #generation = 0;
@@ -91,9 +106,9 @@ class Host implements SessionHost, PartitionedSessions {
     const quotas = options.quotas && new CommandQuotas(ports, options.quotas);
     this.#ports = { ...ports, quotas };
     this.#options = options;
-    this.#loads = new LoadTurns(ports.clock);
-    this.#transcripts = new LoadTurns(ports.clock, TRANSCRIPTS_AT_ONCE);
-    this.#traces = new LoadTurns(ports.clock, TRACES_AT_ONCE);
+    this.#loads = new LoadLimit(ports.clock);
+    this.#transcripts = new LoadLimit(ports.clock, TRANSCRIPTS_AT_ONCE);
+    this.#traces = new LoadLimit(ports.clock, TRACES_AT_ONCE);
     const { meters } = ports.telemetry ?? {};
     const isMeasured = meters !== undefined && measureSessions(meters, ports.clock, () => this.#summaries());
     this.#passivated = isMeasured ? new PassivatedCount({ ...ports, isHere: (ref) => this.isHere(ref) }) : null;
@@ -155,16 +170,27 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.get(sessionKey(ref))?.answer.after(from) ?? null;
   }
 
+  /**
+   * Stops in order.
+   *
+   * 1. From the first step on ({@link HostPartitions.retire}), the host takes no commands and claims no sessions, and other
+   *    hosts get its partitions. The inbox closes; a failure is only logged.
+   * 2. The sessions in memory drain ({@link drainSessions}), `graceMs` at most: they start no model call. Each
+   *    session is left as soon as its tool calls have ended: with its work for another host, or with a snapshot.
+   * 3. The notes about these sessions are written.
+   * 4. From here on the host is `gone`: a last heartbeat says so, and whatever is still in memory is left at once.
+   * 5. The rest of `graceMs` is for the tool connections, which are child processes.
+   */
   async stop(graceMs = TRANSFER_GRACE_MS): Promise<void> {
-    await this.#leavePartitions();
+    await this.#retire();
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + graceMs;
     const leaving = [...this.#runners.values()];
     await this.#drain(leaving, untilMs);
     await this.#notes.settled();
-    this.#partitions.leave();
+    this.#partitions.end();
     this.abandon();
-    // Tool connections are children of this process. They may end in order within the rest of the grace.
+    // Tool connections may end in order within the rest of `graceMs`.
     const closed = Promise.all(leaving.map((runner) => runner.closed));
     const late = new AbortController();
     await Promise.race([closed, clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), late.signal)]);
@@ -172,15 +198,15 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   abandon(): void {
-    // The next owners need the commands: an open inbox would swallow them.
-    void this.#leavePartitions();
+    // The inbox is closed although the host ends like a crash: it would take commands that the next owners need.
+    void this.#retire();
     this.#partitions.vanish();
     this.#unwatchHooks();
-    this.leaveAll();
+    this.abandonSessions();
   }
 
-  /** Contract: does not reject. */
-  async #leavePartitions(): Promise<void> {
+  /** Leaves the partitions. A second call does nothing. Contract: does not reject. */
+  async #retire(): Promise<void> {
     try {
       await this.#partitions.retire();
     } catch (error) {
@@ -283,7 +309,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.drop(isObsolete);
   }
 
-  leaveAll(): void {
+  abandonSessions(): void {
     for (const runner of [...this.#runners.values()]) runner.leave();
   }
 
@@ -320,7 +346,7 @@ class Host implements SessionHost, PartitionedSessions {
         traces: this.#traces,
         mayBegin: () => this.#partitions.mayBegin,
       },
-      (left) => this.#left(ref, left),
+      (left) => this.#runnerLeft(ref, left),
       carried,
     );
     this.#runners.set(key, runner);
@@ -335,7 +361,7 @@ class Host implements SessionHost, PartitionedSessions {
   // ---- sessions that were left, and retries ----
 
   /** A runner has left its session, and reports why. What happens next depends on the reason. */
-  #left(ref: SessionRef, left: LeftSession): void {
+  #runnerLeft(ref: SessionRef, left: LeftSession): void {
     const key = sessionKey(ref);
     const runner = this.#runners.get(key);
     const summary = runner?.summary;

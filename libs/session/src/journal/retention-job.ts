@@ -10,7 +10,7 @@
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
+import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
 import { type DeletePorts, deleteSession } from './delete-from-outside.ts';
 import { sweepBlobs } from './sweep.ts';
 

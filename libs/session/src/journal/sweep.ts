@@ -9,7 +9,7 @@
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
+import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-from-outside.ts';
 import { isAtRest } from './ended-record.ts';
 

@@ -11,10 +11,10 @@ export const SIDE_BY_SIDE = 32;
  * How long one load counts against the bound at most, milliseconds. A very long journal, or one that does not answer, then no
  * longer blocks the others.
  */
-const TURN_MAX_MS = 2_000;
+const COUNTS_FOR_MS = 2_000;
 
 /** Runs loads, with a bound on how many run at a time. */
-export class LoadTurns {
+export class LoadLimit {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -33,11 +33,11 @@ export class LoadTurns {
     const ended = new AbortController();
     const end = () => ended.abort();
     void loading.then(end, end);
-    void this.#clock.sleep(TURN_MAX_MS, ended.signal).then(() => this.#endTurn());
+    void this.#clock.sleep(COUNTS_FOR_MS, ended.signal).then(() => this.#endOne());
     return loading;
   }
 
-  #endTurn(): void {
+  #endOne(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#free++;
