@@ -20,7 +20,7 @@ import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { isHookFailure, parseReturn } from './parse-return.ts';
 import { payloadPathProblem } from './payload-paths.ts';
 
-/** A registration in a file. */
+/** A registration as written in a file or in code. */
 export const WrittenRegistration = z.strictObject({
   ...REGISTRATION_FIELDS,
   /** In snake_case or PascalCase. A budget's point may contain its percentage: `OnBudgetThreshold(80)`. */

@@ -63,7 +63,7 @@ export const ControlVerb = z.enum([
 ]);
 export type ControlVerb = z.infer<typeof ControlVerb>;
 
-/** The outcome of a control. A rejected control has a `command_rejected` event instead. */
+/** The outcome of a control. For a rejected control: the code of the `command_rejected` event before it. */
 export const ControlStatus = z.enum([
   'allowed',
   'denied',
@@ -555,8 +555,8 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     status: ControlStatus,
     /**
-     * The target of the rejected command: a call's id, another command's id, or the session's id, also if the command
-     * is unreadable.
+     * The target of the control: a call's id, another command's id, or the session's id. For an unreadable command: the
+     * session's id.
      */
     target: z.string(),
     tool: z.string().optional(),
@@ -661,7 +661,7 @@ export const EVENT_SCHEMAS = {
     host: z.string(),
     /** All earlier records are copies from another session. Calls that a worker accepted there are void here. */
     after_copy: z.literal(true).optional(),
-    /** Calls that only the last copied, changed record of a fork starts. The origin never sent them. */
+    /** Calls that only the last copied, changed record of a fork starts, or starts with other arguments. */
     unsent: z.array(z.string()).optional(),
   }),
   /** The journal is a copy of another one. This is the first event of its first record. */
@@ -703,13 +703,13 @@ export const SessionEvent = z.discriminatedUnion(
   ],
 ) as unknown as z.ZodType<SessionEvent>;
 
-/** An event that puts an injection into the transcript. */
+/** An event that delivers an injection: into the transcript, or with `audit_only` into the record alone. */
 export type Delivery =
   | EventOf<'reminder_fired'>
   | (EventOf<'message_injected'> & { readonly origin: 'steer' | 'followup' });
 
 /**
- * Whether an event puts a message of a sender into the transcript. Messages of hooks and of the runtime do not count.
+ * Whether an event delivers a message of a sender ({@link Delivery}). Messages of hooks and of the runtime do not count.
  */
 export function isDelivery(event: SessionEvent): event is Delivery {
   if (event.type === 'reminder_fired') return event.seam !== 'direct';

@@ -154,19 +154,19 @@ export const subjects = {
   /** Steps and calls of one version of a served persona. `version` is its short form for subjects. */
   persona: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
-  /** Calls of its own hooks. */
+  /** Calls of the own hooks of one version of a served persona. */
   personaHooks: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook`,
-  /** Calls of its own hooks to one instance: a call that moves from another instance. */
+  /** Calls of these hooks to one instance: a call that moves from another instance. */
   personaHookTo: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook.to.${token(instance)}`,
-  /** Messages to every instance of it. */
+  /** Messages to every instance of one version of a served persona. */
   personaInstances: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
-  /** Messages to one instance of it. */
+  /** Messages to one such instance. */
   personaInstance: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.at.${token(instance)}`,
-  /** Calls to one instance of it: a call that moves from another instance. */
+  /** Calls to one such instance: a call that moves from another instance. */
   personaCallTo: (tenant: string, name: string, version: string, instance: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.to.${token(instance)}`,
   /** The announcement of a persona: a key of the registry. */
@@ -217,10 +217,10 @@ export const subjects = {
   retention: 'cox-retention.within',
   /** Notifications to all hosts of sessions that wait for a new owner. */
   hostReleases: 'cox-host.released',
-  /** The mark of a session with unfinished work: a key of the bucket `cox_active`. */
+  /** The note of a session with unfinished work: a key of the bucket `cox_active`. */
   activeSession: (ref: SessionRef) =>
     `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
-  /** All such marks of a partition. */
+  /** All such notes of a partition. */
   activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 
@@ -286,7 +286,7 @@ export const tenantSubjects = {
 
 /** Subjects that only hosts and administrators of the bus may use, as filters. */
 export const systemSubjects = {
-  /** Appends to journals, snapshots, timer schedules, marks of active sessions, remembered rules of personas. */
+  /** Journals, snapshots, index entries, timer schedules, notes of active sessions, remembered rules of personas. */
   written: [
     subjects.journals,
     subjects.snapshots,
@@ -433,7 +433,7 @@ function sessionOfSubject(expectedRoot: string, subject: string): SessionRef | n
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
-/** Parses the key of an active session's mark; null if it is invalid. */
+/** Parses the key of an active session's note; null if it is invalid. */
 export function parseActiveSession(subject: string): SessionRef | null {
   const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
   if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;
