@@ -101,7 +101,7 @@ function meant(name: string): string {
   return point === undefined ? '' : `; did you mean ${hookPointName(point)}?`;
 }
 
-// A condition on a path that no payload of the point has would never be true, and its guard never be called.
+// A condition on a path that no payload of the point has would never be true, and its hook never be called.
 function pathProblem(point: HookPoint, text: string): string | null {
   const pattern = parseHookPattern(text);
   if (typeof pattern === 'string' || pattern.kind !== 'condition') return null;

@@ -479,6 +479,7 @@ export const EVENT_SCHEMAS = {
   }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
+    /** Without a decision: `superseded` by a cancel of the call or an interrupt, `aborted` by the end of the run, `expired`. */
     decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
     actor: StoredActor.optional(),
@@ -501,7 +502,7 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
-    /** The steer or follow-up that the guard checks, or the `approve` with the edited call. */
+    /** The steer or follow-up that `user_prompt_submit` hooks check, or the `approve` with the edited call. */
     command_id: z.string().optional(),
     payload: JsonObject,
   }),
@@ -523,7 +524,10 @@ export const EVENT_SCHEMAS = {
   }),
   /** A `user_prompt_submit` hook blocked a steer or a follow-up, which is never delivered. */
   injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
-  /** The check of a steer or follow-up has ended. `none`: it was cancelled, or the message is no longer queued. */
+  /**
+   * `user_prompt_submit` hooks have checked a queued steer or follow-up. `none`: the check was cancelled, or the message is no
+   * longer queued.
+   */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
     /** Absent if no hook was called because no condition matches. */

@@ -99,7 +99,7 @@ export interface Pins {
   readonly mode?: string | undefined;
   /** Whether the session idles between jobs, and for how long. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
-  /** Hooks of the persona that hands the session over: they apply to the rest of its turn. */
+  /** Hooks of the persona that hands the session over: they apply to the rest of the turn of the hand-off. */
   readonly hooksBefore?: readonly HookRegistration[] | undefined;
 }
 

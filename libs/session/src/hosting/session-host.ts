@@ -54,8 +54,8 @@ import { rejectUnroutable } from './reject-unroutable.ts';
 import { SessionNotes } from './session-notes.ts';
 
 /**
- * How long calls may continue here after the session's partition has moved to another host, or after the host was told to
- * stop, milliseconds. The default of {@link SessionHost.stop}.
+ * How long calls may continue here after the session's partition has moved to another host, or after the host was asked
+ * to stop, milliseconds. The default of {@link SessionHost.stop}.
  */
 const TRANSFER_GRACE_MS = 10_000;
 /**

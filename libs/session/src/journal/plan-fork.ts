@@ -1,5 +1,5 @@
 /**
- * Checks a fork before any record of it is made. The inputs of the copy: `copiedInputs` and `buildCopyInput`, COPY-2
+ * Checks a fork before its first record is made. The inputs of the copy: `copiedInputs` and `buildCopyInput`, COPY-2
  * (copy-journal.ts). `SessionCopy` (copy-session.ts) writes it.
  */
 import {

@@ -81,7 +81,7 @@ export class SessionObserver {
     for (const span of this.#spans.take(record, cause)) sink.take(span);
   }
 
-  /** Reads the records of an earlier owner. That owner exported their ended spans; open spans continue here. */
+  /** Reads the records of earlier owners. They have exported the spans that ended in these records; open spans continue here. */
   async #catchUp(sink: SpanSink, n: number): Promise<void> {
     const { journal, blobs } = this.#ports;
     try {
