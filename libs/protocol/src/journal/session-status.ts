@@ -47,7 +47,7 @@ export const SessionStatus = z.strictObject({
   usage: Usage,
   /** The same, with the usage of all ended child sessions. */
   tree_usage: Usage,
-  /** The parent session and its call; null without a parent, and for a fork of a child session. */
+  /** The parent session and its call; null without a parent, and for a copy of a child session. */
   parent: z
     .strictObject({ session: z.string(), call_id: z.string(), root: z.string(), depth: z.number().int().positive() })
     .nullable(),

@@ -349,7 +349,7 @@ export class HostPartitions {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
         if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
-        // No message announces these: see `LOOK_AT_ALL_MS`.
+        // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
       }
@@ -423,7 +423,7 @@ export class HostPartitions {
     void this.#balance();
   }
 
-  /** Wakes all sessions. A host that was cut off first takes a new name, then partitions. Contract: does not reject. */
+  /** Wakes all sessions. A host that was cut off has none: it takes a new name, then partitions. Contract: does not reject. */
   async #heardAgain(): Promise<void> {
     if (!this.#state.isCutOff) return this.#sessions.wakeAll();
     // It is rejoining already.

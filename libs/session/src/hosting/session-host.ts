@@ -2,7 +2,7 @@
  * The session host: the sessions in this process. It notifies their runners of commands, claims sessions without an owner,
  * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
  *
- * Methods that end work, by what they end:
+ * Methods that end work, from one session to the whole host:
  *
  * | method | what ends | what continues |
  * |---|---|---|
@@ -12,10 +12,10 @@
  * | `Host.transfer` | The work of the sessions of lost partitions, each when its calls have ended. | The host. |
  * | `Host.abandonSessions` | The work of all sessions, at once: after an expired lease, and in `abandon`. | The host. |
  * | `HostPartitions.retire` | The intake: no commands, no claims. The inbox is closed. | The sessions in memory, the heartbeats. |
- * | `HostPartitions.end` | The host, with a last heartbeat: the others need not wait for its lease. | |
+ * | `HostPartitions.end` | The host, with a last heartbeat: the others need not wait until it is silent for long enough. | |
  * | `HostPartitions.vanish` | The host, without a message. | |
- * | `Host.stop` | All of this, in order. | |
- * | `Host.abandon` | All of this, at once. | |
+ * | `Host.stop` | The intake, then each session when its calls have ended, then the host. | |
+ * | `Host.abandon` | The intake, all sessions and the host, at once and without a last heartbeat. | |
  */
 import { setMaxListeners } from 'node:events';
 import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
