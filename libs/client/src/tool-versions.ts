@@ -1,9 +1,9 @@
 import {
+  Heartbeat,
+  SERVED_LIVENESS,
   subjects,
   type TenantId,
-  TOOL_LIVENESS,
   ToolAnnouncement,
-  ToolBeat,
   tenantSubjects,
   toolDigest,
 } from '@coxswain/protocol';
@@ -39,7 +39,7 @@ export interface ToolVersions {
   /** Removes the announcement, if no other instance of the tool is known. @throws errors of NATS. */
   withdraw(): Promise<void>;
   /** Starts to apply N3. */
-  begin(): void;
+  start(): void;
   stop(): void;
 }
 
@@ -76,24 +76,24 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   /** An announcement without instances, and the time when it was found. */
   let unserved: { readonly revision: number; readonly sinceMs: number } | null = null;
 
-  const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
+  const subscription = bus.nc.subscribe(tenantSubjects.heartbeats('tools', tenant, name), {
     callback(error, message) {
       if (error) cannotHear = true;
       else hear(message);
     },
   });
-  const prefix = subjects.toolBeat(tenant, name, 'x').slice(0, -1);
+  const prefix = subjects.heartbeat('tools', tenant, name, 'x').slice(0, -1);
 
   function hear(message: Msg): void {
     const who = message.subject.slice(prefix.length);
-    const beat = beatIn(message);
-    if (who === instance || !beat) return;
+    const heartbeat = heartbeatIn(message);
+    if (who === instance || !heartbeat) return;
     const before = others.get(who);
     others.delete(who);
-    const serves = beat.state === 'serving';
-    if (before?.digest !== beat.digest || before?.serves !== serves) changes += 1;
-    if ((serves || beat.state === 'standby') && beat.digest !== undefined && others.size < INSTANCES_MAX)
-      others.set(who, { digest: beat.digest, serves, heardMs: performance.now() });
+    const serves = heartbeat.state === 'serving';
+    if (before?.digest !== heartbeat.version || before?.serves !== serves) changes += 1;
+    if ((serves || heartbeat.state === 'standby') && heartbeat.version !== undefined && others.size < INSTANCES_MAX)
+      others.set(who, { digest: heartbeat.version, serves, heardMs: performance.now() });
     wake();
   }
 
@@ -101,7 +101,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   /** The versions that have instances, including this one. */
   function served(): Set<string> {
-    const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
+    const oldestMs = performance.now() - SERVED_LIVENESS.ttlMs;
     for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
     const serving = [...others.values()].filter(({ serves }) => serves);
     return new Set([ownDigest(), ...serving.map(({ digest }) => digest)]);
@@ -109,7 +109,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   const key = (tool: CheckedTool): RegistryKey<ToolAnnouncement> => ({
     name,
-    subject: subjects.toolAnnouncement(tenant, name),
+    subject: subjects.announcement('tools', tenant, name),
     schema: ToolAnnouncement,
     value: (since) => ({ v: 1, since, ...tool.announced }),
     headers: (before, when) => {
@@ -132,7 +132,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   /** Waits for the heartbeat of an instance of a version, for at most the heartbeat timeout. */
   async function isHeard(digest: string): Promise<boolean> {
-    const untilMs = performance.now() + TOOL_LIVENESS.ttlMs;
+    const untilMs = performance.now() + SERVED_LIVENESS.ttlMs;
     while (!served().has(digest)) {
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0 || cannotHear) return false;
@@ -148,7 +148,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   }
 
   async function check(): Promise<void> {
-    if (cannotHear || performance.now() - listeningSinceMs < TOOL_LIVENESS.ttlMs) return;
+    if (cannotHear || performance.now() - listeningSinceMs < SERVED_LIVENESS.ttlMs) return;
     const now = served();
     const text = [changes, ...[...now].sort()].join();
     if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
@@ -162,7 +162,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     }
     // The heartbeat of an instance that has just announced it may not have arrived yet.
     if (unserved?.revision !== current.revision) unserved = { revision: current.revision, sinceMs: performance.now() };
-    else if (performance.now() - unserved.sinceMs > TOOL_LIVENESS.ttlMs) {
+    else if (performance.now() - unserved.sinceMs > SERVED_LIVENESS.ttlMs) {
       reportReplaced(await put(own.tool(), { replacing: current }), ', which has no instances');
       unserved = null;
     }
@@ -199,7 +199,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
       // Another instance of the tool keeps the announcement, or replaces it.
       if (others.size === 0) await deleteAnnouncement(bus, key(own.tool()));
     },
-    begin: scheduleCheck,
+    start: scheduleCheck,
     stop() {
       clearTimeout(timer);
       timer = undefined;
@@ -218,9 +218,9 @@ function replacedIn(headers: CurrentEntry<unknown>['headers']): string[] {
   return (headers?.get(REPLACED_HEADER) ?? '').split(',').filter((one) => /^[0-9a-f]{8}$/.test(one));
 }
 
-function beatIn(message: Msg): ToolBeat | null {
+function heartbeatIn(message: Msg): Heartbeat | null {
   try {
-    return ToolBeat.safeParse(message.json()).data ?? null;
+    return Heartbeat.safeParse(message.json()).data ?? null;
   } catch {
     // Not JSON.
     return null;

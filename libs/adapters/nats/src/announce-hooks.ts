@@ -1,11 +1,9 @@
-/** Announces the hooks of a service in the registry: at the start, after a change, and after the registry was lost. */
+/** Writes the hooks of a service to the registry. */
 
 import type { StoredMessage } from '@coxswain/bus';
-import { onConnectionChange } from '@coxswain/bus';
 import type { HookHandlers, Log } from '@coxswain/ports';
-import { canonicalJson, type HookAnnouncement, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
+import { canonicalJson, type HookAnnouncement, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { ensureBuckets } from './ensure-streams.ts';
 import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { replaceKey } from './registry-keys.ts';
 import { NoHostAnswersError } from './tenant-keys.ts';
@@ -15,8 +13,6 @@ export class HookIdTakenError extends Error {
   override readonly name = 'HookIdTakenError';
   readonly code = 'hook_id_taken';
 }
-
-const TRIED_AGAIN_AFTER_MS = 1_000;
 
 /**
  * Rejects handlers whose ids belong to another hook service of the tenant. A tenant's key lists the services through a
@@ -68,54 +64,10 @@ export async function announce(
     if (before && (missing || canonicalJson(before.registrations) === canonicalJson(registrations))) return undefined;
     return { v: 1, service, since: before?.since ?? new Date().toISOString(), registrations };
   };
-  await replaceKey(nc, subjects.hookService(tenant, service), `the registration of ${service}`, next);
-}
-
-/**
- * Announces the hooks again after each reconnect if the registry has lost them, for example because the server has an
- * empty store. An existing announcement stays unchanged: another instance may have announced newer handlers.
- * @returns a function that ends this.
- */
-export function keepAnnounced(
-  nc: NatsConnection,
-  log: Log,
-  tenant: TenantId,
-  service: string,
-  handlers: () => HookHandlers,
-): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  let ended = false;
-  let told = '';
-
-  // Retries until it succeeds: without a registration, sessions do not ask a policy.
-  async function again(): Promise<void> {
-    try {
-      await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-      await announce(nc, log, tenant, service, handlers(), true);
-      told = '';
-    } catch (error) {
-      if (ended) return;
-      const { message } = error as Error;
-      if (message !== told) log.error({ service, error }, 'the hooks are not announced');
-      told = message;
-      clearTimeout(timer);
-      timer = setTimeout(() => void again(), TRIED_AGAIN_AFTER_MS);
-      timer.unref();
-    }
-  }
-
-  const endListening = onConnectionChange(nc, {
-    lost: () => clearTimeout(timer),
-    restored: () => void again(),
-  });
-  return () => {
-    ended = true;
-    endListening();
-    clearTimeout(timer);
-  };
+  await replaceKey(nc, subjects.announcement('hooks', tenant, service), `the registration of ${service}`, next);
 }
 
 /** The distinct hook ids of handlers. */
-export function idsOf(handlers: HookHandlers): string[] {
+function idsOf(handlers: HookHandlers): string[] {
   return [...new Set(handlers.table().map(({ id }) => id))];
 }

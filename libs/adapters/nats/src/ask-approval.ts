@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inboxPrefixOf } from '@coxswain/bus';
 import type { ApprovalQuestion } from '@coxswain/ports';
-import { type ToolApprovalAsked, ToolApprovalSaid } from '@coxswain/protocol';
+import { type ApprovalCheck, ApprovalCheckAnswer } from '@coxswain/protocol';
 import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 
 /**
@@ -41,7 +41,7 @@ export function createApprovalQuestions(nc: NatsConnection): ApprovalQuestions {
   return {
     async ask(subject, { ref, callId, args }, member, signal) {
       const token = randomUUID();
-      const asked: ToolApprovalAsked = {
+      const asked: ApprovalCheck = {
         v: 1,
         want: 'approval',
         session_id: ref.sessionId,
@@ -74,7 +74,7 @@ export function createApprovalQuestions(nc: NatsConnection): ApprovalQuestions {
   };
 }
 
-function publish(nc: NatsConnection, subject: string, asked: ToolApprovalAsked, reply: string): void {
+function publish(nc: NatsConnection, subject: string, asked: ApprovalCheck, reply: string): void {
   try {
     nc.publish(subject, JSON.stringify(asked), { reply });
   } catch {
@@ -82,10 +82,10 @@ function publish(nc: NatsConnection, subject: string, asked: ToolApprovalAsked, 
   }
 }
 
-function answerIn(message: Msg): ToolApprovalSaid | null {
+function answerIn(message: Msg): ApprovalCheckAnswer | null {
   if (message.data.length > ANSWER_MAX_BYTES) return null;
   try {
-    return ToolApprovalSaid.safeParse(message.json()).data ?? null;
+    return ApprovalCheckAnswer.safeParse(message.json()).data ?? null;
   } catch {
     // Not JSON: a "no responders" status (empty), or a malformed answer.
     return null;

@@ -2,12 +2,12 @@
 
 import type { StoredMessage } from '@coxswain/bus';
 import {
-  parseBusTool,
+  Heartbeat,
+  parseServedKey,
   STREAMS,
   subjects,
   type TenantId,
   ToolAnnouncement,
-  ToolBeat,
   toolDigest,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -67,7 +67,7 @@ export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promis
  * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
  */
 export async function removeBusTool(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
-  const subject = subjects.toolAnnouncement(tenant, name);
+  const subject = subjects.announcement('tools', tenant, name);
   return replaceKey(nc, subject, `the announcement of ${name}`, (stored) =>
     stored && !isTakenBack(stored) ? null : undefined,
   );
@@ -75,13 +75,13 @@ export async function removeBusTool(nc: NatsConnection, tenant: TenantId, name: 
 
 function announcementOf(stored: StoredMessage): ToolAnnouncement | null {
   const announcement = isTakenBack(stored) ? null : valueIn(stored.data, ToolAnnouncement);
-  return announcement && announcement.name === parseBusTool(stored.subject)?.name ? announcement : null;
+  return announcement && announcement.name === parseServedKey(stored.subject)?.name ? announcement : null;
 }
 
 function instanceOf(subject: string, data: Uint8Array): (ListedToolInstance & { readonly tool: string }) | null {
-  const key = parseBusTool(subject);
-  const beat = valueIn(data, ToolBeat);
+  const key = parseServedKey(subject);
+  const beat = valueIn(data, Heartbeat);
   if (key?.instance === undefined || !beat || beat.state === 'gone') return null;
-  const { state, since = null, digest = null, running = null } = beat;
+  const { state, since = null, version: digest = null, running = null } = beat;
   return { tool: key.name, instance: key.instance, state, since, digest, running };
 }

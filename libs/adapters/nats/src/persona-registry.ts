@@ -2,10 +2,10 @@
 
 import type { StoredMessage } from '@coxswain/bus';
 import {
+  Heartbeat,
   PersonaAnnouncement,
-  PersonaBeat,
   PersonaPause,
-  parseServedPersona,
+  parseServedKey,
   STREAMS,
   subjects,
   type TenantId,
@@ -83,7 +83,7 @@ export async function resumePersona(nc: NatsConnection, tenant: TenantId, name: 
 
 /** Removes the announcement of a persona. @returns false if there is none. @throws as {@link pausePersona}. */
 export async function removeServedPersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
-  return takeBack(nc, subjects.personaAnnouncement(tenant, name), `the announcement of ${name}`);
+  return takeBack(nc, subjects.announcement('personas', tenant, name), `the announcement of ${name}`);
 }
 
 async function takeBack(nc: NatsConnection, subject: string, what: string): Promise<boolean> {
@@ -97,7 +97,7 @@ function valuesIn<T>(
 ): Map<string, T> {
   const found = new Map<string, T>();
   for (const stored of keys) {
-    const name = parseServedPersona(stored.subject)?.name;
+    const name = parseServedKey(stored.subject)?.name;
     const value = isTakenBack(stored) ? null : valueIn(stored.data, schema);
     if (name !== undefined && value !== null) found.set(name, value);
   }
@@ -105,9 +105,11 @@ function valuesIn<T>(
 }
 
 function instanceOf({ subject, data }: StoredMessage): (ListedPersonaInstance & { readonly persona: string }) | null {
-  const key = parseServedPersona(subject);
-  const beat = valueIn(data, PersonaBeat);
-  if (key?.instance === undefined || !beat || beat.state === 'gone') return null;
+  const key = parseServedKey(subject);
+  const beat = valueIn(data, Heartbeat);
+  if (key?.instance === undefined || beat?.version === undefined) return null;
+  // Instances of personas do not stand by.
+  if (beat.state === 'gone' || beat.state === 'standby') return null;
   const { state, since = null, version, running = null } = beat;
   return { persona: key.name, instance: key.instance, state, since, version, running };
 }

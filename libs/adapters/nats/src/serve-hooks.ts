@@ -1,41 +1,30 @@
 /**
- * Serves hook handlers on NATS: announces them, sends heartbeats, and answers in a queue group.
+ * Serves hook handlers on NATS, as served work: announces them, sends heartbeats, and answers in a queue group.
  *
- * V1: It subscribes before it announces. After a new announcement it keeps serving removed hooks for a while.
- * V2: An announcement replaces all registrations of the service, in one conditional write.
- * V3: Stopping does not remove the registrations. Open questions are answered first.
+ * HOOK-SERVICE-1  After a new announcement it keeps serving removed hooks for a while.
+ * HOOK-SERVICE-2  An announcement replaces all registrations of the service, in one conditional write.
  */
-
-import { wireOf } from '@coxswain/bus';
-import {
-  answerHook,
-  confirmHook,
-  HOOKS_ANSWERING_MAX,
-  type HookCallbacks,
-  hookUnavailable,
-  observedHook,
-  readHookQuestion,
-} from '@coxswain/handlers';
+import { type AnswerQuestion, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
+import { answerHook } from '@coxswain/handlers';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import {
-  HEADERS,
-  HOOK_LIVENESS,
-  HOOK_QUEUE_GROUP,
+  BOUNDS,
+  Heartbeat,
   type HookAnnouncement,
-  type HookAsked,
+  type HookPoint,
   HookServiceName,
-  parseHookService,
+  parseServedKey,
   readId,
   STREAMS,
   subjects,
   TenantId,
   type WorkObserver,
 } from '@coxswain/protocol';
-import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
-import { announce, idsOf, keepAnnounced, refuseTaken } from './announce-hooks.ts';
+import { type NatsConnection, nuid } from '@nats-io/nats-core';
+import { announce, refuseTaken } from './announce-hooks.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
-import { beatOf } from './nats-hooks.ts';
+import { valueIn } from './read-keys.ts';
 import { replaceKey } from './registry-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
@@ -73,139 +62,73 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   const service = readId(HookServiceName, 'service', options.service);
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
-  const callbacks = callbacksOver(nc);
-  const subscriptions = new Map<string, readonly Subscription[]>();
-  const running = new Set<Promise<void>>();
   let current = options.handlers;
   let former: HookHandlers | null = null;
   let forgetting: NodeJS.Timeout | undefined;
 
-  const served = ({ hook, point }: HookAsked) => {
+  const servedAt = (hook: string, point: HookPoint) => {
     for (const handlers of [current, former]) {
       const registration = handlers?.table().find((one) => one.id === hook && one.point === point);
       if (handlers && registration) return { handlers, registration };
     }
     return null;
   };
-
-  async function answer(id: string, message: Msg): Promise<void> {
-    const question = readHookQuestion(message.string(), (hook) => hook === id);
-    if (!question) return log.warn({ subject: message.subject }, 'invalid request');
-    const found = served(question);
-    const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;
-    // The host then knows which instance rejects the question, and asks another one.
-    if (!found || busy) confirmHook(callbacks, question, instance);
-    const reply =
-      found && !busy
-        ? await answerHook(question, tenant, found.registration, instance, callbacks, (asked, signal) =>
-            observedHook(options.observer, asked, message.headers?.get(HEADERS.traceparent), () =>
-              found.handlers.answer(asked, signal),
-            ),
-          )
-        : hookUnavailable(question, busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
-    if (reply === null) return;
-    try {
-      message.respond(reply);
-    } catch (error) {
-      // The connection is closed. The host asks again, or its time limit ends the question.
-      log.warn({ hook: id, error }, 'an answer was not sent');
-    }
-  }
-
-  function listen(handlers: HookHandlers): void {
-    for (const id of idsOf(handlers)) {
-      if (subscriptions.has(id)) continue;
-      const callback = (error: Error | null, message: Msg) => {
-        if (error) return log.error({ id, error }, 'a hook cannot be served');
-        const one = answer(id, message).finally(() => running.delete(one));
-        running.add(one);
-      };
-      // The instance's own subject is also subscribed in the group: permission to subscribe without it would expose all
-      // questions.
-      const own = [subjects.hook(tenant, id), subjects.hookTo(tenant, id, instance)];
-      subscriptions.set(
-        id,
-        own.map((subject) => nc.subscribe(subject, { queue: HOOK_QUEUE_GROUP, callback })),
-      );
-    }
-  }
-
-  async function cease(ids: Iterable<string>): Promise<void> {
-    await Promise.all(
-      [...ids].flatMap((id) => {
-        const own = subscriptions.get(id) ?? [];
-        subscriptions.delete(id);
-        return own.map((one) => one.drain());
-      }),
-    );
-  }
-
-  const forget = async () => {
-    former = null;
-    const ids = new Set(idsOf(current));
-    await cease([...subscriptions.keys()].filter((id) => !ids.has(id)));
-  };
-
-  function beat(state: 'serving' | 'leaving'): void {
-    try {
-      nc.publish(subjects.hookInstance(tenant, service, instance), JSON.stringify({ v: 1, state }));
-    } catch (error) {
-      // The connection is closed. Hosts receive no heartbeats and declare this instance dead, as intended.
-      log.debug({ error }, 'a beat was not sent');
-    }
-  }
-
-  listen(current);
-  try {
-    await nc.flush();
-    await announce(nc, log, tenant, service, current);
-  } catch (error) {
-    await cease([...subscriptions.keys()]);
-    throw error;
-  }
-  const endKeeping = keepAnnounced(nc, log, tenant, service, () => current);
-  beat('serving');
-  const beats = setInterval(() => beat('serving'), HOOK_LIVENESS.beatMs);
+  const answerTo =
+    (hook: string): AnswerQuestion =>
+    (received) =>
+      answerHook(received, {
+        registrationAt: (point) => servedAt(hook, point)?.registration,
+        fetch: (subject, want) => fetchWhole(nc, subject, want, BOUNDS.transformedViewMaxBytes),
+        async answer(question, signal) {
+          const handlers = servedAt(hook, question.registration.point)?.handlers ?? current;
+          return handlers.answer(question, signal);
+        },
+        observer: options.observer,
+      });
+  const isServed = (hook: string) =>
+    [current, former].some((handlers) => handlers?.table().some(({ id }) => id === hook) ?? false);
+  const work = new RunningWork(({ hook }) => (hook !== undefined && isServed(hook) ? answerTo(hook) : null), {
+    tenant,
+    nowMs: () => performance.now(),
+  });
+  const since = new Date().toISOString();
+  const serving = await serveWork(nc, {
+    at: { kind: 'hooks', tenant, name: service },
+    instance,
+    work,
+    heartbeat: () => ({ since }),
+    async announce(when) {
+      // The server may have lost the buckets with its store.
+      if (when === 'where_missing') await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+      await announce(nc, log, tenant, service, current, when === 'where_missing');
+    },
+    problem: (message) => log.error({ service }, message),
+    drainMs: BOUNDS.hookTimeoutMaxMs,
+  });
 
   return {
     instance,
     async update(handlers) {
       await refuseTaken(nc, log, tenant, service, handlers);
-      listen(handlers);
-      await nc.flush();
       const before = current;
       current = handlers;
+      former = before;
       try {
         await announce(nc, log, tenant, service, handlers);
       } catch (error) {
         current = before;
         throw error;
       }
-      former = before;
       clearTimeout(forgetting);
-      forgetting = setTimeout(() => void forget(), FORMER_SERVED_MS);
+      forgetting = setTimeout(() => {
+        former = null;
+      }, FORMER_SERVED_MS);
       forgetting.unref();
     },
     async stop() {
-      endKeeping();
-      clearInterval(beats);
       clearTimeout(forgetting);
-      beat('leaving');
-      await cease([...subscriptions.keys()]);
-      await Promise.allSettled([...running]);
-      if (!nc.isClosed()) await nc.flush();
+      await serving.stop();
     },
-  };
-}
-
-/** The requests from handlers back to hosts, over a connection. */
-function callbacksOver(nc: NatsConnection): HookCallbacks {
-  return {
-    async fetch(subject, wanted) {
-      const { data, headers } = await wireOf(nc).request(subject, new TextEncoder().encode(wanted));
-      return { part: data, total: Number(headers?.get(HEADERS.total)) };
-    },
-    tell: (subject, text) => nc.publish(subject, text),
   };
 }
 
@@ -235,7 +158,8 @@ export async function listHookServices(nc: NatsConnection, tenant: TenantId): Pr
       service,
       since: announcement?.since ?? '',
       instances: beats.filter(
-        ({ subject, data }) => parseHookService(subject)?.service === service && beatOf(data) === 'serving',
+        ({ subject, data }) =>
+          parseServedKey(subject)?.name === service && valueIn(data, Heartbeat)?.state === 'serving',
       ).length,
       registrations: announcement?.registrations ?? [],
     }))
@@ -248,7 +172,7 @@ export async function listHookServices(nc: NatsConnection, tenant: TenantId): Pr
  * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
  */
 export async function removeHookService(nc: NatsConnection, tenant: string, service: string): Promise<boolean> {
-  const subject = subjects.hookService(tenant, service);
+  const subject = subjects.announcement('hooks', tenant, service);
   return replaceKey(nc, subject, `the registration of ${service}`, (stored) =>
     stored && registeredHooksOf(stored)?.announcement ? null : undefined,
   );
