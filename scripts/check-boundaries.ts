@@ -97,7 +97,7 @@ const NODE_FILES: readonly string[] = ['libs/ports/src/regular-file.ts', 'libs/p
  * if its layer allows it.
  */
 const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
-  '@agentclientprotocol/*': ['@coxswain/cli'],
+  '@agentclientprotocol/*': ['@coxswain/acp'],
   '@ai-sdk/*': ['@coxswain/adapter-models'],
   '@modelcontextprotocol/*': ['@coxswain/adapter-mcp', '@coxswain/mcp'],
   '@nats-io/*': ['@coxswain/bus', '@coxswain/adapter-nats', '@coxswain/client'],

@@ -28,7 +28,7 @@ const NOT_YET = [
 
 /** Files whose strings are programs, not sentences. */
 const CODE_IN_STRINGS = [
-  'libs/adapters/nats/src/server/server-process.ts',
+  'libs/adapters/embedded-server/src/start/server-process.ts',
   'libs/cli/src/completions/',
   'libs/cli/src/demo/story.ts',
   'services/gateway/src/routes/open-api-page.ts',

@@ -4,10 +4,10 @@ import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { findServer } from '@coxswain/adapter-nats';
+import { findServer } from '@coxswain/adapter-embedded-server';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { tarGz, zip } from '../libs/adapters/nats/test/release-archives.ts';
-import { temporaryDir, versionScript, writeExecutable } from '../libs/adapters/nats/test/server-binary.ts';
+import { tarGz, zip } from '../libs/adapters/embedded-server/test/release-archives.ts';
+import { temporaryDir, versionScript, writeExecutable } from '../libs/adapters/embedded-server/test/server-binary.ts';
 import { type BuildOptions, buildServerPackages } from '../scripts/release/build-nats-server-packages.ts';
 
 const here = { platform: process.platform, arch: process.arch };

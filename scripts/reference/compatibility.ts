@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { minimumServerVersion } from '@coxswain/adapter-nats';
+import { minimumServerVersion } from '@coxswain/ports/discovery';
 import { UPCASTS } from '@coxswain/protocol';
 import { FORMAT_VERSIONS } from '@coxswain/session';
 import { REPLAYED_VERSIONS } from '@coxswain/turn';

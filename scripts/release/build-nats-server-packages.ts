@@ -21,8 +21,8 @@ import {
   type ReleaseArchive,
   type ReleaseSource,
   serverIn,
-} from '../../libs/adapters/nats/src/server/fetch-release.ts';
-import { type FetchReport, reportTo } from '../../libs/adapters/nats/src/server/fetch-report.ts';
+} from '../../libs/adapters/embedded-server/src/find/fetch-release.ts';
+import { type FetchReport, reportTo } from '../../libs/adapters/embedded-server/src/find/fetch-report.ts';
 import {
   fetchedServerVersion,
   pinnedDigests,
@@ -31,8 +31,8 @@ import {
   serverFileName,
   serverPackageName,
   serverPlatforms,
-} from '../../libs/adapters/nats/src/server/official-release.ts';
-import { requireServerVersion } from '../../libs/adapters/nats/src/server/server-version.ts';
+} from '../../libs/adapters/embedded-server/src/find/official-release.ts';
+import { requireServerVersion } from '../../libs/adapters/embedded-server/src/server-version.ts';
 import { PUBLISHED } from './packages.mjs';
 
 const repository = resolve(import.meta.dirname, '../..');
@@ -81,7 +81,7 @@ export async function buildServerPackages(options: BuildOptions): Promise<readon
   if (unpinned.length > 0 && !options.allowUnpinned)
     throw new Error(
       `no digest is pinned for ${unpinned.join(', ')}: add it to pinnedDigests in ` +
-        'libs/adapters/nats/src/server/official-release.ts, or pass --allow-unpinned to trust SHA256SUMS of the release alone',
+        'libs/adapters/embedded-server/src/find/official-release.ts, or pass --allow-unpinned to trust SHA256SUMS of the release alone',
     );
   const folders: string[] = [];
   for (const platform of platforms) {

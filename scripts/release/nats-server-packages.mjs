@@ -3,7 +3,7 @@
 import { tsImport } from 'tsx/esm/api';
 
 const { fetchedServerVersion, serverPackageName, serverPlatforms } = await tsImport(
-  '../../libs/adapters/nats/src/server/official-release.ts',
+  '../../libs/adapters/embedded-server/src/find/official-release.ts',
   import.meta.url,
 );
 

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findServer, startServer } from '@coxswain/adapter-nats';
+import { findServer, startServer } from '@coxswain/adapter-embedded-server';
 
 /** A server that is up, in a folder of its own. */
 export interface BenchServer {

@@ -1,6 +1,6 @@
 /** What sessions stand on in a run: one nats-server, or what else a scenario opens (a cluster, for one). */
 import { join } from 'node:path';
-import { findServer, startServer } from '@coxswain/adapter-nats';
+import { findServer, startServer } from '@coxswain/adapter-embedded-server';
 import { openNodes } from './server-nodes.ts';
 
 /** Servers that are up. */

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findServer } from '@coxswain/adapter-nats';
+import { findServer } from '@coxswain/adapter-embedded-server';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { askUntil } from '../e2e/kit/ask-until.ts';
 import { ClusterNode } from './cluster-node.ts';

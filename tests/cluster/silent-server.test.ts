@@ -1,6 +1,6 @@
 /** A server that stands still closes no connection. Whoever is connected to it finds out and goes to another one. */
 import { connectNats } from '@coxswain/adapter-nats';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { natsOptions } from '../../libs/client/src/connection-options.ts';
 import { type Cluster, startCluster } from './cluster.ts';
@@ -17,7 +17,7 @@ describe('a server that stands still', () => {
 
   it.each([
     ['services', () => connectNats({ servers: cluster.servers, token: cluster.token ?? undefined })],
-    ['clients', () => connect(natsOptions({ servers: cluster.servers, token: cluster.token ?? undefined }))],
+    ['clients', () => connectNats(natsOptions({ servers: cluster.servers, token: cluster.token ?? undefined }))],
   ] satisfies [string, () => Promise<NatsConnection>][])('is left by %s', async (_who, connected) => {
     const nc = await connected();
     const before = nc.getServer();

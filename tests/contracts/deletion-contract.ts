@@ -46,7 +46,7 @@ const recordText = (ref: SessionRef, n: number, sha256?: string) =>
 
 /** What deleting promises of every set of stores. */
 export function deletionContract(name: string, stores: () => DeletionStores): void {
-  const portsOf = (all: DeletionStores) => ({ ...all, clock: hurried(all.clock), tellHost: async () => undefined });
+  const portsOf = (all: DeletionStores) => ({ ...all, clock: hurried(all.clock), notifyHost: async () => undefined });
   const written = async (journal: Journal, ref: SessionRef, texts: readonly string[]) => {
     let fence = 0;
     for (const one of texts) {

@@ -4,11 +4,12 @@
  */
 import { readFile } from 'node:fs/promises';
 import { createNatsJournal } from '@coxswain/adapter-nats';
+import { orderedConsumer, storedMessages } from '@coxswain/bus';
 import { journalStreamOf, type SessionRef, subjects } from '@coxswain/protocol';
-import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { jetstreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { expect, test } from 'vitest';
-import { orderedConsumer } from '../../libs/client/src/ordered-messages.ts';
-import { followJournal, type JournalBus, readJournal, storedMessagesOf } from '../../libs/client/src/read-journal.ts';
+import { followJournal, readJournal } from '../../libs/client/src/read-journal.ts';
 import { busOfFile, withFault } from './contract-bus.ts';
 import { bytes, freshSession } from './fresh-session.ts';
 
@@ -30,21 +31,21 @@ async function stored(): Promise<{ ref: SessionRef; records: number }> {
 }
 
 /** The bus, where the first request for messages never reaches the server. */
-function losingOne(): { readonly bus: JournalBus; lost(): number } {
+function losingOne(): { readonly nc: NatsConnection; lost(): number } {
   let lost = 0;
   const nc = withFault(bus.nc, (method, [subject]) => {
     if (lost > 0 || method !== 'publish' || !String(subject).startsWith('$JS.API.CONSUMER.MSG.NEXT.')) return;
     lost++;
     return () => undefined;
   });
-  return { bus: { nc, js: jetstream(nc) }, lost: () => lost };
+  return { nc, lost: () => lost };
 }
 
 test('whoever reads what is stored', { timeout: 20_000 }, async () => {
   const { ref, records } = await stored();
   const losing = losingOne();
   const read = [];
-  for await (const { record } of readJournal(losing.bus, ref)) read.push(record.n);
+  for await (const { record } of readJournal(losing.nc, ref)) read.push(record.n);
   expect(read).toEqual(Array.from({ length: records }, (_, i) => i + 1));
   expect(losing.lost()).toBe(1);
 });
@@ -53,7 +54,7 @@ test('whoever follows it', { timeout: 40_000 }, async () => {
   const { ref, records } = await stored();
   const losing = losingOne();
   const read = [];
-  for await (const { record } of followJournal(losing.bus, ref)) if (read.push(record.n) === records) break;
+  for await (const { record } of followJournal(losing.nc, ref)) if (read.push(record.n) === records) break;
   expect(read).toEqual(Array.from({ length: records }, (_, i) => i + 1));
   expect(losing.lost()).toBe(1);
 });
@@ -64,8 +65,7 @@ test.each(['all of it', 'all behind the first'])(
   async (what) => {
     const { ref, records } = await stored();
     const stream = journalStreamOf(ref.sessionId);
-    const js = jetstream(bus.nc);
-    const source = { bus: { nc: bus.nc, js }, stream, options: { filter_subjects: subjects.journal(ref) } };
+    const source = { nc: bus.nc, stream, options: { filter_subjects: subjects.journal(ref) } };
     const consumer = await orderedConsumer(source);
     expect((await consumer.info(true)).num_pending).toBe(records);
     const manager = await jetstreamManager(bus.nc);
@@ -73,7 +73,7 @@ test.each(['all of it', 'all behind the first'])(
     let read = 0;
     if (what === 'all of it') await purge();
     // One at a time: what was not asked for yet lies in the store.
-    for await (const _ of storedMessagesOf(source, consumer, 1)) if (read++ === 0) await purge();
+    for await (const _ of storedMessages(source, consumer, { max_messages: 1 })) if (read++ === 0) await purge();
     expect(read).toBe(what === 'all of it' ? 0 : 1);
   },
 );

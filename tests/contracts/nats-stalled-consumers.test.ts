@@ -41,16 +41,16 @@ test('what it has not been told of is delivered again', { timeout: 60_000 }, asy
   await pause(consumer);
   const watch = watchForStalledConsumers(bus.nc, log, () => new Set([consumer]), 3_600_000);
   onTestFinished(() => watch.stop());
-  expect(await watch.look()).toEqual([]);
-  expect(await watch.look()).toEqual([consumer]);
+  expect(await watch.check()).toEqual([]);
+  expect(await watch.check()).toEqual([consumer]);
   await eventually('it is delivered again', () => rung.length > 1);
   rung.at(-1)?.();
   await eventually('it has left the stream', async () => {
     const info = await bus.nc.request(`$JS.API.STREAM.INFO.${STREAMS.commands}`);
     return (info.json() as { state: { messages: number } }).state.messages === 0;
   });
-  expect(await watch.look()).toEqual([]);
-  expect(await watch.look()).toEqual([]);
+  expect(await watch.check()).toEqual([]);
+  expect(await watch.check()).toEqual([]);
 });
 
 test('one of another host’s, and one that has delivered again, is left alone', { timeout: 60_000 }, async () => {
@@ -59,10 +59,10 @@ test('one of another host’s, and one that has delivered again, is left alone',
   const mine = watchForStalledConsumers(bus.nc, log, () => new Set([consumer]), 3_600_000);
   const others = watchForStalledConsumers(bus.nc, log, () => new Set(['p-of-another']), 3_600_000);
   onTestFinished(() => [mine, others].forEach((watch) => void watch.stop()));
-  expect(await mine.look()).toEqual([]);
+  expect(await mine.check()).toEqual([]);
   await eventually('it is delivered again', () => rung.length > 1);
-  expect(await mine.look()).toEqual([]);
+  expect(await mine.check()).toEqual([]);
   await pause(consumer);
-  await others.look();
-  expect(await others.look()).toEqual([]);
+  await others.check();
+  expect(await others.check()).toEqual([]);
 });

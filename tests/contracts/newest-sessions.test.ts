@@ -1,7 +1,8 @@
 /** Lists of more sessions than one window of the index has: each once, in order, and no record read that an entry stands for. */
 import { readFile } from 'node:fs/promises';
 import { createNatsSessionIndex } from '@coxswain/adapter-nats';
-import { type ListedSessionDocument, sessionRef, subjects, TenantId } from '@coxswain/protocol';
+import { pendingApprovals } from '@coxswain/client';
+import { type SessionIndexEntry, sessionRef, subjects, TenantId } from '@coxswain/protocol';
 import { beforeAll, expect, test } from 'vitest';
 import { BusTransport } from '../../libs/client/src/bus-transport.ts';
 import { busOfFile, withFault } from './contract-bus.ts';
@@ -16,7 +17,7 @@ const ids = Array.from({ length: SESSIONS }, (_, at) => `many-${String(at).padSt
 const refOf = (id: string) => sessionRef(id, tenant);
 const index = () => createNatsSessionIndex(bus.nc);
 
-function entryOf(id: string, more: Partial<ListedSessionDocument> = {}): ListedSessionDocument {
+function entryOf(id: string, more: Partial<SessionIndexEntry> = {}): SessionIndexEntry {
   const usage = { input_tokens: 1, output_tokens: 1 };
   const details = { persona: 'coder', model: 'm', turn: 1, cost_usd: 0, usage, parent: null, approvals: 0 };
   const at = new Date(Date.UTC(2026, 0, 1) + ids.indexOf(id)).toISOString();
@@ -32,10 +33,10 @@ async function publishAll(messages: Iterable<readonly [string, Uint8Array | stri
 function transport(): BusTransport & { readonly read: () => number } {
   let read = 0;
   const nc = withFault(bus.nc, (method, [subject]) => {
-    if (method === 'request' && /^\$JS\.API\.(STREAM\.MSG|DIRECT)\.GET\./.test(String(subject))) read++;
+    if (method === 'publish' && /^\$JS\.API\.(STREAM\.MSG|DIRECT)\.GET\./.test(String(subject))) read++;
     return undefined;
   });
-  return Object.assign(new BusTransport({ nc, inboxPrefix: undefined }, tenant), { read: () => read });
+  return Object.assign(new BusTransport({ nc }, tenant), { read: () => read });
 }
 
 async function pageByPage(query: { limit: number; state?: string; persona?: string }): Promise<string[]> {
@@ -122,6 +123,27 @@ test('a filter looks at entries, and reads the records of marked sessions only',
   expect(sessions).toMatchObject([{ session_id: one, stop_reason: 'error' }]);
   expect(way.read()).toBeLessThan(10);
   expect(new Set(await pageByPage({ limit: 150 }))).toEqual(new Set(ids));
+});
+
+test('pending approvals are read from entries, and sessions without them there are queried', async () => {
+  const [known = '', large = ''] = ids.slice(300);
+  const state = { function_awaiting_approval: 'parked' };
+  const since = '2026-01-01T00:00:00.000Z';
+  const approval = { call_id: 'c1', tool: 'transfer', args: { amount: 5 }, requested_by: 'rule', since };
+  await index().put(refOf(known), entryOf(known, { state, approvals: [approval] }), await index().mark(refOf(known)));
+  await index().put(refOf(large), entryOf(large, { state }), await index().mark(refOf(large)));
+  const { sessions } = await transport().newestSessions();
+  const queried: string[] = [];
+  const found = await pendingApprovals(sessions, async (id) => {
+    queried.push(id);
+    return null;
+  });
+  expect(found).toEqual([{ session_id: known, persona: 'coder', ...approval }]);
+  expect(queried).toEqual([large]);
+  // Lists of sessions do not show them.
+  const page = await transport().listSessions({ limit: 500, state: 'function_awaiting_approval' });
+  expect(page.sessions).toHaveLength(2);
+  for (const listed of page.sessions) expect(listed).not.toHaveProperty('approvals');
 });
 
 test.each([

@@ -34,6 +34,6 @@ test.each(Object.entries(announced))('%s: an answer that is lost is asked for ag
 test.each(Object.entries(announced))('%s: a refusal is told at once', async (_, open) => {
   const { warnings, log } = keptLog();
   const refusal = new errors.PermissionViolationError('no', 'publish', '$JS.API.CONSUMER.CREATE.KV_cox_registry');
-  await expect(open(failingOnce(refusal), log)).rejects.toThrow(refusal);
+  await expect(open(failingOnce(refusal), log)).rejects.toMatchObject({ code: 'not_permitted', cause: refusal });
   expect(warnings).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findServer, type RunningServer, startServer } from '@coxswain/adapter-nats';
+import { findServer, type RunningServer, startServer } from '@coxswain/adapter-embedded-server';
 
 /** A nats-server of the tests' own, with its store in a folder that goes with it. */
 export interface TestServer {

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { findServer } from '@coxswain/adapter-nats';
+import { findServer } from '@coxswain/adapter-embedded-server';
 import { connect } from '@coxswain/client';
 import { afterAll, expect, test } from 'vitest';
 import { anything, calls, done, waiting } from './kit/called-tools.ts';

@@ -196,7 +196,7 @@ test('lists tell sessions and approvals', async () => {
   }
   await session.result();
   expect(await client.wire.approvals()).toEqual([]);
-  const listed = (await client.wire.listings()).find(({ session_id }) => session_id === session.id);
+  const listed = (await client.wire.listSessions({})).sessions.find(({ session_id }) => session_id === session.id);
   expect(listed).toMatchObject({ state: 'stopped', stop_reason: 'end_turn' });
   expect(await client.sessionIds()).toContain(session.id);
 });

@@ -1,5 +1,5 @@
 /** Whoever follows a session when its server is killed and comes back goes on at once, and misses nothing. */
-import { findServer, startServer } from '@coxswain/adapter-nats';
+import { findServer, startServer } from '@coxswain/adapter-embedded-server';
 import { connect } from '@coxswain/client';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';

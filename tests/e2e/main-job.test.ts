@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { readConnection } from '@coxswain/adapter-nats';
+import { readConnection } from '@coxswain/ports/discovery';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import {
   type ChatAnswer,

@@ -29,7 +29,7 @@ import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/c
 import { decideConsult } from '../../libs/turn/src/slices/hooks/hook-answers.ts';
 import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
 import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
-import { guardDecided } from '../../libs/turn/src/slices/injections/guard.ts';
+import { guardDecided } from '../../libs/turn/src/slices/injections/message-hooks.ts';
 import { awaitsVerdict, isGuarded } from '../../libs/turn/src/slices/injections/waiting.ts';
 import { hookReminders } from '../../libs/turn/src/slices/reminders/hook-reminders.ts';
 import { isPointSkipped } from '../../libs/turn/src/slices/runs/ending.ts';
@@ -166,7 +166,7 @@ export const FAULTS_OF_HOOKS = {
   'libs/turn/test/compaction.test.ts': {
     'compaction runs although a hook denied it': ignoresVeto('pre_compact'),
   },
-  'libs/turn/test/guard.test.ts': {
+  'libs/turn/test/message-hooks.test.ts': {
     'a hook that did not answer has no objection': consultSees(({ answers }, { hooks }) => ({
       answers: hooks.map((hook) => answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true }),
     })),

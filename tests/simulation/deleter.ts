@@ -72,7 +72,7 @@ export class Deleter {
       active: bus.active,
       clock: world,
       purge,
-      tellHost: (one) =>
+      notifyHost: (one) =>
         step(async () => {
           void this.#client.ask(one.sessionId, 'delete', {});
           await world.sleep(TOLD_MS);

@@ -1,7 +1,7 @@
 /** The tutorials as a reader follows them: files are saved from the page, commands typed, outputs compared. */
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { findServer } from '@coxswain/adapter-nats';
+import { findServer } from '@coxswain/adapter-embedded-server';
 import { expect } from 'vitest';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { cleanEnv } from '../e2e/kit/clean-env.ts';

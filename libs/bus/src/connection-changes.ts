@@ -1,6 +1,12 @@
 /** Notifies listeners when the connection is lost or restored, and when the server rejects a publish. */
 import { type NatsConnection, PermissionViolationError } from '@nats-io/nats-core';
 
+/** The part of a log that this package writes to. */
+export interface BusLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
 /** Callbacks for connection changes. Contract: they return at once and do not throw. */
 export interface ConnectionListener {
   /** The connection is lost. Open requests get no answers, and the library drops messages published from now on. */
@@ -27,6 +33,14 @@ export function onConnectionChange(nc: NatsConnection, listener: ConnectionListe
   }
   listeners.add(listener);
   return () => void listeners.delete(listener);
+}
+
+/** Logs when the connection is lost and when it is restored. @returns a function that ends it. */
+export function logConnection(nc: NatsConnection, log: BusLog): () => void {
+  return onConnectionChange(nc, {
+    lost: () => log.warn({}, 'the connection to NATS is lost; reconnecting'),
+    restored: () => log.info({}, 'the connection to NATS is restored'),
+  });
 }
 
 async function follow(nc: NatsConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {

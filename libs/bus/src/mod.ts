@@ -1,5 +1,32 @@
-/** What both ends of the bus share: connections, requests, errors, reads of streams, served work. */
-export { type ConnectionListener, onConnectionChange } from './connection-changes.ts';
+/** What both ends of the bus share: connections, requests, errors, stored commands, reads of streams, back-off, served work. */
+export { awaitPermanentClose, connectNats, withConnection } from './connect.ts';
+export type { ConnectNatsOptions } from './connect-options.ts';
+export { type BusLog, logConnection, onConnectionChange } from './connection-changes.ts';
+export {
+  type ApiError,
+  busErrorOf,
+  CONSUMER_NOT_FOUND,
+  failureOf,
+  isNotPermitted,
+  isStreamNameInUse,
+  isStreamNotFound,
+  isWrongSequence,
+  NatsRefusedError,
+  NatsUnavailableError,
+  NoRespondersError,
+  NotPermittedError,
+  StreamFullError,
+  StreamNotFoundError,
+} from './errors.ts';
+export { askJetStream, nullIfNoStream, streamInfo } from './jetstream-api.ts';
+export {
+  dropConsumer,
+  liveMessages,
+  type OrderedSource,
+  orderedConsumer,
+  storedMessages,
+} from './ordered-follow.ts';
+export { type Retries, retryRequest, retryWhileUnavailable } from './retry-while-unavailable.ts';
 export type { ServedAddress } from './served/address.ts';
 export { type Asking, createAsking, type NoteProblem } from './served/asking.ts';
 export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
@@ -17,23 +44,7 @@ export {
   type SendReport,
 } from './served/running-work.ts';
 export { type ServingWork, serveWork, type WorkService } from './served/serve-work.ts';
-export {
-  type ApiError,
-  answerOf,
-  failureOf,
-  isConsumerNotFound,
-  isMessageNotFound,
-  isStreamNameInUse,
-  isStreamNotFound,
-  isWrongSequence,
-  NatsRefusedError,
-  NatsUnavailableError,
-  NoRespondersError,
-  NotPermittedError,
-  type PublishAck,
-  STATUS,
-  statusOf,
-  statusText,
-} from './status.ts';
+export { answerOf, type PublishAck, STATUS, statusOf } from './status.ts';
+export { type CommandHeaders, type StoredPosition, storeCommand, storeMessage } from './store-message.ts';
 export { createStreamReader, directMessage, type StoredMessage, type StreamReader } from './stream-reader.ts';
-export { createWire, inboxPrefixOf, isTenantsKey, tracedBy, type Wire, wireOf } from './wire.ts';
+export { inboxPrefixOf, isTenantsKey, tracedBy, type Wire, wireOf } from './wire.ts';

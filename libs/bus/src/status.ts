@@ -1,61 +1,6 @@
-/** Errors of NATS requests, and the meaning of the server's status and error codes. */
+/** Answers of NATS: their bodies and status codes. */
 import type { Msg } from '@nats-io/nats-core';
-
-/**
- * A request has no usable answer: the server is unreachable or too slow, or the stream has no leader. The server may
- * have processed the request.
- */
-export class NatsUnavailableError extends Error {
-  override readonly name = 'NatsUnavailableError';
-  readonly code = 'nats_unreachable';
-}
-
-/**
- * The server reports at once that no subscriber takes such requests, or that JetStream is off. On a JetStream subject,
- * the stream usually does not exist. Waiting seldom helps.
- */
-export class NoRespondersError extends NatsUnavailableError {}
-
-/** The server answered a request with an unexpected error. */
-export class NatsRefusedError extends Error {
-  override readonly name = 'NatsRefusedError';
-  readonly code: 'nats_request_refused' | 'not_permitted' = 'nats_request_refused';
-  /** The server's number of this error; 0 if the answer had none. */
-  readonly errCode: number;
-  constructor(what: string, error: ApiError) {
-    super(`${what}: ${error.description}${error.err_code === 0 ? '' : ` (${error.err_code})`}`);
-    this.errCode = error.err_code;
-  }
-}
-
-/** This user has no permission for the request: the server has dropped it. */
-export class NotPermittedError extends NatsRefusedError {
-  override readonly code = 'not_permitted';
-  constructor(subject: string) {
-    const description = 'permissions violation: this NATS user may not publish there; see the roles of cox admin auth';
-    super(`asking on ${subject}`, { code: 403, err_code: 0, description });
-  }
-}
-
-/** The error member of a JetStream answer. */
-export interface ApiError {
-  readonly code: number;
-  readonly err_code: number;
-  readonly description: string;
-}
-
-/**
- * Converts an error of JetStream: code 503 (no leader, no resources, JetStream is off) means unavailable, any other
- * code a rejected request.
- */
-export function failureOf(what: string, error: ApiError): NatsUnavailableError | NatsRefusedError {
-  if (error.code !== STATUS.noResponders) return new NatsRefusedError(what, error);
-  const Unavailable = JETSTREAM_OFF.has(error.err_code) ? NoRespondersError : NatsUnavailableError;
-  return new Unavailable(`${what}: ${error.description} (${error.err_code})`);
-}
-
-/** Error numbers of JetStream being off: for the server, and for the account. */
-const JETSTREAM_OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
+import type { ApiError } from './errors.ts';
 
 /** The acknowledgement of a publish: `seq` if the message is stored, otherwise `error`. */
 export interface PublishAck {
@@ -73,31 +18,6 @@ export function answerOf<T extends object>(message: Msg): T & { readonly error?:
     const error: ApiError = { code: 500, err_code: 0, description: `not JSON: ${(cause as Error).message}` };
     return { error } as T & { readonly error: ApiError };
   }
-}
-
-/** The fencing token was wrong: the last sequence is not the expected one. */
-export function isWrongSequence(error: ApiError): boolean {
-  return error.err_code === 10_071;
-}
-
-/** A stream of this name exists with another configuration. */
-export function isStreamNameInUse(error: ApiError): boolean {
-  return error.err_code === 10_058;
-}
-
-/** The stream does not exist. */
-export function isStreamNotFound(error: ApiError): boolean {
-  return error.err_code === 10_059;
-}
-
-/** The consumer does not exist. */
-export function isConsumerNotFound(error: ApiError): boolean {
-  return error.err_code === 10_014;
-}
-
-/** The message does not exist. */
-export function isMessageNotFound(error: ApiError): boolean {
-  return error.err_code === 10_037;
 }
 
 /** The code of a status message; 0 for data. The data of direct gets has headers, but no code. */

@@ -6,16 +6,9 @@
  */
 import { RecordNotServedError } from '@coxswain/protocol';
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from '@nats-io/nats-core';
-import {
-  answerOf,
-  failureOf,
-  isMessageNotFound,
-  NatsRefusedError,
-  NatsUnavailableError,
-  STATUS,
-  statusOf,
-  statusText,
-} from './status.ts';
+import { MESSAGE_NOT_FOUND, NatsRefusedError } from './errors.ts';
+import { askJetStream } from './jetstream-api.ts';
+import { STATUS, statusOf, statusText } from './status.ts';
 import type { Wire } from './wire.ts';
 
 /** A message of a stream. */
@@ -106,18 +99,19 @@ interface LeaderAnswer {
   };
 }
 
+function noMessage(error: unknown): null {
+  if (error instanceof NatsRefusedError && error.errCode === MESSAGE_NOT_FOUND) return null;
+  throw error;
+}
+
 /** Creates the reader of a stream. */
 export function createStreamReader(wire: Wire, stream: string): StreamReader {
   const directSubject = `$JS.API.DIRECT.GET.${stream}`;
-  const leaderSubject = `$JS.API.STREAM.MSG.GET.${stream}`;
+  const leaderApi = `STREAM.MSG.GET.${stream}`;
 
   async function leaderGet(query: object): Promise<StoredMessage | null> {
-    const answer = answerOf<LeaderAnswer>(await wire.request(leaderSubject, text.encode(JSON.stringify(query))));
-    if (answer.error && isMessageNotFound(answer.error)) return null;
-    // A stream without a leader answers with error 503: that counts as no answer, not as a rejection.
-    if (answer.error?.code === 503) throw new NatsUnavailableError(`reading ${stream}: ${answer.error.description}`);
-    if (answer.error) throw new NatsRefusedError(`reading ${stream}`, answer.error);
-    if (!answer.message) return null;
+    const answer = await askJetStream<LeaderAnswer>(wire, `reading ${stream}`, leaderApi, query).catch(noMessage);
+    if (!answer?.message) return null;
     const { subject, seq, time, hdrs, data } = answer.message;
     return {
       subject,
@@ -179,9 +173,9 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
     let offset = 0;
     let total = 1;
     while (offset < total) {
-      const query = text.encode(JSON.stringify({ subjects_filter: filter, offset }));
-      const answer = answerOf<SubjectsAnswer>(await wire.request(`$JS.API.STREAM.INFO.${stream}`, query));
-      if (answer.error) throw failureOf(`listing subjects of ${stream}`, answer.error);
+      const query = { subjects_filter: filter, offset };
+      const what = `listing subjects of ${stream}`;
+      const answer = await askJetStream<SubjectsAnswer>(wire, what, `STREAM.INFO.${stream}`, query);
       const page = Object.keys(answer.state?.subjects ?? {});
       if (page.length === 0) return;
       yield* page;

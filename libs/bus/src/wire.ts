@@ -6,7 +6,8 @@
 import { HEADERS, isTenantsInbox } from '@coxswain/protocol';
 import { createInbox, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, NoRespondersError, NotPermittedError, STATUS, statusOf } from './status.ts';
+import { NatsUnavailableError, NoRespondersError, NotPermittedError } from './errors.ts';
+import { STATUS, statusOf } from './status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {
@@ -38,19 +39,22 @@ interface Pending {
 /** Default timeout, milliseconds: longer than a flush to a slow disk. */
 const defaultTimeoutMs = 5_000;
 
-const wires = new WeakMap<NatsConnection, Wire>();
+/** The wires of each connection, by their timeouts. */
+const wires = new WeakMap<NatsConnection, Map<number, Wire>>();
 
-/** The shared wire of a connection, with a timeout of 5 seconds. It ends with the connection. */
-export function wireOf(nc: NatsConnection): Wire {
-  const known = wires.get(nc);
-  if (known) return known;
-  const wire = createWire(nc, defaultTimeoutMs);
-  wires.set(nc, wire);
+/**
+ * The shared wire of a connection. It ends with the connection.
+ * @param answerTimeoutMs The timeout of its requests, milliseconds. Default: 5 seconds.
+ */
+export function wireOf(nc: NatsConnection, answerTimeoutMs = defaultTimeoutMs): Wire {
+  const ofConnection = wires.get(nc) ?? new Map<number, Wire>();
+  wires.set(nc, ofConnection);
+  const wire = ofConnection.get(answerTimeoutMs) ?? createWire(nc, answerTimeoutMs);
+  ofConnection.set(answerTimeoutMs, wire);
   return wire;
 }
 
-/** Creates a wire with another timeout, in milliseconds. It ends with the connection. */
-export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
+function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   const prefix = `${createInbox(inboxPrefixOf(nc))}.`;
   // All requests have the same timeout, so insertion order is the order of expiry.
   const pending = new Map<string, Pending>();
@@ -78,7 +82,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     },
   });
   // Owned by the connection: `closed` never rejects, and then open requests fail.
-  void nc.closed().then(() => failAll('the connection is closed'));
+  void nc.closed().then(() => failAll('the connection is closed', true));
   onConnectionChange(nc, {
     lost() {
       lost = true;
@@ -97,10 +101,10 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     },
   });
 
-  function failAll(why: string): void {
+  function failAll(why: string, isFinal = false): void {
     const failed = [...pending.values()];
     pending.clear();
-    for (const request of failed) request.fail(new NatsUnavailableError(why));
+    for (const request of failed) request.fail(new NatsUnavailableError(why, { isFinal }));
   }
 
   function expire(): void {
@@ -123,7 +127,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   }
 
   function send(request: Pending): void {
-    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed');
+    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed', { isFinal: nc.isClosed() });
     serial += 1;
     const token = serial.toString(36);
     pending.set(token, request);
@@ -137,7 +141,9 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       nc.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
     } catch (cause) {
       pending.delete(token);
-      fail(new NatsUnavailableError(`cannot publish on ${subject}: ${(cause as Error).message}`, { cause }));
+      const why = `cannot publish on ${subject}: ${(cause as Error).message}`;
+      // The connection is closed or closing, or the message is too large.
+      fail(new NatsUnavailableError(why, { cause, isFinal: true }));
     }
   }
 

@@ -10,7 +10,7 @@ test('where nothing can be deleted nobody is asked, and each is told why', async
     const confirm = vi.fn(async () => true);
     const told: string[] = [];
     const done = await deleteSessions(
-      { ...bus, clock: createSystemClock(), tellHost: async () => undefined },
+      { ...bus, clock: createSystemClock(), notifyHost: async () => undefined },
       ['nobody', 'nowhere'].map((id) => sessionRef(id)),
       {
         options: {},

@@ -1,4 +1,5 @@
 import type { Session, UiEvent } from '@coxswain/client';
+import type { OpenApproval } from '@coxswain/client/transport';
 import { describe, expect, test } from 'vitest';
 import type { Key } from '../src/live-view/composer.ts';
 import { finishedRows } from '../src/live-view/finished-lines.ts';
@@ -13,7 +14,6 @@ import {
   type ViewAction,
   type ViewEffect,
 } from '../src/live-view/view-state.ts';
-import type { OpenApproval } from '../src/run/open-approvals.ts';
 import { columnsOf } from '../src/terminal/columns.ts';
 import { createStyle } from '../src/terminal/style.ts';
 

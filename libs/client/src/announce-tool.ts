@@ -1,10 +1,9 @@
 /**
  * Writes announcements to their keys in the registry, with optimistic concurrency: each write names the last revision.
  */
+import { createStreamReader, NoRespondersError, storeMessage, wireOf } from '@coxswain/bus';
 import { canonicalJson, STREAMS } from '@coxswain/protocol';
-import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/nats-core';
-import { hasNoResponders } from './ask-store.ts';
 import { BusNotPreparedError, CoxswainError } from './client-errors.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -82,15 +81,16 @@ export async function deleteAnnouncement<T>(bus: CommandBus, key: RegistryKey<T>
  * @throws BusNotPreparedError if no session host has used this bus, and errors of NATS.
  */
 export async function readEntry<T>(bus: CommandBus, { subject, schema }: RegistryKey<T>): Promise<CurrentEntry<T>> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false });
-  const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject }).catch((error: unknown) => {
-    if (hasNoResponders(error) && bus.nc.info?.jetstream !== false) throw new BusNotPreparedError({ cause: error });
+  const reader = createStreamReader(wireOf(bus.nc), REGISTRY);
+  const stored = await reader.last(subject).catch((error: unknown) => {
+    if (error instanceof NoRespondersError && bus.nc.info?.jetstream !== false)
+      throw new BusNotPreparedError({ cause: error });
     throw error;
   });
   if (!stored) return { value: null, revision: 0, headers: null };
-  const isDeleted = stored.header.get('KV-Operation') !== '';
+  const isDeleted = stored.headers.get('KV-Operation') !== '';
   const value = isDeleted ? null : announcementIn(stored.data, schema);
-  return { value, revision: stored.seq, headers: stored.header };
+  return { value, revision: stored.seq, headers: stored.headers };
 }
 
 async function putIfUnchanged(
@@ -102,13 +102,9 @@ async function putIfUnchanged(
 ): Promise<boolean> {
   const head = headers();
   for (const [name, note] of Object.entries(notes)) head.set(name, note);
-  try {
-    await bus.js.publish(subject, text, { expect: { lastSubjectSequence: revision }, headers: head });
-    return true;
-  } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence) return false;
-    throw error;
-  }
+  head.set('Nats-Expected-Last-Subject-Sequence', String(revision));
+  const payload = new TextEncoder().encode(text);
+  return (await storeMessage(bus.nc, 'writing to the registry', subject, payload, head)) !== null;
 }
 
 function announcementIn<T>(value: Uint8Array, schema: RegistryKey<T>['schema']): T | null {

@@ -1,6 +1,7 @@
 /** Requests a large field from a session host, for users that may not read the object store. */
+import { NatsUnavailableError, NoRespondersError, wireOf } from '@coxswain/bus';
 import { type BackOff, delayAfter, HEADERS, subjects, type TenantId } from '@coxswain/protocol';
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError } from './client-errors.ts';
 
 /** The maximum pause between two parts of the reply. */
@@ -9,26 +10,15 @@ const SILENCE_MAX_MS = 10_000;
 const TRIES = 8;
 const AGAIN: BackOff = { firstMs: 100, maxMs: 6_400 };
 
-/** The connection on which hosts are asked. */
-export interface AskedBus {
-  readonly nc: NatsConnection;
-  /** The reply prefix of this user, if its permissions require one. */
-  readonly inboxPrefix?: string | undefined;
-}
-
 /**
  * Requests the bytes with a hash from a host.
  * @returns null if the object store does not have them.
  * @throws NoHostError if no host responds; CoxswainError with the host's code if it cannot send them, or `query_failed`
  *   if it stops sending.
  */
-export async function askLargeField(
-  { nc, inboxPrefix }: AskedBus,
-  tenant: TenantId,
-  sha256: string,
-): Promise<Uint8Array | null> {
+export async function askLargeField(nc: NatsConnection, tenant: TenantId, sha256: string): Promise<Uint8Array | null> {
   for (let again = 1; ; again++) {
-    const end = await ask(nc, subjects.largeField(tenant, sha256), inboxPrefix);
+    const end = await ask(nc, subjects.largeField(tenant, sha256));
     if ('bytes' in end) return end.bytes;
     if (end.code === 'blob_missing') return null;
     if (end.code !== 'too_many_queries' || again === TRIES)
@@ -39,30 +29,24 @@ export async function askLargeField(
 
 type End = { readonly bytes: Uint8Array } | { readonly code: string };
 
-function ask(nc: NatsConnection, subject: string, inboxPrefix: string | undefined): Promise<End> {
-  const reply = createInbox(inboxPrefix);
+async function ask(nc: NatsConnection, subject: string): Promise<End> {
   const chunks: Uint8Array[] = [];
-  return new Promise<End>((resolve, reject) => {
-    const settle = (how: () => void) => {
-      clearTimeout(silence);
-      subscription.unsubscribe();
-      how();
-    };
-    const silent = () =>
-      settle(() => reject(new CoxswainError('query_failed', 'the host that provides it stopped responding')));
-    let silence = setTimeout(silent, SILENCE_MAX_MS);
-    const subscription = nc.subscribe(reply, {
-      callback: (error, message) => {
-        if (error) return settle(() => reject(error));
-        if (message.headers?.code === 503) return settle(() => reject(new NoHostError()));
-        clearTimeout(silence);
-        silence = setTimeout(silent, SILENCE_MAX_MS);
-        if (message.data.length > 0) chunks.push(message.data);
-        else settle(() => resolve(endOf(message, chunks)));
-      },
-    });
-    nc.publish(subject, '', { reply });
-  });
+  let end: End = { code: 'query_failed' };
+  const take = (message: Msg) => {
+    const isChunk = message.data.length > 0;
+    if (isChunk) chunks.push(message.data);
+    else end = endOf(message, chunks);
+    return !isChunk;
+  };
+  try {
+    await wireOf(nc, SILENCE_MAX_MS).requestMany(subject, new Uint8Array(), take);
+  } catch (error) {
+    if (error instanceof NoRespondersError) throw new NoHostError();
+    if (error instanceof NatsUnavailableError && !error.isFinal)
+      throw new CoxswainError('query_failed', 'the host that provides it stopped responding', { cause: error });
+    throw error;
+  }
+  return end;
 }
 
 function endOf({ headers }: Msg, chunks: readonly Uint8Array[]): End {

@@ -1,7 +1,8 @@
 /** Follows the journal for the receipt of a command. */
 import type { CommandId, Receipt, SessionRef } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { JournalReceipt } from './journal-receipt.ts';
-import { followJournal, type JournalBus, lastNumber } from './read-journal.ts';
+import { followJournal, lastNumber } from './read-journal.ts';
 
 /** The command, the stage to wait for, and how. */
 export interface ReceiptQuery {
@@ -19,14 +20,14 @@ export interface ReceiptQuery {
  * @returns null if the signal aborted.
  */
 export async function awaitReceiptInJournal(
-  bus: JournalBus,
+  nc: NatsConnection,
   ref: SessionRef,
   query: ReceiptQuery,
 ): Promise<Receipt | null> {
   // An earlier end of a run does not count: a later run may have delivered the command.
-  const present = await lastNumber(bus, ref);
+  const present = await lastNumber(nc, ref);
   const journalReceipt = new JournalReceipt(query.commandId);
-  for await (const { record } of followJournal(bus, ref, query.from, query.signal)) {
+  for await (const { record } of followJournal(nc, ref, query.from, query.signal)) {
     const receipt = journalReceipt.add(record);
     if (receipt === null) continue;
     query.onAccepted();

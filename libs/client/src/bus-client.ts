@@ -2,7 +2,7 @@
 import type { AcceptedCall } from '@coxswain/bus';
 import { type JsonObject, readId, SessionId, type SessionRef, sessionRef, TenantId } from '@coxswain/protocol';
 import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
-import type { BusConnection, BusTransport } from './bus-transport.ts';
+import type { BusTransport } from './bus-transport.ts';
 import type { CallGuard } from './call-guard.ts';
 import { Client } from './client.ts';
 import { refuseOthers, refuseUnknown, type SentCommand, sentCommand } from './command-form.ts';
@@ -15,6 +15,7 @@ import { checkOptions, checkRecordNumber } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { type CallOutcome, callOutcomeToWire, sendCallOutcome } from './send-call-outcome.ts';
+import type { CommandBus } from './send-command.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
 import {
   SERVE_PERSONA_OPTIONS,
@@ -24,12 +25,11 @@ import {
 } from './serve-persona.ts';
 import { SERVE_TOOL_OPTIONS, type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { type ReadFrom, Session } from './session-handle.ts';
-import type { WireListedSession } from './session-listing.ts';
 import { ClientWire } from './wire-access.ts';
 
 /** A session on the bus. */
 export class BusSession extends Session {
-  readonly #bus: BusConnection;
+  readonly #bus: CommandBus;
   readonly #guard: CallGuard;
 
   /** Created by {@link BusClient}. @internal */
@@ -47,7 +47,7 @@ export class BusSession extends Session {
     const { from = 1, after, atOnce, ...others } = options;
     refuseOthers(others);
     checkRecordNumber('from', from);
-    return this.existing(this.#guard.read(() => readJournal(this.#bus, this.ref, from, { after, atOnce })));
+    return this.existing(this.#guard.read(() => readJournal(this.#bus.nc, this.ref, from, { after, atOnce })));
   }
 
   /** The number of stored commands of the session that no host has processed yet. @throws CoxswainError. */
@@ -82,14 +82,6 @@ export class BusWire extends ClientWire {
   constructor(transport: BusTransport) {
     super(new GuardedTransport(transport));
     this.#bus = transport;
-  }
-
-  /**
-   * All sessions of the tenant that have records, deleted ones too, the most recently changed last. Reads the whole
-   * list before it returns.
-   */
-  listings(): Promise<WireListedSession[]> {
-    return this.#bus.guard.call(() => this.#bus.listings());
   }
 
   /**
@@ -132,7 +124,7 @@ export class BusClient extends Client<BusSession> {
   /** The bytes of a large field by their SHA-256 hash, or null. Replaying an exported journal needs them. */
   blob(sha256: string): Promise<Uint8Array | null> {
     const { bus, guard } = this.#transport;
-    return guard.call(() => new RecordDecoder(bus, this.tenant).blob(sha256));
+    return guard.call(() => new RecordDecoder(bus.nc, this.tenant).blob(sha256));
   }
 
   /**

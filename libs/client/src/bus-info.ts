@@ -1,4 +1,5 @@
 /** The state of a NATS server and its streams. */
+import { NotPermittedError, retryRequest, StreamNotFoundError, streamInfo } from '@coxswain/bus';
 import {
   BLOBS_STREAM,
   COMPRESSED_BLOCKS,
@@ -7,9 +8,8 @@ import {
   STREAMS,
   subjects,
 } from '@coxswain/protocol';
-import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
+import type { StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { askStore, isNotPermitted, isStreamNotFound } from './ask-store.ts';
 
 /** A stream of Coxswain and its state. */
 export interface StreamPresence {
@@ -46,17 +46,16 @@ const NAMES = [
   BLOBS_STREAM,
 ];
 
-/** Reads the state of the server. @throws StoreUnavailableError if JetStream does not respond. @internal */
+/** Reads the state of the server. @throws NatsUnavailableError if JetStream does not respond. @internal */
 export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   const serverVersion = nc.info?.version ?? 'unknown';
   if (nc.info?.jetstream !== true) return { serverVersion, jetstream: false, streams: [] };
-  const manager = await jetstreamManager(nc, { checkAPI: false });
   const presence = async (name: string): Promise<StreamPresence | null> => {
     try {
-      return presenceOf(await askStore(() => manager.streams.info(name)));
+      return presenceOf(await retryRequest(() => streamInfo(nc, name)));
     } catch (error) {
-      if (isNotPermitted(error)) return null;
-      if (!isStreamNotFound(error)) throw error;
+      if (error instanceof NotPermittedError) return null;
+      if (!(error instanceof StreamNotFoundError)) throw error;
       return { name, present: false, messages: 0, bytes: 0, maxBytes: null, copies: 0, current: 0, atRisk: false };
     }
   };
@@ -66,14 +65,11 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
 
 /**
  * Counts the stored commands of a session. A host deletes a command after the record that consumed it is durable.
- * @throws StoreUnavailableError if JetStream does not respond.
+ * @throws NatsUnavailableError if JetStream does not respond.
  * @internal
  */
 export async function storedCommands(nc: NatsConnection, ref: SessionRef): Promise<number> {
-  const manager = await jetstreamManager(nc, { checkAPI: false });
-  const { state } = await askStore(() =>
-    manager.streams.info(STREAMS.commands, { subjects_filter: subjects.inbox(ref) }),
-  );
+  const { state } = await retryRequest(() => streamInfo(nc, STREAMS.commands, subjects.inbox(ref)));
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 }
 

@@ -1,16 +1,13 @@
+import { awaitPermanentClose, busErrorOf } from '@coxswain/bus';
 import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
-import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/nats-core';
-import { toClientError } from './ask-store.ts';
 import { CallGuard } from './call-guard.ts';
 import { SessionNotFoundError } from './client-errors.ts';
 import { Closing } from './closing.ts';
-import { closedForGood } from './connected-nats.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
-import { listingsOf, mostRecentFirst, pageOf, placeBefore } from './page-of-sessions.ts';
+import { pageOf, placeBefore } from './page-of-sessions.ts';
 import { pendingApprovals, type WirePendingApproval } from './pending-approvals.ts';
 import { queryState } from './query-state.ts';
 import {
@@ -21,34 +18,21 @@ import {
   type StoredJournalRecord,
   sessionIds,
 } from './read-journal.ts';
-import { sendCommand } from './send-command.ts';
-import type { ListQuery, WireListedSession, WireSessionsPage } from './session-listing.ts';
+import { type CommandBus, sendCommand } from './send-command.ts';
+import type { ListQuery, WireSessionsPage } from './session-listing.ts';
 import { readTree, type WireSessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
 import { watchSession } from './watch-session.ts';
 
-/** A NATS connection, its reply prefix and its actor. */
-export interface BusConnection {
-  readonly nc: NatsConnection;
-  readonly js: JetStreamClient;
-  readonly inboxPrefix: string | undefined;
-  /** The actor of commands that name none. */
-  readonly actor?: string | undefined;
-}
-
 /** The transport over NATS: publishes commands and reads journals. */
 export class BusTransport implements Transport {
-  readonly bus: BusConnection;
+  readonly bus: CommandBus;
   readonly tenant: TenantId;
   /** Shared by all tenants of a connection. */
   readonly guard: CallGuard;
 
-  constructor(
-    { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
-    tenant: TenantId,
-    guard = new CallGuard(new Closing(), toClientError),
-  ) {
-    this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
+  constructor(bus: CommandBus, tenant: TenantId, guard = new CallGuard(new Closing(), busErrorOf)) {
+    this.bus = bus;
     this.tenant = tenant;
     this.guard = guard;
   }
@@ -72,7 +56,7 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    const records = followJournal(this.bus, ref, from, signal);
+    const records = followJournal(this.bus.nc, ref, from, signal);
     for await (const { record } of this.#whileConnected(records, signal)) yield record;
   }
 
@@ -81,24 +65,24 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return this.#whileConnected(watchSession(this.bus, ref, from, signal), signal);
+    return this.#whileConnected(watchSession(this.bus.nc, ref, from, signal), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {
-    return readJournal(this.bus, ref, from);
+    return readJournal(this.bus.nc, ref, from);
   }
 
   async *exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
-    const decoder = new RecordDecoder(this.bus, ref.tenant);
+    const decoder = new RecordDecoder(this.bus.nc, ref.tenant);
     yield* exportLines(this.journal(ref, 1), async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
   }
 
   newest(ref: SessionRef): Promise<JournalRecord | null> {
-    return lastRecord(this.bus, ref);
+    return lastRecord(this.bus.nc, ref);
   }
 
   lastNumber(ref: SessionRef): Promise<number> {
-    return lastNumber(this.bus, ref);
+    return lastNumber(this.bus.nc, ref);
   }
 
   state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus> {
@@ -109,19 +93,12 @@ export class BusTransport implements Transport {
     return readTree((id) => this.journal({ tenant, sessionId: id as SessionRef['sessionId'] }, 1), sessionId);
   }
 
-  async listings(): Promise<WireListedSession[]> {
-    const { sessions } = await this.newestSessions();
-    const found: WireListedSession[] = [];
-    for await (const { listing } of listingsOf(sessions)) if (listing) found.push(listing);
-    return found.sort(mostRecentFirst).reverse();
-  }
-
   newestSessions(after: ListPlace | null = null): Promise<NewestSessions> {
-    return newestSessions(this.bus, this.tenant, after);
+    return newestSessions(this.bus.nc, this.tenant, after);
   }
 
   placeInList(ref: SessionRef): Promise<ListPlace | null> {
-    return placeInList(this.bus, ref);
+    return placeInList(this.bus.nc, ref);
   }
 
   async listSessions(query: ListQuery): Promise<WireSessionsPage> {
@@ -130,7 +107,8 @@ export class BusTransport implements Transport {
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
-    return pendingApprovals(await this.listings(), (id) => whereThere(this.#stateOf(id)));
+    const { sessions } = await this.newestSessions();
+    return pendingApprovals(sessions, (id) => whereThere(this.#stateOf(id)));
   }
 
   #stateOf(id: string): Promise<SessionStatus> {
@@ -138,7 +116,7 @@ export class BusTransport implements Transport {
   }
 
   sessionIds(): Promise<string[]> {
-    return sessionIds(this.bus, this.tenant);
+    return sessionIds(this.bus.nc, this.tenant);
   }
 
   roundTripMs(): Promise<number> {
@@ -151,7 +129,7 @@ export class BusTransport implements Transport {
   }
 
   async closed(): Promise<Error | null> {
-    const why = await closedForGood(this.bus.nc);
+    const why = await awaitPermanentClose(this.bus.nc);
     return this.guard.closing.isClosed ? null : why;
   }
 
@@ -164,9 +142,9 @@ export class BusTransport implements Transport {
     try {
       yield* items;
     } catch (error) {
-      throw this.guard.closing.isClosed || !nc.isClosed() ? error : await closedForGood(nc);
+      throw this.guard.closing.isClosed || !nc.isClosed() ? error : await awaitPermanentClose(nc);
     }
-    if (nc.isClosed() && !this.guard.closing.isClosed && !signal?.aborted) throw await closedForGood(nc);
+    if (nc.isClosed() && !this.guard.closing.isClosed && !signal?.aborted) throw await awaitPermanentClose(nc);
   }
 }
 

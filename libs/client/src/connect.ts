@@ -61,7 +61,7 @@ export async function connect(...given: [options?: ConnectOptions | GatewayOptio
   refuseUnknown(bus, CONNECT_OPTIONS);
   const tenant = readId(TenantId, 'tenant', bus.tenant ?? 'default');
   const nc = await connectedNats(bus);
-  return new BusClient(new BusTransport({ nc, inboxPrefix: bus.inboxPrefix, actor: bus.actor }, tenant));
+  return new BusClient(new BusTransport({ nc, actor: bus.actor }, tenant));
 }
 
 /** Connection options from the environment. */

@@ -1,7 +1,6 @@
 /** The addresses and credentials of a NATS connection. */
-import { Actor, BOUNDS, CONNECTION_LIVENESS, readNatsAddress } from '@coxswain/protocol';
-import { nkeyAuthenticator } from '@nats-io/nats-core';
-import type { NodeConnectionOptions } from '@nats-io/transport-node';
+import type { ConnectNatsOptions } from '@coxswain/bus';
+import { Actor, BOUNDS, readNatsAddress } from '@coxswain/protocol';
 import { InvalidOptionError } from './client-errors.ts';
 import { checkText, checkTime } from './option-checks.ts';
 
@@ -59,13 +58,12 @@ export const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, true>> = {
 const TEXTS = ['token', 'user', 'pass', 'seed', 'actor', 'name', 'inboxPrefix'] as const;
 
 /**
- * Converts the options to those of the NATS library. The library ignores credentials in addresses, so they are
- * extracted here.
+ * Checks the options, and extracts the credentials of addresses. A user takes precedence over a token.
  * @throws InvalidOptionError for an option of another type, a time out of range, or an invalid address. The message
  *   does not quote the address, which may contain a token.
  * @internal
  */
-export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
+export function natsOptions(options: ConnectOptions): ConnectNatsOptions {
   checkTime('connectTimeoutMs', options.connectTimeoutMs);
   for (const name of TEXTS) checkText(name, options[name]);
   const { actor } = options;
@@ -99,22 +97,11 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
   return {
     servers,
     name: options.name ?? 'coxswain-client',
-    timeout: options.connectTimeoutMs ?? 10_000,
-    // A client outlives restarts of its server. Waiting calls have timeouts of their own.
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    pingInterval: CONNECTION_LIVENESS.pingMs,
-    maxPingOut: CONNECTION_LIVENESS.unansweredMax,
-    // Capturing a stack for each request costs as much as the request.
-    noAsyncTraces: true,
-    ...(tls ? { tls: {} } : {}),
-    ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
-    ...(options.seed !== undefined
-      ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.seed)) }
-      : user !== undefined
-        ? { user, pass: pass ?? '' }
-        : token !== undefined
-          ? { token }
-          : {}),
+    // It allows for a TLS handshake over a slow network.
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    tls,
+    inboxPrefix: options.inboxPrefix,
+    seed: options.seed,
+    ...(user === undefined ? { token } : { user, password: pass }),
   };
 }

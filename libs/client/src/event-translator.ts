@@ -2,7 +2,6 @@
  * Translates records and deltas to events for user interfaces. Interfaces use it, so that text appears once and in
  * order, even if messages are lost, late or repeated.
  */
-
 import {
   type Actor,
   type Delta,

@@ -1,5 +1,6 @@
 /** Large fields of records. Their bytes are in the object store, by SHA-256 hash. */
 import { createHash } from 'node:crypto';
+import { createStreamReader, NotPermittedError, retryRequest, StreamNotFoundError, wireOf } from '@coxswain/bus';
 import {
   BLOBS_STREAM,
   blobRefsOf,
@@ -8,13 +9,8 @@ import {
   readStoredBlob,
   type TenantId,
 } from '@coxswain/protocol';
-import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { type AskedBus, askLargeField } from './ask-large-field.ts';
-import { askStore, isNotPermitted, isStreamNotFound } from './ask-store.ts';
-
-/** The timeout of one request to the object store. */
-const READ_TIMEOUT_MS = 5_000;
+import { askLargeField } from './ask-large-field.ts';
 
 /**
  * Connections whose user may not read the object store. They are remembered, because the server logs each denied
@@ -24,12 +20,11 @@ const ASK_HOSTS = new WeakSet<NatsConnection>();
 
 /** Decodes records and loads their large fields. One per reader. */
 export class RecordDecoder {
-  readonly #bus: AskedBus;
+  readonly #nc: NatsConnection;
   readonly #tenant: TenantId;
-  #manager: Promise<JetStreamManager> | undefined;
 
-  constructor(bus: AskedBus, tenant: TenantId) {
-    this.#bus = bus;
+  constructor(nc: NatsConnection, tenant: TenantId) {
+    this.#nc = nc;
     this.#tenant = tenant;
   }
 
@@ -53,27 +48,23 @@ export class RecordDecoder {
    * @throws NoHostError if only hosts may read them and none responds; CoxswainError if the host or JetStream fails.
    */
   async blob(sha256: string): Promise<Uint8Array | null> {
-    const found = ASK_HOSTS.has(this.#bus.nc)
-      ? await askLargeField(this.#bus, this.#tenant, sha256)
+    const found = ASK_HOSTS.has(this.#nc)
+      ? await askLargeField(this.#nc, this.#tenant, sha256)
       : await this.#stored(sha256);
     // Bytes that do not match the hash are not used.
     return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
   }
 
   async #stored(sha256: string): Promise<Uint8Array | null> {
-    this.#manager ??= jetstreamManager(this.#bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
-    const { streams } = await this.#manager;
+    const reader = createStreamReader(wireOf(this.#nc), BLOBS_STREAM);
     try {
-      return await readStoredBlob(sha256, (subject, seq) =>
-        // The stream leader accepts `next_by_subj`, too; the library's type has it for replicas only.
-        askStore(() => streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest)),
-      );
+      return await readStoredBlob(sha256, (subject, seq) => retryRequest(() => reader.leaderNext(subject, seq)));
     } catch (error) {
       // No session has run on this bus.
-      if (isStreamNotFound(error)) return null;
-      if (!isNotPermitted(error)) throw error;
-      ASK_HOSTS.add(this.#bus.nc);
-      return askLargeField(this.#bus, this.#tenant, sha256);
+      if (error instanceof StreamNotFoundError) return null;
+      if (!(error instanceof NotPermittedError)) throw error;
+      ASK_HOSTS.add(this.#nc);
+      return askLargeField(this.#nc, this.#tenant, sha256);
     }
   }
 }

@@ -1,6 +1,12 @@
 /** The typed client: connect to NATS or to a gateway, start, steer and follow sessions. */
 export type { AcceptedCall } from '@coxswain/bus';
 export {
+  busErrorOf as toClientError,
+  isNotPermitted,
+  NatsRefusedError as StoreRefusedError,
+  NatsUnavailableError as StoreUnavailableError,
+} from '@coxswain/bus';
+export {
   type AllowAnswer,
   type AskAnswer,
   allow,
@@ -18,7 +24,6 @@ export {
   rewrite,
   startJob,
 } from '@coxswain/protocol';
-export { isNotPermitted, StoreRefusedError, StoreUnavailableError, toClientError } from './ask-store.ts';
 export { BusClient, BusSession, BusWire } from './bus-client.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { connect } from './connect.ts';

@@ -10,21 +10,30 @@
  *         list fails.
  */
 import {
+  createStreamReader,
+  dropConsumer,
+  nullIfNoStream,
+  type OrderedSource,
+  retryRequest,
+  storedMessages,
+  streamInfo,
+  wireOf,
+} from '@coxswain/bus';
+import {
   JOURNAL_STREAMS,
-  ListedSessionDocument as ListedSessionSchema,
   parseSessionEntry,
   RecordNotServedError,
+  SessionIndexEntry,
   type SessionRef,
   STREAMS,
   sessionRef,
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { type Consumer, DeliverPolicy, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
-import { askStore, isStreamNotFound } from './ask-store.ts';
-import { dropConsumer, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
-import { type JournalBus, READ_TIMEOUT_MS, readApart, sessionIds, storedMessagesOf } from './read-journal.ts';
-import { listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
+import { type Consumer, DeliverPolicy, type StreamInfo } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { openConsumer, readApart, sessionIds, storedSubjects } from './read-journal.ts';
+import { type IndexedSession, listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
 
 /** The position of a session in a list. */
 export interface ListPlace {
@@ -36,7 +45,7 @@ export interface ListPlace {
 /** A session in a list. */
 export interface PlacedSession extends ListPlace {
   /** Reads the listing of the session: its entry, or its newest record. Null if the session has no records. */
-  readonly listing: () => Promise<WireListedSession | null>;
+  readonly listing: () => Promise<IndexedSession | null>;
 }
 
 /** A list of sessions, the most recently changed first. */
@@ -49,8 +58,10 @@ export interface NewestSessions {
   readonly sessions: AsyncGenerator<PlacedSession, void, undefined>;
 }
 
-/** Entries per window: enough for a page of the default size and some deleted sessions. */
+/** Entries of the first window: enough for a page of the default size and some deleted sessions. */
 const WINDOW = { least: 64, wanted: 192, most: 384 } as const;
+/** Each further window is larger by this factor, up to a maximum: to find a window takes longer than to read it. */
+const GROWTH = { factor: 4, max: 64 } as const;
 /** The maximum number of reads before a list fails (LIST-3). */
 const REPLICA_TRIES = 8;
 /** The batch size of a read; entries are small. */
@@ -59,68 +70,53 @@ const AT_ONCE = 1_000;
 /**
  * Opens a list. It is empty on a bus without sessions.
  * @param after The list starts after this position; null: at the newest session.
- * @throws StoreUnavailableError.
+ * @throws NatsUnavailableError.
  * @internal
  */
 export async function newestSessions(
-  bus: JournalBus,
+  nc: NatsConnection,
   tenant: TenantId,
   after: ListPlace | null = null,
 ): Promise<NewestSessions> {
   // Journals are counted first: a session that starts meanwhile writes its entry before its first record.
-  const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(bus, stream)));
-  const index = await infoOf(bus, STREAMS.sessions);
+  const journals = await Promise.all(JOURNAL_STREAMS.map((stream) => infoOf(nc, stream)));
+  const index = await infoOf(nc, STREAMS.sessions);
   const withJournal = journals.reduce((sum, info) => sum + (info?.state.num_subjects ?? 0), 0);
-  const entries = index && index.state.messages > 0 ? new Entries(bus, tenant, index.state) : null;
+  const entries = index && index.state.messages > 0 ? new Entries(nc, tenant, index.state) : null;
   const indexed = entries ? await entries.countFrom(1) : 0;
   const end = after?.seq ?? Number.POSITIVE_INFINITY;
   const above = !entries || end > entries.lastSeq ? 0 : end === 0 ? indexed : await entries.countFrom(end);
-  const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(bus, tenant) : [];
+  const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(nc, tenant) : [];
   const others = end === 0 ? unindexed.filter((id) => id < (after?.sessionId ?? '')) : unindexed;
   async function* listed(): AsyncGenerator<PlacedSession, void, undefined> {
     if (entries && end > 0) yield* entries.below(Math.min(end, entries.lastSeq + 1), above, indexed);
     for (const sessionId of others)
-      yield { sessionId, seq: 0, listing: () => newestListing(bus, sessionRef(sessionId, tenant)) };
+      yield { sessionId, seq: 0, listing: () => newestListing(nc, sessionRef(sessionId, tenant)) };
   }
   return { total: indexed + unindexed.length, left: indexed - above + others.length, sessions: listed() };
 }
 
 /**
  * The position of a session in the list; null if the index does not contain it.
- * @throws StoreUnavailableError.
+ * @throws NatsUnavailableError.
  * @internal
  */
-export async function placeInList(bus: JournalBus, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
-  const subject = `$JS.API.DIRECT.GET.${STREAMS.sessions}.${subjects.sessionEntry({ tenant, sessionId })}`;
-  const answer = await askStore(() => bus.nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
-  const seq = Number(answer.headers?.last('Nats-Sequence'));
-  return Number.isInteger(seq) && seq > 0 ? { sessionId, seq } : null;
+export async function placeInList(nc: NatsConnection, { tenant, sessionId }: SessionRef): Promise<ListPlace | null> {
+  const reader = createStreamReader(wireOf(nc), STREAMS.sessions);
+  const entry = await retryRequest(() => reader.last(subjects.sessionEntry({ tenant, sessionId })));
+  return entry && { sessionId, seq: entry.seq };
 }
 
 /** The state of a stream; null if it does not exist. */
-async function infoOf(bus: JournalBus, stream: string): Promise<StreamInfo | null> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
-  try {
-    return await askStore(() => manager.streams.info(stream));
-  } catch (error) {
-    if (isStreamNotFound(error)) return null;
-    throw error;
-  }
+function infoOf(nc: NatsConnection, stream: string): Promise<StreamInfo | null> {
+  return nullIfNoStream(retryRequest(() => streamInfo(nc, stream)));
 }
 
 /** The ids of sessions with a journal and without an entry, in descending order. */
-async function withoutEntry(bus: JournalBus, tenant: TenantId): Promise<string[]> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
-  const ids = new Set(await sessionIds(bus, tenant));
-  try {
-    const { state } = await askStore(() =>
-      manager.streams.info(STREAMS.sessions, { subjects_filter: subjects.tenantEntries(tenant) }),
-    );
-    for (const subject of Object.keys(state.subjects ?? {}))
-      ids.delete(parseSessionEntry(subject)?.sessionId as string);
-  } catch (error) {
-    if (!isStreamNotFound(error)) throw error;
-  }
+async function withoutEntry(nc: NatsConnection, tenant: TenantId): Promise<string[]> {
+  const ids = new Set(await sessionIds(nc, tenant));
+  for (const subject of await storedSubjects(nc, STREAMS.sessions, subjects.tenantEntries(tenant)))
+    ids.delete(parseSessionEntry(subject)?.sessionId as string);
   return [...ids].sort().reverse();
 }
 
@@ -135,13 +131,13 @@ interface Window {
 
 /** The index entries of a tenant. */
 class Entries {
-  readonly #bus: JournalBus;
+  readonly #nc: NatsConnection;
   readonly #tenant: TenantId;
   readonly #firstSeq: number;
   readonly lastSeq: number;
 
-  constructor(bus: JournalBus, tenant: TenantId, state: StreamInfo['state']) {
-    this.#bus = bus;
+  constructor(nc: NatsConnection, tenant: TenantId, state: StreamInfo['state']) {
+    this.#nc = nc;
     this.#tenant = tenant;
     this.#firstSeq = state.first_seq;
     this.lastSeq = state.last_seq;
@@ -162,8 +158,8 @@ class Entries {
   async *below(end: number, above: number, total: number): AsyncGenerator<PlacedSession, void, undefined> {
     let upTo = end - 1;
     let passed = above;
-    while (upTo >= this.#firstSeq) {
-      const { from, found, above } = await this.#read(upTo, passed, Math.max(0, total - passed));
+    for (let scale = 1; upTo >= this.#firstSeq; scale = Math.min(scale * GROWTH.factor, GROWTH.max)) {
+      const { from, found, above } = await this.#read(upTo, passed, Math.max(0, total - passed), scale);
       yield* found;
       passed = above + found.length;
       upTo = from - 1;
@@ -175,15 +171,16 @@ class Entries {
     upTo: number,
     aboveBefore: number,
     left: number,
+    scale: number,
   ): Promise<{ readonly from: number; readonly found: PlacedSession[]; readonly above: number }> {
     let above = aboveBefore;
     for (let tries = 1; ; tries++) {
-      const { from, consumer, source, count } = await this.#window(upTo, above, left);
+      const { from, consumer, source, count } = await this.#window(upTo, above, left, scale);
       const found: PlacedSession[] = [];
-      for await (const { seq, subject, data } of storedMessagesOf(source, consumer, AT_ONCE)) {
+      for await (const { seq, subject, data } of storedMessages(source, consumer, { max_messages: AT_ONCE })) {
         if (seq > upTo) break;
         const ref = parseSessionEntry(subject);
-        if (ref) found.push({ sessionId: ref.sessionId, seq, listing: () => listingOf(this.#bus, ref, data) });
+        if (ref) found.push({ sessionId: ref.sessionId, seq, listing: () => listingOf(this.#nc, ref, data) });
       }
       found.reverse();
       if (found.length >= count) return { from, found, above };
@@ -197,20 +194,22 @@ class Entries {
     }
   }
 
-  /** Finds a window that ends at `upTo` and has a suitable number of entries, by bisection. */
-  async #window(upTo: number, above: number, left: number): Promise<Window> {
+  /** Finds a window that ends at `upTo` and has `scale` times the entries of {@link WINDOW}, by bisection. */
+  async #window(upTo: number, above: number, left: number, scale: number): Promise<Window> {
+    const least = WINDOW.least * scale;
+    const most = WINDOW.most * scale;
     let tooMany = this.#firstSeq;
     let tooFew = upTo + 1;
     let from = tooMany;
-    if (left > WINDOW.most)
-      from = Math.max(tooMany, upTo + 1 - Math.ceil((WINDOW.wanted * (upTo + 1 - this.#firstSeq)) / left));
+    if (left > most)
+      from = Math.max(tooMany, upTo + 1 - Math.ceil((WINDOW.wanted * scale * (upTo + 1 - this.#firstSeq)) / left));
     for (;;) {
       const { source, consumer, pending } = await this.#open(from);
       const count = pending - above;
-      const isFit = count <= WINDOW.most && (count >= WINDOW.least || from === this.#firstSeq);
+      const isFit = count <= most && (count >= least || from === this.#firstSeq);
       if (isFit || tooFew - tooMany <= 1) return { from, consumer, source, count };
       await dropConsumer(consumer);
-      if (count > WINDOW.most) tooMany = from;
+      if (count > most) tooMany = from;
       else tooFew = from;
       from = Math.floor((tooMany + tooFew) / 2);
     }
@@ -218,7 +217,7 @@ class Entries {
 
   async #open(from: number): Promise<{ source: OrderedSource; consumer: Consumer; pending: number }> {
     const source: OrderedSource = {
-      bus: this.#bus,
+      nc: this.#nc,
       stream: STREAMS.sessions,
       options: {
         filter_subjects: subjects.tenantEntries(this.#tenant),
@@ -226,29 +225,29 @@ class Entries {
         opt_start_seq: Math.max(1, from),
       },
     };
-    const consumer = await orderedConsumer(source);
+    const consumer = await openConsumer(source);
     return { source, consumer, pending: (await consumer.info(true)).num_pending };
   }
 }
 
 /** Reads an entry. The entry of a live session is only a mark: its newest record is read instead (INDEX-3). */
-async function listingOf(bus: JournalBus, ref: SessionRef, entry: Uint8Array): Promise<WireListedSession | null> {
-  return entryOf(entry) ?? newestListing(bus, ref);
+async function listingOf(nc: NatsConnection, ref: SessionRef, entry: Uint8Array): Promise<IndexedSession | null> {
+  return entryOf(entry) ?? newestListing(nc, ref);
 }
 
 /** Parses an entry; null for a mark, a removed entry, or one with another schema. */
-function entryOf(bytes: Uint8Array): WireListedSession | null {
+function entryOf(bytes: Uint8Array): IndexedSession | null {
   try {
-    const read = ListedSessionSchema.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
-    return read.success ? (read.data as WireListedSession) : null;
+    const read = SessionIndexEntry.safeParse(JSON.parse(new TextDecoder().decode(bytes)));
+    return read.success ? (read.data as IndexedSession) : null;
   } catch {
     // Not JSON, or empty: the journal is read instead.
     return null;
   }
 }
 
-async function newestListing(bus: JournalBus, ref: SessionRef): Promise<WireListedSession | null> {
-  const newest = await readApart(bus, ref);
+async function newestListing(nc: NatsConnection, ref: SessionRef): Promise<WireListedSession | null> {
+  const newest = await readApart(nc, ref);
   if (newest === null) return null;
   return newest.bytes === null
     ? unreadableListing(ref.sessionId, newest.problem)

@@ -105,7 +105,7 @@ export function mostRecentFirst(
 }
 
 async function readRange(
-  all: AsyncIterable<{ readonly place: ListPlace; readonly listing: WireListedSession | null }>,
+  all: AsyncIterable<ReadListing>,
   start: PageStart | null,
   limit: number,
   isFull: () => boolean,
@@ -143,17 +143,28 @@ function isBefore(place: ListPlace, { upTo, shown }: PageStart): boolean {
   return place.seq > 0 || (shown.session_id !== '' && place.sessionId >= shown.session_id);
 }
 
-/** Reads the listings of sessions, a few at a time; null for a session without records, and for an unwanted one. */
+/** What a list has read of a session. */
+export interface ReadListing {
+  readonly place: ListPlace;
+  /** Null for a session without records, and for an unwanted one. */
+  readonly listing: WireListedSession | null;
+  /** Its pending approvals; absent if the index does not have them. */
+  readonly approvals?: SessionStatus['approvals'] | undefined;
+}
+
+/** Reads the listings of sessions, a few at a time. */
 export async function* listingsOf(
   all: AsyncIterable<PlacedSession>,
   wanted: (listing: WireListedSession) => Promise<WireListedSession | null> = async (listing) => listing,
-): AsyncGenerator<{ readonly place: ListPlace; readonly listing: WireListedSession | null }, void, undefined> {
+): AsyncGenerator<ReadListing, void, undefined> {
   let some: PlacedSession[] = [];
   const read = async () => {
     const read = await Promise.all(
-      some.map(async (place) => {
-        const listing = await place.listing();
-        return { place, listing: listing && (await wanted(listing)) };
+      some.map(async (place): Promise<ReadListing> => {
+        const indexed = await place.listing();
+        if (indexed === null) return { place, listing: null };
+        const { approvals, ...listing } = indexed;
+        return { place, listing: await wanted(listing), approvals };
       }),
     );
     some = [];

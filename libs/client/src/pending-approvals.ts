@@ -1,7 +1,8 @@
 /** The pending approvals of all sessions. */
 import type { SessionStatus } from '@coxswain/protocol';
 import { topState } from '@coxswain/protocol';
-import type { WireSessionListing } from './session-listing.ts';
+import type { PlacedSession } from './newest-sessions.ts';
+import { listingsOf } from './page-of-sessions.ts';
 
 /** A pending approval and its session. */
 export type WirePendingApproval = SessionStatus['approvals'][number] & {
@@ -9,29 +10,38 @@ export type WirePendingApproval = SessionStatus['approvals'][number] & {
   readonly persona: string | null;
 };
 
-const ASKED_SIDE_BY_SIDE = 16;
+const QUERIES_AT_ONCE = 16;
 
 /**
- * The pending approvals of the sessions in a list, the longest pending first. Only sessions in the state
- * `function_awaiting_approval` are queried.
+ * The pending approvals of all sessions in a list, the longest pending first. They are read from the index. Sessions in
+ * memory have no entry there, and are queried if they wait for an approval.
  * @param statusOf Queries the state of a session; null if it no longer exists.
  */
 export async function pendingApprovals(
-  listings: readonly WireSessionListing[],
+  sessions: AsyncIterable<PlacedSession>,
   statusOf: (sessionId: string) => Promise<SessionStatus | null>,
 ): Promise<WirePendingApproval[]> {
-  const parked = listings.filter(({ state }) => topState(state) === 'function_awaiting_approval');
   const found: WirePendingApproval[] = [];
-  for (let start = 0; start < parked.length; start += ASKED_SIDE_BY_SIDE) {
-    const some = parked.slice(start, start + ASKED_SIDE_BY_SIDE);
-    const states = await Promise.all(some.map(({ session_id }) => statusOf(session_id)));
+  const queried: string[] = [];
+  for await (const { listing, approvals } of listingsOf(sessions)) {
+    if (listing === null || topState(listing.state) !== 'function_awaiting_approval') continue;
+    const { session_id, details } = listing;
+    if (approvals && details) found.push(...approvalsIn({ session_id, persona: details.persona, approvals }));
+    else queried.push(session_id);
+  }
+  for (let start = 0; start < queried.length; start += QUERIES_AT_ONCE) {
+    const states = await Promise.all(queried.slice(start, start + QUERIES_AT_ONCE).map(statusOf));
     for (const status of states) if (status) found.push(...approvalsIn(status));
   }
   return found.sort(longestPendingFirst);
 }
 
 /** The pending approvals of one session. */
-export function approvalsIn({ session_id, persona, approvals }: SessionStatus): WirePendingApproval[] {
+export function approvalsIn({
+  session_id,
+  persona,
+  approvals,
+}: Pick<SessionStatus, 'session_id' | 'persona' | 'approvals'>): WirePendingApproval[] {
   return approvals.map((approval) => ({ session_id, persona, ...approval }));
 }
 

@@ -1,7 +1,7 @@
 /** Queries a session host for the state of a session. */
+import { busErrorOf, NatsUnavailableError } from '@coxswain/bus';
 import { HEADERS, type SessionRef, SessionStatus, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { errors } from '@nats-io/nats-core';
 import { CoxswainError, NoHostError, SessionNotFoundError } from './client-errors.ts';
 
 const QUERY_TIMEOUT_MS = 5_000;
@@ -23,7 +23,8 @@ export async function queryState(
   try {
     answer = await askInParts(nc, subjects.query(ref, 'get_state'), timeoutMs);
   } catch (error) {
-    if (isUnanswered(error)) throw new NoHostError({ cause: error });
+    const failure = busErrorOf(error);
+    if (failure instanceof NatsUnavailableError && !failure.isFinal) throw new NoHostError({ cause: error });
     throw error;
   }
   const refusal = refusalIn(answer);
@@ -52,19 +53,9 @@ async function askInParts(nc: NatsConnection, subject: string, timeoutMs: number
     if (bytes > ANSWER_MAX_BYTES)
       throw new CoxswainError('answer_unreadable', `the response has more than ${ANSWER_MAX_BYTES} bytes`);
     if (headers?.has(HEADERS.more)) continue;
-    return parts.length === 1 ? readJson(data) : readJson(concatenated(parts, bytes));
+    return readJson(Buffer.concat(parts));
   }
   throw new NoHostError();
-}
-
-function concatenated(parts: readonly Uint8Array[], bytes: number): Uint8Array {
-  const all = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 /** Undefined if it is not JSON: then it is not the response of a host. */
@@ -74,14 +65,6 @@ function readJson(bytes: Uint8Array): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isUnanswered(error: unknown): boolean {
-  return (
-    error instanceof errors.TimeoutError ||
-    error instanceof errors.NoRespondersError ||
-    (error instanceof errors.RequestError && error.isNoResponders())
-  );
 }
 
 function refusalIn(answer: unknown): { readonly code: string; readonly message: string } | null {

@@ -1,7 +1,21 @@
 /** Reads journals: the records of one session, stored and live, and the newest record of a session. */
 import {
+  createStreamReader,
+  isTenantsKey,
+  liveMessages,
+  NotPermittedError,
+  nullIfNoStream,
+  type OrderedSource,
+  orderedConsumer,
+  retryRequest,
+  StreamNotFoundError,
+  type StreamReader,
+  storedMessages,
+  streamInfo,
+  wireOf,
+} from '@coxswain/bus';
+import {
   decodeRecord,
-  isTenantsInbox,
   JOURNAL_STREAMS,
   type JournalRecord,
   journalStreamOf,
@@ -12,21 +26,11 @@ import {
   subjects,
   tombstoneIn,
 } from '@coxswain/protocol';
-import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
-import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { askStore, failWhenSilent, isNotPermitted, isStreamNotFound, StoreUnavailableError } from './ask-store.ts';
-import { JournalGapError, SessionNotFoundError } from './client-errors.ts';
+import { type Consumer, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { BusNotPreparedError, JournalGapError, SessionNotFoundError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
-import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import type { JournalStart } from './transport.ts';
-
-/** The part of a connection that this module needs. @internal */
-export interface JournalBus {
-  readonly nc: NatsConnection;
-  readonly js: JetStreamClient;
-  /** The reply prefix of this user, if its permissions require one. */
-  readonly inboxPrefix?: string | undefined;
-}
 
 /** A record and its bytes as stored. */
 export interface StoredJournalRecord {
@@ -53,16 +57,6 @@ export interface JournalReading {
 /** The default number of buffered records. */
 const AT_ONCE = 200;
 
-/** The timeout of one request to JetStream. */
-export const READ_TIMEOUT_MS = 5_000;
-
-/**
- * Options that limit the wait after a lost pull request to two to three heartbeats; the library's default is 45
- * seconds. A reader of stored records waits for it. The next message of a live reader may be hours away.
- */
-const STORED = { expires: 5_000, idle_heartbeat: 1_000 };
-const LIVE = { expires: 30_000, idle_heartbeat: 2_000 };
-
 /** The maximum number of consumers opened after a gap: each one reads a replica of the server's choice. */
 const REPLICA_TRIES = 8;
 
@@ -71,12 +65,12 @@ const REPLICA_TRIES = 8;
  * the signal aborts, the caller stops or the connection closes. It waits for a session that does not exist yet.
  * `newest` skips older records.
  * @throws JournalGapError if a record is missing on every replica that was read. RecordUnreadableError for an
- *   unreadable record. BusNotPreparedError if no session host has used this bus. StoreUnavailableError if NATS does not
+ *   unreadable record. BusNotPreparedError if no session host has used this bus. NatsUnavailableError if NATS does not
  *   respond at the start.
  * @internal
  */
 export async function* followJournal(
-  bus: JournalBus,
+  nc: NatsConnection,
   ref: SessionRef,
   from: JournalStart = 1,
   signal?: AbortSignal,
@@ -84,14 +78,14 @@ export async function* followJournal(
   const seen: ReadSoFar = { place: null };
   for (let tries = 1; ; tries++) {
     const source = sourceOf(
-      bus,
+      nc,
       ref,
       from === 'newest' && !seen.place ? { deliver_policy: DeliverPolicy.LastPerSubject } : behind(seen.place),
     );
-    const messages = messagesOf(source, await orderedConsumer(source), { ...LIVE, max_messages: AT_ONCE }, signal);
+    const messages = liveMessages(source, await openConsumer(source), { max_messages: AT_ONCE }, signal);
     const before = seen.place;
     try {
-      return yield* densely(bus, ref, from, messages, seen);
+      return yield* densely(nc, ref, from, messages, seen);
     } catch (error) {
       if (seen.place !== before) tries = 1;
       if (!(error instanceof JournalGapError) || tries >= REPLICA_TRIES) throw error;
@@ -103,17 +97,17 @@ export async function* followJournal(
  * Reads the stored records of the session, then ends.
  * @throws JournalGapError if the record after `after` differs, or a record is missing on every replica that was read.
  *   SessionDeletedError before the first record of a deleted session. RecordNotServedError if the end of the journal
- *   cannot be read. StoreUnavailableError if NATS does not respond for ten seconds at the start, or for forty seconds
+ *   cannot be read. NatsUnavailableError if NATS does not respond for ten seconds at the start, or for forty seconds
  *   later.
  * @internal
  */
 export async function* readJournal(
-  bus: JournalBus,
+  nc: NatsConnection,
   ref: SessionRef,
   from = 1,
-  { after, atOnce }: JournalReading = {},
+  { after, atOnce = AT_ONCE }: JournalReading = {},
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-  const newest = await lastBytes(bus, ref);
+  const newest = await lastBytes(nc, ref);
   const tombstone = newest && tombstoneIn(newest);
   if (tombstone) throw new SessionDeletedError(tombstone);
   const until = (newest && numberOf(newest)) ?? 0;
@@ -122,9 +116,9 @@ export async function* readJournal(
     const before = seen.place;
     let failure: Error;
     try {
-      const source = sourceOf(bus, ref, behind(seen.place));
-      yield* densely(bus, ref, from, storedMessagesOf(source, await orderedConsumer(source), atOnce), seen);
-      if ((seen.place?.n ?? 0) >= until || (await isDeleted(bus, ref))) return;
+      const source = sourceOf(nc, ref, behind(seen.place));
+      yield* densely(nc, ref, from, storedMessages(source, await openConsumer(source), { max_messages: atOnce }), seen);
+      if ((seen.place?.n ?? 0) >= until || (await isDeleted(nc, ref))) return;
       failure = new RecordNotServedError(journalStreamOf(ref.sessionId), subjects.journal(ref), null);
     } catch (error) {
       if (!(error instanceof JournalGapError)) throw error;
@@ -140,13 +134,23 @@ interface ReadSoFar {
   place: JournalPlace | null;
 }
 
-function sourceOf(bus: JournalBus, ref: SessionRef, options: Partial<OrderedSource['options']>): OrderedSource {
+function sourceOf(nc: NatsConnection, ref: SessionRef, options: Partial<OrderedSource['options']>): OrderedSource {
   // The filter is one string: only then can a permission be limited to the subject of this session.
   return {
-    bus,
+    nc,
     stream: journalStreamOf(ref.sessionId),
     options: { filter_subjects: subjects.journal(ref), ...options },
   };
+}
+
+/** Opens a consumer. @throws BusNotPreparedError if the stream does not exist; NatsUnavailableError. @internal */
+export async function openConsumer(source: OrderedSource): Promise<Consumer> {
+  try {
+    return await orderedConsumer(source);
+  } catch (error) {
+    if (error instanceof StreamNotFoundError) throw new BusNotPreparedError({ cause: error });
+    throw error;
+  }
 }
 
 function behind(place: JournalPlace | null): Partial<OrderedSource['options']> {
@@ -154,14 +158,14 @@ function behind(place: JournalPlace | null): Partial<OrderedSource['options']> {
 }
 
 /** Whether the session was deleted while it was read: a deletion purges the unread records. */
-async function isDeleted(bus: JournalBus, ref: SessionRef): Promise<boolean> {
-  const newest = await lastBytes(bus, ref);
+async function isDeleted(nc: NatsConnection, ref: SessionRef): Promise<boolean> {
+  const newest = await lastBytes(nc, ref);
   return newest === null || tombstoneIn(newest) !== null;
 }
 
 /** The newest record of a session, or null without one. Reads from the stream leader if permitted. @internal */
-export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<JournalRecord | null> {
-  const bytes = await lastBytes(bus, ref);
+export async function lastRecord(nc: NatsConnection, ref: SessionRef): Promise<JournalRecord | null> {
+  const bytes = await lastBytes(nc, ref);
   return bytes === null ? null : decodeRecord(bytes);
 }
 
@@ -170,8 +174,8 @@ export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<Jour
  * @throws SessionDeletedError for a deleted session.
  * @internal
  */
-export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<number> {
-  const bytes = await lastBytes(bus, ref);
+export async function lastNumber(nc: NatsConnection, ref: SessionRef): Promise<number> {
+  const bytes = await lastBytes(nc, ref);
   if (bytes === null) return 0;
   const tombstone = tombstoneIn(bytes);
   if (tombstone) throw new SessionDeletedError(tombstone);
@@ -189,34 +193,34 @@ const tenantsOwn = new WeakSet<NatsConnection>();
  * @throws RecordNotServedError if the leader reports a record that no replica serves.
  * @internal
  */
-export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
-  return (await lastStored(bus, ref))?.bytes ?? null;
+export async function lastBytes(nc: NatsConnection, ref: SessionRef): Promise<Uint8Array | null> {
+  return (await lastStored(nc, ref))?.bytes ?? null;
 }
 
 /**
  * As {@link lastBytes}, with the session. A user that may not read through the leader reads a replica, which may lag or
  * be damaged. The leader's index then says whether that record is the newest.
  */
-async function lastStored(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null> {
-  const led = await leadersLast(bus, ref);
+async function lastStored(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null> {
+  const led = await leadersLast(nc, ref);
   if (led) return led;
   const [first, reported] = await Promise.all([
-    led === undefined ? replicasLast(bus.nc, ref) : null,
-    reportedRecords(bus, ref),
+    led === undefined ? replicasLast(nc, ref) : null,
+    reportedRecords(nc, ref),
   ]);
   for (let tries = 0, served = first; ; tries++) {
-    if (reported === null || (await isNewest(bus, ref, served, reported))) return served;
+    if (reported === null || (await isNewest(nc, ref, served, reported))) return served;
     if (tries === REPLICA_TRIES) break;
     await new Promise((resolve) => setTimeout(resolve, LAG_MS));
     // Each request goes to a replica of the server's choice.
-    served = await replicasLast(bus.nc, ref);
+    served = await replicasLast(nc, ref);
   }
   throw new RecordNotServedError(journalStreamOf(ref.sessionId), subjects.journal(ref), null);
 }
 
 /** Whether a replica's record is the newest one: records are numbered from 1, and a tombstone is the last. */
 async function isNewest(
-  bus: JournalBus,
+  nc: NatsConnection,
   ref: SessionRef,
   served: NewestRecord | null,
   reported: number,
@@ -225,25 +229,22 @@ async function isNewest(
   const n = numberOf(served.bytes);
   if (n === null || n === reported || tombstoneIn(served.bytes)) return true;
   // Newer than the leader reported: it was stored since, or the leader has purged a deleted session.
-  return n > reported && ((await reportedRecords(bus, ref)) ?? n) >= n;
+  return n > reported && ((await reportedRecords(nc, ref)) ?? n) >= n;
 }
 
 /** The pause before another read: a follower lags behind its leader for milliseconds. */
 const LAG_MS = 25;
 
 /** Reads through the stream leader; undefined without the permission. */
-async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | null | undefined> {
-  if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return undefined;
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+async function leadersLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null | undefined> {
+  if (tenantsOwn.has(nc) || isTenantsKey(nc)) return undefined;
   try {
-    const message = await askStore(() =>
-      manager.streams.getMessage(journalStreamOf(ref.sessionId), { last_by_subj: subjects.journal(ref) }),
-    );
+    const message = await retryRequest(() => journalOf(nc, ref).leaderLast(subjects.journal(ref)));
     return message && { ref, bytes: message.data };
   } catch (error) {
-    if (isStreamNotFound(error)) return null;
-    if (!isNotPermitted(error)) throw error;
-    tenantsOwn.add(bus.nc);
+    if (error instanceof StreamNotFoundError) return null;
+    if (!(error instanceof NotPermittedError)) throw error;
+    tenantsOwn.add(nc);
     return undefined;
   }
 }
@@ -253,18 +254,16 @@ async function leadersLast(bus: JournalBus, ref: SessionRef): Promise<NewestReco
  * the leader, which cannot be limited to one tenant. `$JS.API.STREAM.MSG.GET` names the subject in its body, so a
  * permission for it covers the records of all tenants.
  */
-async function reportedRecords(bus: JournalBus, ref: SessionRef): Promise<number | null> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+async function reportedRecords(nc: NatsConnection, ref: SessionRef): Promise<number | null> {
   const subject = subjects.journal(ref);
   try {
-    const { state } = await askStore(() =>
-      manager.streams.info(journalStreamOf(ref.sessionId), { subjects_filter: subject }),
-    );
+    const info = () => streamInfo(nc, journalStreamOf(ref.sessionId), subject);
+    const { state } = await retryRequest(info);
     return state.subjects?.[subject] ?? 0;
   } catch (error) {
-    if (isStreamNotFound(error)) return 0;
+    if (error instanceof StreamNotFoundError) return 0;
     // A user without access to journals, or one with permissions of an earlier version: only replicas are available.
-    if (isNotPermitted(error)) return null;
+    if (error instanceof NotPermittedError) return null;
     throw error;
   }
 }
@@ -274,10 +273,12 @@ async function reportedRecords(bus: JournalBus, ref: SessionRef): Promise<number
  * limited to it.
  */
 async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null> {
-  const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`;
-  const answer = await askStore(() => nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
-  if (answer.headers?.code === 404) return null;
-  return { ref, bytes: answer.data };
+  const message = await retryRequest(() => journalOf(nc, ref).last(subjects.journal(ref)));
+  return message && { ref, bytes: message.data };
+}
+
+function journalOf(nc: NatsConnection, ref: SessionRef): StreamReader {
+  return createStreamReader(wireOf(nc), journalStreamOf(ref.sessionId));
 }
 
 /** The newest stored message of a session. */
@@ -294,9 +295,9 @@ export interface NotServed {
 }
 
 /** Reads the newest record of a session without an index entry; null if the session has been deleted. @internal */
-export async function readApart(bus: JournalBus, ref: SessionRef): Promise<NewestRecord | NotServed | null> {
+export async function readApart(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | NotServed | null> {
   try {
-    return await lastStored(bus, ref);
+    return await lastStored(nc, ref);
   } catch (problem) {
     if (problem instanceof RecordNotServedError) return { ref, bytes: null, problem };
     throw problem;
@@ -307,73 +308,32 @@ export async function readApart(bus: JournalBus, ref: SessionRef): Promise<Newes
  * The ids of all sessions of a tenant, read from the subject index of the streams. Empty if the streams do not exist.
  * @internal
  */
-export async function sessionIds(bus: JournalBus, tenant: string): Promise<string[]> {
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
-  try {
-    const infos = await Promise.all(
-      JOURNAL_STREAMS.map((stream) =>
-        askStore(() => manager.streams.info(stream, { subjects_filter: subjects.tenantJournals(tenant) })),
-      ),
-    );
-    return infos
-      .flatMap(({ state }) => Object.keys(state.subjects ?? {}))
-      .flatMap((subject) => parseJournalSubject(subject)?.sessionId ?? []);
-  } catch (error) {
-    if (isStreamNotFound(error)) return [];
-    throw error;
-  }
+export async function sessionIds(nc: NatsConnection, tenant: string): Promise<string[]> {
+  const filter = subjects.tenantJournals(tenant);
+  const found = await Promise.all(JOURNAL_STREAMS.map((stream) => storedSubjects(nc, stream, filter)));
+  return found.flat().flatMap((subject) => parseJournalSubject(subject)?.sessionId ?? []);
 }
 
-/** The number of looks without a delivery, one per second: then the replica cannot read the next message. */
-const SILENT_LOOKS_MAX = 5;
-
-/**
- * Yields the messages stored for a consumer until none is pending, and deletes the consumer. A damaged replica may skip
- * messages or end early. The caller compares the messages with the count of the leader.
- * @internal
- */
-export async function* storedMessagesOf(
-  source: OrderedSource,
-  consumer: Consumer,
-  atOnce = AT_ONCE,
-): AsyncGenerator<JsMsg, void, undefined> {
-  const { num_pending: waiting } = await consumer.info(true);
-  if (waiting === 0) return dropConsumer(consumer);
-  const nothingLeft = new AbortController();
-  let delivered = 0;
-  let silentLooks = 0;
-  // Pending messages may be deleted before their delivery, or be unreadable on this replica.
-  const look = () =>
-    void consumer.info().then(
-      (info) => {
-        const isAtEnd = info.num_pending === 0 && info.delivered.consumer_seq <= delivered;
-        if (isAtEnd || ++silentLooks >= SILENT_LOOKS_MAX) nothingLeft.abort();
-      },
-      // The reader has its own timeout for a store that does not respond.
-      () => undefined,
-    );
-  const messages = messagesOf(source, consumer, { ...STORED, max_messages: atOnce }, nothingLeft.signal);
-  // Reading stored messages must end: the library would retry a lost store indefinitely.
-  for await (const message of failWhenSilent(messages, look)) {
-    delivered = message.info.deliverySequence;
-    silentLooks = 0;
-    yield message;
-    if (message.info.pending === 0) return;
-  }
-  // Otherwise a connection that closes meanwhile would make part of a journal look like the whole.
-  if (!nothingLeft.signal.aborted && source.bus.nc.isClosed())
-    throw new StoreUnavailableError(new errors.ClosedConnectionError());
+/** The subjects in the index of a stream that match a filter; none if the stream does not exist. @internal */
+export async function storedSubjects(nc: NatsConnection, stream: string, filter: string): Promise<string[]> {
+  const reader = createStreamReader(wireOf(nc), stream);
+  const list = async () => {
+    const found: string[] = [];
+    for await (const subject of reader.subjects(filter)) found.push(subject);
+    return found;
+  };
+  return (await nullIfNoStream(retryRequest(list))) ?? [];
 }
 
 /** Yields records by their dense numbers: skips repeated ones, throws for a missing one. */
 async function* densely(
-  bus: JournalBus,
+  nc: NatsConnection,
   ref: SessionRef,
   from: JournalStart,
   messages: AsyncIterable<JsMsg>,
   seen: ReadSoFar,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-  const decoder = new RecordDecoder(bus, ref.tenant);
+  const decoder = new RecordDecoder(nc, ref.tenant);
   let expected: number | null = seen.place && seen.place.n + 1;
   for await (const message of messages) {
     const n = numberOf(message.data);

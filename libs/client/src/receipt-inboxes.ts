@@ -2,6 +2,7 @@
  * Inboxes for receipts: one subscription per connection, opened with the first command that waits for a receipt. A
  * subscription per command would cost two more writes and two more changes of the server's routing table.
  */
+import { inboxPrefixOf } from '@coxswain/bus';
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/nats-core';
 
 /** Receives the messages of one inbox. */
@@ -24,9 +25,9 @@ class ReceiptInboxes {
   readonly #listeners = new Map<string, InboxListener>();
   #subscription: Subscription | null = null;
 
-  constructor(nc: NatsConnection, inboxPrefix: string | undefined) {
+  constructor(nc: NatsConnection) {
     this.#nc = nc;
-    this.#prefix = `${createInbox(inboxPrefix)}.`;
+    this.#prefix = `${createInbox(inboxPrefixOf(nc))}.`;
   }
 
   /** Opens an inbox. The number of open inboxes is not limited here; callers limit their pending commands. */
@@ -60,11 +61,11 @@ class ReceiptInboxes {
 
 const ofConnection = new WeakMap<NatsConnection, ReceiptInboxes>();
 
-/** Opens an inbox on this connection. @param inboxPrefix Must be the same for all inboxes of one connection. */
-export function openInbox(nc: NatsConnection, inboxPrefix: string | undefined, listener: InboxListener): OpenInbox {
+/** Opens an inbox on this connection. */
+export function openInbox(nc: NatsConnection, listener: InboxListener): OpenInbox {
   let inboxes = ofConnection.get(nc);
   if (!inboxes) {
-    inboxes = new ReceiptInboxes(nc, inboxPrefix);
+    inboxes = new ReceiptInboxes(nc);
     ofConnection.set(nc, inboxes);
   }
   return inboxes.open(listener);

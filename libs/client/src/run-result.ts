@@ -1,5 +1,4 @@
 /** Collects the results of runs from the records of a session. */
-
 import { canonicalJson, type JournalRecord, type Json, type StopReason, textOf } from '@coxswain/protocol';
 import { type TokenUsage, tokenUsage } from './usage-report.ts';
 

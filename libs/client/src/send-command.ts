@@ -1,9 +1,21 @@
 /** Stores one command in NATS and waits for the requested stage. */
 import {
+  type CommandHeaders,
+  createStreamReader,
+  type NatsUnavailableError,
+  NoRespondersError,
+  NotPermittedError,
+  retryRequest,
+  StreamFullError,
+  StreamNotFoundError,
+  storeCommand,
+  streamInfo,
+  wireOf,
+} from '@coxswain/bus';
+import {
   BOUNDS,
   type CommandId,
   formatTraceparent,
-  HEADERS,
   parseTraceparent,
   Receipt,
   SessionDeletedError,
@@ -12,16 +24,7 @@ import {
   subjects,
   type Verb,
 } from '@coxswain/protocol';
-import { type JetStreamClient, jetstreamManager, type PubAck } from '@nats-io/jetstream';
-import { deferred, headers, type NatsConnection } from '@nats-io/nats-core';
-import {
-  hasNoResponders,
-  isNotPermitted,
-  isStreamFull,
-  isUnanswered,
-  streamIsMissing,
-  toClientError,
-} from './ask-store.ts';
+import { deferred, type NatsConnection } from '@nats-io/nats-core';
 import { awaitCancellation } from './await-cancellation.ts';
 import { awaitReceiptInJournal } from './await-receipt-in-journal.ts';
 import {
@@ -47,16 +50,12 @@ import { followJournal, lastNumber } from './read-journal.ts';
 import { failureOfReceipt } from './receipt-failure.ts';
 import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
-const STORE_TIMEOUT_MS = 5_000;
-const RETRY_PAUSE_MS = 250;
 /** A live host reports within milliseconds. After this silence the journal is checked for a deletion of the session. */
 const LOOKED_AT_AFTER_MS = 1_000;
 
-/** The part of a connection that this module needs. */
+/** A connection and its actor. */
 export interface CommandBus {
   readonly nc: NatsConnection;
-  readonly js: JetStreamClient;
-  readonly inboxPrefix: string | undefined;
   /** The actor of commands that name none. */
   readonly actor?: string | undefined;
 }
@@ -83,13 +82,13 @@ export async function sendCommand<V extends Verb>(
   const { timeoutMs = RECEIPT_TIMEOUT_MS, signal } = options;
   const untilMs = performance.now() + timeoutMs;
   const sent = await sendPayload(bus, ref, verb, payload, { ...options, id, wait: 'accepted' });
-  const follow = (from: number, stop: AbortSignal) => followJournal(bus, ref, from, stop);
+  const follow = (from: number, stop: AbortSignal) => followJournal(bus.nc, ref, from, stop);
   return { ...sent, cancellation: await awaitCancellation(follow, ref, sent, { untilMs, timeoutMs, signal }) };
 }
 
 /** Sends a validated body. See {@link sendCommand}. */
 export async function sendPayload(
-  bus: CommandBus,
+  { nc }: CommandBus,
   ref: SessionRef,
   verb: string,
   payload: Uint8Array,
@@ -97,21 +96,21 @@ export async function sendPayload(
 ): Promise<WireSentCommand> {
   const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
   const wait = options.wait ?? 'stored';
-  if (wait === 'stored') return store(bus, ref, verb, payload, commandId, options);
+  if (wait === 'stored') return store(nc, ref, verb, payload, commandId, options);
 
-  const receipts = new AwaitedReceipt(bus, ref, commandId, wait);
+  const receipts = new AwaitedReceipt(nc, ref, commandId, wait);
   const leaving = new AbortController();
   let journalReceipt: Promise<Receipt | null> = Promise.resolve(null);
   try {
-    const before = wait === 'delivered' ? await nullIfNotPermitted(lastNumber(bus, ref)) : 0;
-    const sent = await store(bus, ref, verb, payload, commandId, { ...options, receiptTo: receipts.subject });
+    const before = wait === 'delivered' ? await nullIfNotPermitted(lastNumber(nc, ref)) : 0;
+    const sent = await store(nc, ref, verb, payload, commandId, { ...options, receiptTo: receipts.subject });
     const receipted = Promise.race([
       receipts.settled(sent, options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
-      deletedWhenSilent(bus, ref, leaving.signal),
+      deletedWhenSilent(nc, ref, leaving.signal),
     ]);
     receipted.catch(() => undefined);
     // A start creates the session: a host rejects a repeated start again, with its reason.
-    if (verb !== 'start' && sent.duplicate && (await nullIfNotPermitted(wasRefusedUnrecorded(bus, ref, sent.seq))))
+    if (verb !== 'start' && sent.duplicate && (await nullIfNotPermitted(wasRefusedUnrecorded(nc, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
     // Hosts do not receive duplicates that NATS drops, and no receipt reports that the run has ended.
     // A user that may not read the journal depends on receipts alone.
@@ -120,7 +119,7 @@ export async function sendPayload(
       const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
       journalReceipt = nullIfNotPermitted(
-        awaitReceiptInJournal(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }),
+        awaitReceiptInJournal(nc, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }),
       );
     }
     const found = journalReceipt.then((receipt) => (receipt ? settledReceipt(receipt, ref) : receipted));
@@ -143,12 +142,12 @@ export async function sendPayload(
  * Without a receipt, checks the journal for a deletion of the session: no host may be live to report it. Never
  * resolves.
  */
-async function deletedWhenSilent(bus: CommandBus, ref: SessionRef, answered: AbortSignal): Promise<never> {
+async function deletedWhenSilent(nc: NatsConnection, ref: SessionRef, answered: AbortSignal): Promise<never> {
   await new Promise((resolve) => {
     const timer = setTimeout(resolve, LOOKED_AT_AFTER_MS);
     answered.addEventListener('abort', () => clearTimeout(timer), { once: true });
   });
-  await lastNumber(bus, ref).catch((error: unknown) => {
+  await lastNumber(nc, ref).catch((error: unknown) => {
     if (error instanceof SessionDeletedError) throw error;
   });
   return new Promise<never>(() => undefined);
@@ -156,7 +155,7 @@ async function deletedWhenSilent(bus: CommandBus, ref: SessionRef, answered: Abo
 
 async function nullIfNotPermitted<T>(read: Promise<T>): Promise<T | null> {
   return read.catch((error: unknown) => {
-    if (isNotPermitted(error)) return null;
+    if (error instanceof NotPermittedError) return null;
     throw error;
   });
 }
@@ -179,80 +178,65 @@ function settledReceipt(receipt: Receipt, ref: SessionRef): Receipt {
 }
 
 /** Whether a command was removed from the stream without a record: then the session does not exist. */
-async function wasRefusedUnrecorded(bus: CommandBus, ref: SessionRef, seq: number): Promise<boolean> {
-  if ((await lastNumber(bus, ref)) > 0) return false;
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false });
-  if ((await manager.streams.getMessage(STREAMS.commands, { seq })) !== null) return false;
+async function wasRefusedUnrecorded(nc: NatsConnection, ref: SessionRef, seq: number): Promise<boolean> {
+  if ((await lastNumber(nc, ref)) > 0) return false;
+  const stored = await createStreamReader(wireOf(nc), STREAMS.commands).leaderNext(subjects.inbox(ref), seq);
+  if (stored?.seq === seq) return false;
   // A host removes a command after writing its record, which may have happened between the two reads.
-  return (await lastNumber(bus, ref)) === 0;
+  return (await lastNumber(nc, ref)) === 0;
 }
 
 async function store(
-  bus: CommandBus,
+  nc: NatsConnection,
   ref: SessionRef,
   verb: string,
   payload: Uint8Array,
   commandId: CommandId,
-  {
-    receiptTo,
-    traceparent,
-    restricted,
-  }: Pick<SendOptions, 'traceparent' | 'restricted'> & { readonly receiptTo?: string | undefined },
+  given: Pick<CommandHeaders, 'traceparent' | 'restricted' | 'receiptTo'>,
 ): Promise<WireSentCommand> {
-  const traced = parseTraceparent(traceparent);
-  const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
+  const { receiptTo, restricted } = given;
+  const traced = parseTraceparent(given.traceparent);
+  const traceparent = traced ? formatTraceparent(traced) : undefined;
+  const endsAtMs = performance.now() + STORED_WITHIN_MS;
+  const publish = (repeat: boolean) =>
+    retryRequest(
+      () => storeCommand(nc, ref, verb, payload, { commandId, repeat, receiptTo, restricted, traceparent }),
+      {
+        withinMs: endsAtMs - performance.now(),
+        retriesAfter: (error) => mayStoreLater(nc, error),
+      },
+    );
   try {
-    const publish = (msgID?: string) =>
-      publishWithRetries(bus, giveUpAtMs, (timeout) => {
-        // New headers for each attempt: the library modifies them.
-        const head = headers();
-        head.set(HEADERS.commandId, commandId);
-        if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
-        if (restricted) head.set(HEADERS.restricted, '1');
-        if (traced) head.set(HEADERS.traceparent, formatTraceparent(traced));
-        const options = { headers: head, timeout, ...(msgID === undefined ? {} : { msgID }) };
-        return bus.js.publish(subjects.command(ref, verb), payload, options);
-      });
-    // The message id is unique per stream, so it contains the session. It makes the retries safe.
-    const ack = await publish(subjects.commandMessageId(ref, commandId));
+    // The id makes the retries safe.
+    const ack = await publish(false);
     // The acknowledgement does not say which command NATS remembers, and any client may have used the id. So the
     // command is stored again. The session applies a known command once.
-    if (ack.duplicate) await publish();
-    return { commandId, seq: ack.seq, duplicate: ack.duplicate };
+    if (ack.duplicate) await publish(true);
+    return { commandId, ...ack };
   } catch (error) {
-    if (isNotPermitted(error)) {
+    if (error instanceof NotPermittedError) {
       const message = `this NATS user has no permission to send ${verb}`;
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
     if (error instanceof BusNotPreparedError) throw error;
-    if (isStreamFull(error)) {
+    if (error instanceof StreamFullError) {
       const message = `the command stream is full: ${error.message}`;
       throw new CommandRejectedError('quota_exceeded', message, { commandId });
     }
-    throw new CommandNotStoredError(commandId, toClientError(error) ?? error);
+    throw new CommandNotStoredError(commandId, error);
   }
 }
 
-/** Publishes with retries while NATS does not respond, such as during a leader election. */
-async function publishWithRetries(
-  bus: CommandBus,
-  giveUpAtMs: number,
-  publish: (timeoutMs: number) => Promise<PubAck>,
-): Promise<PubAck> {
-  for (;;) {
-    try {
-      return await publish(Math.max(1, Math.min(STORE_TIMEOUT_MS, giveUpAtMs - performance.now())));
-    } catch (error) {
-      // A closed connection does not reopen.
-      if (!isUnanswered(error) || isStreamFull(error) || bus.nc.isClosed()) throw error;
-      if (hasNoResponders(error)) {
-        if (bus.nc.info?.jetstream === false) throw error;
-        if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
-      }
-      if (performance.now() + RETRY_PAUSE_MS >= giveUpAtMs) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
-  }
+/** Whether NATS may store the command later. @throws BusNotPreparedError if the command stream does not exist. */
+async function mayStoreLater(nc: NatsConnection, error: NatsUnavailableError): Promise<boolean> {
+  // A closed connection does not reopen.
+  if (error.isFinal || error instanceof StreamFullError || nc.isClosed()) return false;
+  if (!(error instanceof NoRespondersError)) return true;
+  if (nc.info?.jetstream === false) return false;
+  await streamInfo(nc, STREAMS.commands).catch((failure: unknown) => {
+    if (failure instanceof StreamNotFoundError) throw new BusNotPreparedError({ cause: failure });
+  });
+  return true;
 }
 
 /** Waits for the receipts of one command, up to the awaited stage or a final one. */
@@ -269,12 +253,7 @@ class AwaitedReceipt {
   #isAccepted = false;
 
   /** Subscribes at once: a receipt may arrive before the acknowledgement of NATS. */
-  constructor(
-    { nc, inboxPrefix }: { readonly nc: NatsConnection; readonly inboxPrefix: string | undefined },
-    ref: SessionRef,
-    commandId: CommandId,
-    awaited: 'accepted' | 'delivered',
-  ) {
+  constructor(nc: NatsConnection, ref: SessionRef, commandId: CommandId, awaited: 'accepted' | 'delivered') {
     this.#ref = ref;
     this.#commandId = commandId;
     this.#awaited = awaited;
@@ -284,7 +263,7 @@ class AwaitedReceipt {
     this.#giveUp = reject;
     // It may reject while the command is being stored, before it is awaited.
     settled.catch(() => undefined);
-    this.#inbox = openInbox(nc, inboxPrefix, {
+    this.#inbox = openInbox(nc, {
       onError: reject,
       onMessage: ({ data }) => {
         // Any client that learns the inbox can write to it: other messages are ignored.

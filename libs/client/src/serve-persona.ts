@@ -3,7 +3,7 @@
  * of the same version.
  */
 import { createHash } from 'node:crypto';
-import { type AnswerQuestion, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
+import { type AnswerQuestion, awaitPermanentClose, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
 import { answerHook, runHookHandler } from '@coxswain/handlers';
 import {
   type AnyHandler,
@@ -31,7 +31,7 @@ import {
 import { type NatsConnection, nuid } from '@nats-io/nats-core';
 import { announce } from './announce-tool.ts';
 import { refuseUnknown } from './command-form.ts';
-import { closedForGood, servedOnOwnConnection } from './connected-nats.ts';
+import { servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
@@ -287,7 +287,7 @@ async function serveCheckedPersona(
       return stopping;
     },
     async closed() {
-      const why = await closedForGood(nc);
+      const why = await awaitPermanentClose(nc);
       return stopping ? null : why;
     },
   };

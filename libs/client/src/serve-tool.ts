@@ -1,5 +1,5 @@
 /** Serves a tool on the bus: announces it, sends heartbeats, and answers calls in a queue group. */
-import { type AcceptedCall, type CallEnding, failed, RunningWork, serveWork } from '@coxswain/bus';
+import { type AcceptedCall, awaitPermanentClose, type CallEnding, failed, RunningWork, serveWork } from '@coxswain/bus';
 import {
   type BackOff,
   DEFAULT_TENANT,
@@ -14,7 +14,7 @@ import {
 import { nuid } from '@nats-io/nats-core';
 import { CommandRejectedError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
-import { closedForGood, servedOnOwnConnection } from './connected-nats.ts';
+import { servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome } from './send-call-outcome.ts';
@@ -181,7 +181,7 @@ export async function serveToolOn(
       return serving.abandon();
     },
     async closed() {
-      const why = await closedForGood(nc);
+      const why = await awaitPermanentClose(nc);
       return stopping ? null : why;
     },
   };

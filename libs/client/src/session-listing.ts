@@ -76,6 +76,11 @@ export interface WireListedSession extends WireSessionListing {
   readonly details?: WireListedDetails | null;
 }
 
+/** A session as the index has it: with its pending approvals, if its entry has them. */
+export interface IndexedSession extends WireListedSession {
+  readonly approvals?: SessionStatus['approvals'];
+}
+
 /** A page of sessions. */
 export interface WireSessionsPage {
   readonly sessions: WireListedSession[];

@@ -1,12 +1,15 @@
 /**
- * Building blocks for packages with their own implementation of `Transport`, and the checks of `run()` for packages
- * that wrap it. Programs that use sessions import `@coxswain/client` instead.
+ * Building blocks for packages with their own implementation of `Transport`, the checks of `run()` for packages that
+ * wrap it, and the pending approvals of a tree of sessions for packages that show them. Programs that use sessions import
+ * `@coxswain/client` instead.
  */
 export { awaitCancellation } from './await-cancellation.ts';
 export { CallGuard } from './call-guard.ts';
+export { ChildApprovals, type ChildSession, type FollowTree } from './child-approvals.ts';
 export { Closing } from './closing.ts';
 export { JournalReceipt } from './journal-receipt.ts';
 export type { PlacedSession } from './newest-sessions.ts';
+export { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 export { checkRunArguments } from './option-checks.ts';
 export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing-command.ts';
 export { checkedResult } from './output-schema.ts';

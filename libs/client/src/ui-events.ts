@@ -1,5 +1,4 @@
 /** Events for user interfaces: `session.stream()` yields them. */
-
 import type {
   Budget,
   CallStatus,

@@ -1,10 +1,11 @@
 /** The records, deltas and connection changes of one session as one sequence. */
+import { onConnectionChange } from '@coxswain/bus';
 import type { AnswerPieces, AnswerPlace, Delta, JournalRecord, SessionRef } from '@coxswain/protocol';
-import { onConnectionChange } from './connection-changes.ts';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { AnswerHealer } from './heal-answers.ts';
 import { onDeltas } from './live-deltas.ts';
 import { queryAnswer } from './query-answer.ts';
-import { followJournal, type JournalBus } from './read-journal.ts';
+import { followJournal } from './read-journal.ts';
 import type { JournalStart, WatchItem } from './transport.ts';
 
 /**
@@ -27,16 +28,15 @@ export interface WatchedSession {
 
 /** {@link watchRecords} for a session on NATS, from `from` on or from the newest record. */
 export function watchSession(
-  bus: JournalBus,
+  nc: NatsConnection,
   ref: SessionRef,
   from: JournalStart = 1,
   signal?: AbortSignal,
 ): AsyncGenerator<WatchItem, void, undefined> {
-  const { nc } = bus;
   const session: WatchedSession = {
-    records: (stop) => followJournal(bus, ref, from, stop),
+    records: (stop) => followJournal(nc, ref, from, stop),
     onDeltas: (handle) => onDeltas(nc, ref, handle),
-    onConnectionChange: (handle) => onConnectionChange(nc, handle),
+    onConnectionChange: (handle) => onConnectionChange(nc, { lost: () => handle(false), restored: () => handle(true) }),
     answer: (place) => queryAnswer(nc, ref, place),
   };
   return watchRecords(session, signal);

@@ -11,10 +11,10 @@ describe('a NATS address', () => {
     ['nats://127.0.0.1:4222', { servers: ['127.0.0.1:4222'] }],
     ['localhost', { servers: ['localhost:4222'] }],
     ['nats://t0ken@127.0.0.1:5333', { servers: ['127.0.0.1:5333'], token: 't0ken' }],
-    ['nats://ann:p%40ss@nats.example:80', { servers: ['nats.example:80'], user: 'ann', pass: 'p@ss' }],
+    ['nats://ann:p%40ss@nats.example:80', { servers: ['nats.example:80'], user: 'ann', password: 'p@ss' }],
     ['nats://a:4222,nats://b:4223', { servers: ['a:4222', 'b:4223'] }],
     ['nats://[::1]:4222', { servers: ['[::1]:4222'] }],
-    ['tls://nats.example', { servers: ['nats.example:4222'], tls: {} }],
+    ['tls://nats.example', { servers: ['nats.example:4222'], tls: true }],
   ])('%s is understood', (servers, expected) => {
     expect(natsOptions({ servers })).toMatchObject(expected);
   });

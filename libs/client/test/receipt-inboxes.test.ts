@@ -4,9 +4,10 @@ import { expect, test } from 'vitest';
 import { openInbox } from '../src/receipt-inboxes.ts';
 
 /** A connection as far as inboxes need one. */
-function connection() {
+function connection(inboxPrefix?: string) {
   const open: { subject: string; closed: boolean; callback: NonNullable<SubscriptionOptions['callback']> }[] = [];
   const nc = {
+    options: { inboxPrefix },
     subscribe(subject: string, { callback }: SubscriptionOptions) {
       if (!callback) throw new Error('is listened to with a callback');
       const subscription = { subject, closed: false, callback };
@@ -38,7 +39,7 @@ function listener() {
 test('many inboxes are one subscription, and each hears what is sent to it alone', () => {
   const { nc, open, deliver } = connection();
   const [a, b] = [listener(), listener()];
-  const [ofA, ofB] = [openInbox(nc, undefined, a), openInbox(nc, undefined, b)];
+  const [ofA, ofB] = [openInbox(nc, a), openInbox(nc, b)];
   expect(open).toHaveLength(1);
   expect(ofA.subject).not.toBe(ofB.subject);
   deliver(ofB.subject, 'for b');
@@ -49,7 +50,7 @@ test('many inboxes are one subscription, and each hears what is sent to it alone
 test('a closed inbox hears nothing, and the others go on', () => {
   const { nc, deliver } = connection();
   const [a, b] = [listener(), listener()];
-  const [ofA, ofB] = [openInbox(nc, undefined, a), openInbox(nc, undefined, b)];
+  const [ofA, ofB] = [openInbox(nc, a), openInbox(nc, b)];
   ofA.close();
   deliver(ofA.subject, 'late');
   deliver(ofB.subject, 'for b');
@@ -57,8 +58,8 @@ test('a closed inbox hears nothing, and the others go on', () => {
 });
 
 test('inboxes stand below the prefix that the user of the bus has', () => {
-  const { nc, open } = connection();
-  const inbox = openInbox(nc, '_INBOX_acme.steerer', listener());
+  const { nc, open } = connection('_INBOX_acme.steerer');
+  const inbox = openInbox(nc, listener());
   expect(inbox.subject).toMatch(/^_INBOX_acme\.steerer\.[^.]+\.[^.]+$/);
   expect(open[0]?.subject).toMatch(/^_INBOX_acme\.steerer\.[^.]+\.\*$/);
 });
@@ -66,13 +67,13 @@ test('inboxes stand below the prefix that the user of the bus has', () => {
 test('where the bus refuses the subscription everybody who waits is told, and the next one tries anew', () => {
   const { nc, open, deliver } = connection();
   const [a, b] = [listener(), listener()];
-  openInbox(nc, undefined, a);
-  openInbox(nc, undefined, b);
+  openInbox(nc, a);
+  openInbox(nc, b);
   open[0]?.callback(new Error('not permitted'), {} as Msg);
   expect([a.errors, b.errors]).toEqual([['not permitted'], ['not permitted']]);
   expect(open[0]?.closed).toBe(true);
   const c = listener();
-  const ofC = openInbox(nc, undefined, c);
+  const ofC = openInbox(nc, c);
   expect(open).toHaveLength(2);
   deliver(ofC.subject, 'for c');
   expect(c.seen).toEqual(['for c']);
@@ -80,7 +81,7 @@ test('where the bus refuses the subscription everybody who waits is told, and th
 
 test('each connection has its own', () => {
   const [one, other] = [connection(), connection()];
-  openInbox(one.nc, undefined, listener());
-  openInbox(other.nc, undefined, listener());
+  openInbox(one.nc, listener());
+  openInbox(other.nc, listener());
   expect([one.open.length, other.open.length]).toEqual([1, 1]);
 });

@@ -8,7 +8,7 @@
  *
  * The index can be rebuilt: a session without an entry is found by its journal, and gets an entry again.
  */
-import type { ListedSessionDocument, SessionRef } from '@coxswain/protocol';
+import type { SessionIndexEntry, SessionRef } from '@coxswain/protocol';
 
 /** Writes entries of the index. All methods reject with the errors of the store. */
 export interface SessionIndex {
@@ -22,7 +22,7 @@ export interface SessionIndex {
    * @param revision the revision of the entry to replace; 0 if the session has none.
    * @returns whether the entry was stored.
    */
-  put(ref: SessionRef, entry: ListedSessionDocument, revision: number): Promise<boolean>;
+  put(ref: SessionRef, entry: SessionIndexEntry, revision: number): Promise<boolean>;
   /** Removes the entry of a session without a journal: it was marked for a command that did not start the session. */
   prune(ref: SessionRef): Promise<void>;
   /** All sessions that have a journal and no entry. The usual result is empty, and needs only a few requests. */

@@ -267,8 +267,10 @@ export { UPCASTS, type Upcast } from './journal/record-upcasts.ts';
 export { ExpiryReason, type ReminderFields, RoleHint } from './journal/reminders.ts';
 export {
   deletedSessionOf,
+  indexEntryOf,
   ListedSessionDocument,
   listedSessionOf,
+  SessionIndexEntry,
   SessionStatus,
 } from './journal/session-status.ts';
 export type { EndedSpan, SpanAttributes, SpanMoment, SpanValue } from './journal/spans.ts';

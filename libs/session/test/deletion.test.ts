@@ -43,7 +43,7 @@ const portsOf = (bed: TestBed, other: Partial<DeletePorts> = {}): DeletePorts =>
   active: bed.bus.active,
   purge: bed.bus.purge,
   clock: bed.time.clock(),
-  tellHost: async ({ sessionId }) => void (await bed.send('delete', {}, { session: sessionId, tell: false })),
+  notifyHost: async ({ sessionId }) => void (await bed.send('delete', {}, { session: sessionId, tell: false })),
   ...other,
 });
 
@@ -255,7 +255,7 @@ describe('deletion from outside', () => {
     bed.journal.next = [
       async (append) => {
         // The host is about to append the record of a prompt.
-        done = await deleteSession(portsOf(bed, { tellHost: async () => undefined }), refOf());
+        done = await deleteSession(portsOf(bed, { notifyHost: async () => undefined }), refOf());
         return append();
       },
     ];

@@ -1,14 +1,14 @@
 /** What a host writes to the index of sessions, and when. */
 import type { SessionIndex } from '@coxswain/ports';
-import { type ListedSessionDocument, type SessionRef, subjects } from '@coxswain/protocol';
+import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { deleteSession } from '../src/mod.ts';
-import { say } from './fake-model.ts';
-import { refOf, type TestBed, testBed } from './test-bed.ts';
+import { ask, call, say } from './fake-model.ts';
+import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
 
 /** An index in memory. Null is a mark. */
 class RecordedIndex implements SessionIndex {
-  readonly entries = new Map<string, { entry: ListedSessionDocument | null; revision: number }>();
+  readonly entries = new Map<string, { entry: SessionIndexEntry | null; revision: number }>();
   readonly #bed: TestBed;
   #revision = 0;
 
@@ -16,7 +16,7 @@ class RecordedIndex implements SessionIndex {
     this.#bed = bed;
   }
 
-  of(session = 's1'): ListedSessionDocument | null | undefined {
+  of(session = 's1'): SessionIndexEntry | null | undefined {
     return this.entries.get(subjects.sessionEntry(refOf(session)))?.entry;
   }
 
@@ -25,7 +25,7 @@ class RecordedIndex implements SessionIndex {
     return this.#revision;
   }
 
-  async put(ref: SessionRef, entry: ListedSessionDocument, revision: number) {
+  async put(ref: SessionRef, entry: SessionIndexEntry, revision: number) {
     if ((this.entries.get(subjects.sessionEntry(ref))?.revision ?? 0) !== revision) return false;
     this.entries.set(subjects.sessionEntry(ref), { entry, revision: ++this.#revision });
     return true;
@@ -66,6 +66,20 @@ test('a session has a mark before its first record, and its entry when it has le
   const [newest] = (await bed.records()).slice(-1);
   expect(index.of()).toMatchObject({ session_id: 's1', n: newest?.n, at: newest?.at, state: 'stopped' });
   expect(index.of()?.details).toMatchObject({ turn: 1, approvals: 0 });
+});
+
+test.each([
+  ['small', 'a.txt', true],
+  ['too large', 'a'.repeat(9_000), false],
+])('an entry has the pending approvals of its session: %s arguments', async (_, path, isInEntry) => {
+  const { bed, index } = await indexed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask', { path }))];
+  await bed.start({ permissions: ASKING });
+  await bed.time.advance(3_000);
+  expect(index.of()?.details).toMatchObject({ approvals: 1 });
+  const pending = isInEntry ? [expect.objectContaining({ tool: 'ask', args: { path } })] : undefined;
+  expect(index.of()?.approvals).toEqual(pending);
 });
 
 test('a session that wakes is marked before its next record (INDEX-2)', async () => {
@@ -128,7 +142,7 @@ test('a deleted session has an entry that says so', async () => {
   await bed.start();
   await bed.time.advance(3_000);
   const { journal, blobs, active, purge } = bed.bus;
-  const ports = { journal, blobs, active, purge, index, clock: bed.time.clock(), tellHost: async () => undefined };
+  const ports = { journal, blobs, active, purge, index, clock: bed.time.clock(), notifyHost: async () => undefined };
   const deleting = deleteSession(ports, refOf(), { reason: 'done with' });
   await bed.time.settle();
   expect((await deleting).status).toBe('deleted');

@@ -1,7 +1,7 @@
 /** Test kit for personas, tools and hooks, for any test runner: in memory, or on a separate bus. */
 
+export { NatsServerNotFoundError } from '@coxswain/adapter-embedded-server';
 export type { HookSource as SceneHooks } from '@coxswain/adapter-hooks';
-export { NatsServerNotFoundError } from '@coxswain/adapter-nats';
 export type { EventPattern, JournalEvent } from './expect-events.ts';
 export { expectReplay } from './expect-replay.ts';
 export { given, type Scene, type SceneSetup } from './given.ts';

@@ -7,18 +7,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findServer, reportTo, startServer } from '@coxswain/adapter-embedded-server';
 import { createHookRegistry, gatherHooks, type HookSource, loadHooks } from '@coxswain/adapter-hooks';
 import { createModels } from '@coxswain/adapter-models';
-import {
-  connectionTo,
-  connectNats,
-  endOnce,
-  findServer,
-  removeHookService,
-  reportTo,
-  serveHooks,
-  startServer,
-} from '@coxswain/adapter-nats';
+import { connectionTo, connectNats, endOnce, removeHookService, serveHooks } from '@coxswain/adapter-nats';
 import {
   type BusClient,
   type BusSession,

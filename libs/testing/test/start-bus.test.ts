@@ -89,7 +89,7 @@ test('two buses know nothing of each other, and nothing is left of one that was 
   const other = await startBus();
   try {
     expect(other.url).not.toBe(bus.url);
-    expect(await other.client.wire.listings()).toEqual([]);
+    expect(await other.client.sessionIds()).toEqual([]);
   } finally {
     await other.stop();
   }

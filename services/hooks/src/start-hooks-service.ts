@@ -4,11 +4,11 @@ import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import {
+  awaitPermanentClose,
   connectionTo,
   connectNats,
   endOnce,
   logConnection,
-  lostForGood,
   type NamedBus,
   serveHooks,
 } from '@coxswain/adapter-nats';
@@ -104,7 +104,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       get count() {
         return loaded.hooks.table().length;
       },
-      failed: lostForGood(nc),
+      failed: awaitPermanentClose(nc),
       ping: async () => void (await nc.rtt()),
       stop,
     };

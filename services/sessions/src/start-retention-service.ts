@@ -3,15 +3,15 @@ import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
 import { createSystemClock } from '@coxswain/adapter-memory';
 import {
   answerRetention,
+  awaitPermanentClose,
   connectionTo,
   connectNats,
   endOnce,
   ensureStreams,
   logConnection,
-  lostForGood,
   type NamedBus,
   openNatsDeletion,
-  whenAnswered,
+  retryWhileUnavailable,
 } from '@coxswain/adapter-nats';
 import { startRetentionJob } from '@coxswain/session';
 
@@ -52,14 +52,14 @@ export async function startRetentionService(options: RetentionServiceOptions): P
   const nc = await connectNats({ ...bus, name: 'cox-retention' });
   try {
     logConnection(nc, log);
-    await whenAnswered(() => ensureStreams(nc), log);
+    await retryWhileUnavailable(() => ensureStreams(nc), log);
     const job = startRetentionJob({ ...(await openNatsDeletion(nc)), clock: createSystemClock() }, log);
     const endAnswering = answerRetention(nc, job.within);
     await nc.flush();
     log.info({ within_ms: job.within.recordsMs }, 'retention job is up');
     return {
       recordsWithinMs: job.within.recordsMs,
-      failed: lostForGood(nc),
+      failed: awaitPermanentClose(nc),
       async ping() {
         await nc.rtt();
         await job.ping();

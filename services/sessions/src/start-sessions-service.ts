@@ -7,7 +7,9 @@ import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock, StoreClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, type OwnModels, ownOrigins, readPrices } from '@coxswain/adapter-models';
 import {
+  awaitPermanentClose,
   checkReplicas,
+  checkStoreQuorum,
   connectionTo,
   connectNats,
   createNatsActiveSessions,
@@ -30,16 +32,14 @@ import {
   ensureStreams,
   listHosts,
   logConnection,
-  lostForGood,
   type NamedBus,
+  publishApprovalNotice,
+  retryWhileUnavailable,
   serveLargeFields,
   serveQueries,
   serveTenantKeys,
-  storeAnswers,
   streamFill,
-  tellApproval,
   timersTimeMs,
-  whenAnswered,
 } from '@coxswain/adapter-nats';
 import {
   type MetricsAddress,
@@ -215,10 +215,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       options.manifest === undefined ? null : await loadManifest(options.manifest, undefined, options.manifestDigest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
-    void lostForGood(nc).then(fail);
+    void awaitPermanentClose(nc).then(fail);
     logConnection(nc, log);
     // During a leader election, servers do not respond for some seconds.
-    const { atRisk } = await whenAnswered(() => ensureStreams(nc), log);
+    const { atRisk } = await retryWhileUnavailable(() => ensureStreams(nc), log);
     if (atRisk.length > 0)
       log.warn(
         { streams: atRisk },
@@ -226,7 +226,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       );
     const clock = new StoreClock(createSystemClock(), () => timersTimeMs(nc), log);
     storeClock = clock;
-    await whenAnswered(() => clock.start(), log);
+    await retryWhileUnavailable(() => clock.start(), log);
     const ids = createIds(clock);
     const served = await createNatsHooks(nc, log);
     const busTools = await createNatsTools(nc, log);
@@ -265,7 +265,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         served: servedPersonas.personas,
         rememberedRules: createNatsRememberedRules(nc),
         approvalNotices: createApprovalNotices(
-          { webhook, ...(env.COX_APPROVAL_SUBJECT === 'on' ? { tell: (notice) => tellApproval(nc, notice) } : {}) },
+          {
+            webhook,
+            ...(env.COX_APPROVAL_SUBJECT === 'on' ? { tell: (notice) => publishApprovalNotice(nc, notice) } : {}),
+          },
           clock,
           log,
         ),
@@ -329,7 +332,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       },
       failed,
       async ping() {
-        await storeAnswers(nc);
+        await checkStoreQuorum(nc);
         if (!host.isHeard) throw new Error('it has not received its own heartbeat for too long');
       },
       remark: () => replicas.remark(),

@@ -1,13 +1,6 @@
 /** What a bus of these tests stands on, by {@link servers}: a server, an account of the cluster, or a server that was named. */
-import {
-  connectionTo,
-  connectNats,
-  ensureStreams,
-  findServer,
-  parseConnectionUrl,
-  reportTo,
-  startServer,
-} from '@coxswain/adapter-nats';
+import { findServer, reportTo, startServer } from '@coxswain/adapter-embedded-server';
+import { connectionTo, connectNats, ensureStreams, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterAccount } from './cluster-accounts.ts';
 import { scratchFolder } from './scratch.ts';

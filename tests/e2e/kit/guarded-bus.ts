@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findServer } from '@coxswain/adapter-embedded-server';
 import {
   connectionTo,
   connectNats,
-  findServer,
   readSeedFile,
   SYSTEM_ROLES,
   type SystemRole,

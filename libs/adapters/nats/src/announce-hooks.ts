@@ -1,12 +1,11 @@
-/** Writes the hooks of a service to the registry. */
-
+/** Announces the hooks of a service in the registry: at the start, after a change, and after the registry was lost. */
 import type { StoredMessage } from '@coxswain/bus';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import { canonicalJson, type HookAnnouncement, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
 import { replaceKey } from './registry-keys.ts';
-import { NoHostAnswersError } from './tenant-keys.ts';
+import { NoHostRespondsError } from './tenant-keys.ts';
 
 /** Another hook service has registered a hook of this id. */
 export class HookIdTakenError extends Error {
@@ -29,7 +28,7 @@ export async function refuseTaken(
 ): Promise<void> {
   const own = new Set(idsOf(handlers));
   const others = await readHookServicesOf(nc, tenant).catch((error: Error) => {
-    if (!(error instanceof NoHostAnswersError)) throw error;
+    if (!(error instanceof NoHostRespondsError)) throw error;
     log.warn(
       { service },
       'no session host responds: the ids of these hooks are not compared with those of other services',

@@ -24,7 +24,7 @@ export interface ApprovalQuestions {
   stop(): void;
 }
 
-const ASKED_AGAIN_MS = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 const ANSWER_MAX_BYTES = 1_024;
 
 /** Creates the approval questions of this connection. */
@@ -56,7 +56,7 @@ export function createApprovalQuestions(nc: NatsConnection): ApprovalQuestions {
         while (!either.aborted) {
           // A question that is published while the connection is lost is dropped; the next round sends it again.
           if (!nc.isClosed()) publish(nc, subject, asked, `${inbox}.${token}`);
-          await sleep(ASKED_AGAIN_MS, null, { signal: either, ref: false }).catch(() => undefined);
+          await sleep(RETRY_PAUSE_MS, null, { signal: either, ref: false }).catch(() => undefined);
         }
         return true;
       };

@@ -1,5 +1,4 @@
 /** Lists the announced bus tools with their instances, and removes announcements. */
-
 import type { StoredMessage } from '@coxswain/bus';
 import {
   Heartbeat,
@@ -40,7 +39,7 @@ export interface ListedTool {
 
 /**
  * Lists the announced tools of a tenant, sorted by name.
- * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promise<ListedTool[]> {
   // The bucket of heartbeats is in memory: a restarted server has lost it.

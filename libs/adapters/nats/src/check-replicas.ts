@@ -5,7 +5,7 @@
  *
  * C1  A finding was seen in three looks in a row. Replicas differ for a moment while messages are appended, deleted or
  *     replicated. A stream that does not answer at all is reported at once: its requests have already waited. A look
- *     ends when a server does not answer. A stream is unchecked after {@link CHECKED_WITHIN_MS}.
+ *     ends when a server does not answer. A stream is unchecked after {@link CHECK_TIMEOUT_MS}.
  * C2  Replicas are compared with each other, and each replica with its own index. The index also shows messages that
  *     all replicas have lost.
  * C3  Nothing is written, and no leader moves. Reads are bounded: each look reads at most {@link SAMPLES} + 2 windows
@@ -13,7 +13,7 @@
  *     read after it.
  */
 import { setTimeout } from 'node:timers/promises';
-import { type ApiError, answerOf, failureOf, isStreamNotFound, NatsUnavailableError, wireOf } from '@coxswain/bus';
+import { NatsUnavailableError, nullIfNoStream, streamInfo } from '@coxswain/bus';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { differencesIn, type ReplicaWindow, readWindow } from './compare-replicas.ts';
@@ -81,7 +81,7 @@ const LOOKS = 3;
  */
 const CONFIRM_MS = 1_500;
 /** Timeout for one stream, milliseconds. After it, the stream is reported as `unchecked`. */
-const CHECKED_WITHIN_MS = 30_000;
+const CHECK_TIMEOUT_MS = 30_000;
 
 interface StreamAnswer {
   readonly state?: { readonly first_seq: number; readonly last_seq: number; readonly messages: number };
@@ -141,12 +141,12 @@ async function checkStream(
   let confirmed = new Map<string, ReplicaFinding>();
   const servers = new Set<string>();
   const samples = Array.from({ length: SAMPLES }, () => Math.random());
-  const giveUpAtMs = performance.now() + CHECKED_WITHIN_MS;
+  const deadlineMs = performance.now() + CHECK_TIMEOUT_MS;
   for (let look = 0; look < LOOKS; look++) {
     if (look > 0) await setTimeout(confirmMs);
     const info = await infoOf(nc, stream);
     if (!info?.state || info.config?.allow_direct !== true) return null;
-    const found = await lookAt(reads, stream, info, samples, servers, giveUpAtMs);
+    const found = await checkOnce(reads, stream, info, samples, servers, deadlineMs);
     const before = confirmed;
     confirmed = new Map([...found].filter(([key]) => look === 0 || before.has(key)));
     if (confirmed.size === 0) break;
@@ -161,20 +161,17 @@ function uncheckedStream(stream: string, { message: why }: NatsUnavailableError)
 }
 
 async function infoOf(nc: NatsConnection, stream: string): Promise<StreamAnswer | null> {
-  const answer = answerOf<StreamAnswer>(await wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()));
-  if (answer.error && isStreamNotFound(answer.error)) return null;
-  if (answer.error) throw failureOf(`checking ${stream}`, answer.error as ApiError);
-  return answer;
+  return nullIfNoStream(streamInfo(nc, stream));
 }
 
 /** Looks once at a stream. @returns the faults, by a key that is the same in every look. */
-async function lookAt(
+async function checkOnce(
   reads: TracedReads,
   stream: string,
   { state, cluster }: StreamAnswer,
   samples: readonly number[],
   servers: Set<string>,
-  giveUpAtMs: number,
+  deadlineMs: number,
 ): Promise<Map<string, ReplicaFinding>> {
   const found = new Map<string, ReplicaFinding>();
   const report = (finding: Omit<ReplicaFinding, 'stream' | 'remedy'>) =>
@@ -206,8 +203,8 @@ async function lookAt(
     Math.max(first, last - WINDOW / 2 + 1),
   ];
   for (const seq of new Set(places)) {
-    if (performance.now() > giveUpAtMs)
-      throw new NatsUnavailableError(`it was not read within ${CHECKED_WITHIN_MS / 1_000} s`);
+    if (performance.now() > deadlineMs)
+      throw new NatsUnavailableError(`it was not read within ${CHECK_TIMEOUT_MS / 1_000} s`);
     const window = await readWindow(reads, stream, expected, { seq, batch: WINDOW, max_bytes: WINDOW_BYTES });
     for (const server of window.read.keys()) servers.add(server);
     reportDifferences(window, report);

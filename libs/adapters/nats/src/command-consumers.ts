@@ -1,10 +1,16 @@
 /** The consumers of the command stream: one per partition, and one for unroutable commands. */
-
-import { type ApiError, answerOf, failureOf, isConsumerNotFound, type Wire, wireOf } from '@coxswain/bus';
+import {
+  askJetStream,
+  CONSUMER_NOT_FOUND,
+  NatsRefusedError,
+  StreamNotFoundError,
+  streamInfo,
+  type Wire,
+  wireOf,
+} from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
-import { type CommandStreamIncarnation, commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
 
 /** The priority group of each consumer: one client at a time is pinned within it. */
@@ -76,8 +82,7 @@ interface ConsumersAnswer {
  * @throws StreamConfigMismatchError, NatsUnavailableError, NatsRefusedError.
  */
 export async function ensureConsumers(nc: NatsConnection, wanted: readonly CommandConsumer[]): Promise<void> {
-  const wire = wireOf(nc);
-  const found = await listConsumers(wire);
+  const found = await listConsumers(wireOf(nc));
   await Promise.all(
     wanted
       .filter((spec) => {
@@ -94,9 +99,7 @@ export async function ensureConsumers(nc: NatsConnection, wanted: readonly Comma
  */
 export async function ensureConsumer(nc: NatsConnection, spec: CommandConsumer): Promise<void> {
   const request = { stream_name: STREAMS.commands, config: spec };
-  const subject = `$JS.API.CONSUMER.CREATE.${STREAMS.commands}.${spec.durable_name}`;
-  const answer = answerOf<{ readonly config?: object }>(await wireOf(nc).request(subject, json(request)));
-  if (answer.error) throw refused(answer.error);
+  const answer = await ask<{ readonly config?: object }>(wireOf(nc), 'CREATE', `.${spec.durable_name}`, request);
   const difference = firstDifference(spec, answer.config ?? {}, `${STREAMS.commands}.${spec.durable_name}`);
   if (difference) {
     throw new StreamConfigMismatchError(difference.member, difference.wanted, difference.found, serverVersionOf(nc));
@@ -108,13 +111,13 @@ export async function ensureConsumer(nc: NatsConnection, spec: CommandConsumer):
  * @throws as {@link ensureConsumers}.
  */
 export async function renewConsumers(nc: NatsConnection, names: readonly string[]): Promise<void> {
-  const subject = (name: string) => `$JS.API.CONSUMER.DELETE.${STREAMS.commands}.${name}`;
   const renewed = commandConsumers().filter(({ durable_name }) => names.includes(durable_name));
   await Promise.all(
     renewed.map(async (spec) => {
-      const { error } = answerOf<object>(await wireOf(nc).request(subject(spec.durable_name), new Uint8Array()));
-      // Another host may have deleted it already.
-      if (error && !isConsumerNotFound(error)) throw refused(error);
+      await ask(wireOf(nc), 'DELETE', `.${spec.durable_name}`).catch((error: unknown) => {
+        // Another host may have deleted it already.
+        if (!(error instanceof NatsRefusedError) || error.errCode !== CONSUMER_NOT_FOUND) throw error;
+      });
       await ensureConsumer(nc, spec);
     }),
   );
@@ -126,9 +129,7 @@ export async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, Con
   let total = 1;
   let offset = 0;
   while (offset < total) {
-    const subject = `$JS.API.CONSUMER.LIST.${STREAMS.commands}`;
-    const answer = answerOf<ConsumersAnswer>(await wire.request(subject, json({ offset })));
-    if (answer.error) throw refused(answer.error);
+    const answer = await ask<ConsumersAnswer>(wire, 'LIST', '', { offset });
     const page = answer.consumers ?? [];
     for (const state of page) found.set(state.name, state);
     if (page.length === 0) break;
@@ -138,12 +139,24 @@ export async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, Con
   return found;
 }
 
-function json(value: object): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value));
+function ask<T extends object>(wire: Wire, verb: string, consumer: string, query?: object): Promise<T> {
+  const api = `CONSUMER.${verb}.${STREAMS.commands}${consumer}`;
+  return askJetStream(wire, 'making the consumers of the command stream', api, query);
 }
 
-function refused(error: ApiError): Error {
-  return failureOf('making the consumers of the command stream', error);
+/** The command stream's name and its creation time, milliseconds since 1970, as a decimal string. */
+export interface CommandStreamIncarnation {
+  readonly stream: string;
+  readonly created: string;
+}
+
+/**
+ * Reads the command stream's incarnation.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotFoundError if the stream does not exist.
+ */
+export async function commandStreamIncarnation(nc: NatsConnection): Promise<CommandStreamIncarnation> {
+  const { created } = await streamInfo(nc, STREAMS.commands);
+  return { stream: STREAMS.commands, created: String(Date.parse(created)) };
 }
 
 /** Recreates missing consumers of the command stream. */
@@ -168,7 +181,6 @@ export function repairConsumers(
   isOpen: () => boolean,
   onGone: (error: StreamsGoneError) => void,
 ): ConsumerRepair {
-  const wire = wireOf(nc);
   let isRepairing = false;
   let isGone = false;
   /** The log has a warning that consumers are missing, and they are still missing. */
@@ -176,9 +188,9 @@ export function repairConsumers(
 
   async function isStillThere(): Promise<boolean> {
     try {
-      return (await commandStreamIncarnation(wire)).created === incarnation.created;
+      return (await commandStreamIncarnation(nc)).created === incarnation.created;
     } catch (error) {
-      if (error instanceof StreamNotThereError) return false;
+      if (error instanceof StreamNotFoundError) return false;
       throw error;
     }
   }

@@ -2,7 +2,6 @@
  * Creates the streams and verifies their configuration. A server silently ignores members that it does not know, and
  * another program may have created the stream earlier.
  */
-
 import {
   type ApiError,
   answerOf,
@@ -15,10 +14,9 @@ import {
   type Wire,
   wireOf,
 } from '@coxswain/bus';
+import { minimumServerVersion, NatsServerTooOldError, serverVersionAtLeast } from '@coxswain/ports/discovery';
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { NatsServerTooOldError } from './server/server-errors.ts';
-import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
 import { limitedBy, limitMembers, type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
 
 /** The configuration of a stream or consumer differs from the required one. */

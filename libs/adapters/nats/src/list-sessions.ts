@@ -1,5 +1,4 @@
 /** Lists the sessions that have a journal. */
-
 import { createStreamReader, wireOf } from '@coxswain/bus';
 import {
   JOURNAL_STREAMS,

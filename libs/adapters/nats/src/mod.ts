@@ -1,14 +1,25 @@
-/** The ports of a session host on NATS JetStream, the administration of NATS, and the embedded server. */
-export type { StoredMessage } from '@coxswain/bus';
-export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from '@coxswain/bus';
+/** The ports of a session host on NATS JetStream, and the administration of NATS. */
+export {
+  awaitPermanentClose,
+  type ConnectNatsOptions,
+  connectNats,
+  logConnection,
+  NatsRefusedError,
+  NatsUnavailableError,
+  NotPermittedError,
+  retryWhileUnavailable,
+  type StoredMessage,
+  withConnection,
+} from '@coxswain/bus';
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
-export { type ConnectNatsOptions, connectionTo, type NamedBus } from './bus-address.ts';
+export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
+export { checkStoreQuorum } from './check-store-quorum.ts';
 export { StreamsGoneError } from './command-consumers.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
-export { connectNats, logConnection, lostForGood, withConnection } from './connect.ts';
+export { type ConnectionParts, connectionUrl, NatsUrlInvalidError, parseConnectionUrl } from './connection-url.ts';
 export { endOnce } from './end-once.ts';
 export {
   type EnsuredStreams,
@@ -25,7 +36,7 @@ export { createNatsHostChannel } from './nats-host-channel.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPersonas, type NatsPersonas } from './nats-personas.ts';
-export { createNatsPublisher, tellApproval } from './nats-publisher.ts';
+export { createNatsPublisher, publishApprovalNotice } from './nats-publisher.ts';
 export { createNatsPurge, openNatsDeletion } from './nats-purge.ts';
 export { serveQueries } from './nats-queries.ts';
 export { createNatsRememberedRules, keepRememberedRule, listRememberedRules } from './nats-remembered-rules.ts';
@@ -36,6 +47,7 @@ export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTenantUsage } from './nats-tenant-usage.ts';
 export { createNatsTimers, timersTimeMs } from './nats-timers.ts';
 export { createNatsTools, type NatsTools } from './nats-tools.ts';
+export { notifyHost } from './notify-host.ts';
 export {
   type ListedPersona,
   type ListedPersonaInstance,
@@ -54,12 +66,8 @@ export {
   serveHooks,
 } from './serve-hooks.ts';
 export { serveLargeFields } from './serve-large-fields.ts';
-export * from './server/mod.ts';
 export { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
-export { storeAnswers } from './store-answers.ts';
 export { LIMITED, type Limited, type StreamSettings } from './stream-configs.ts';
 export { streamFill } from './stream-fill.ts';
-export { tellHost } from './tell-host.ts';
-export { NoHostAnswersError, serveTenantKeys } from './tenant-keys.ts';
+export { NoHostRespondsError, serveTenantKeys } from './tenant-keys.ts';
 export { openTracedReads, type TracedReads, type TracedWindow } from './traced-reads.ts';
-export { whenAnswered } from './when-answered.ts';

@@ -1,15 +1,5 @@
 /** The notes of active sessions: one key per session. A note is removed only at the expected revision. */
-
-import {
-  answerOf,
-  createStreamReader,
-  isWrongSequence,
-  NatsRefusedError,
-  NatsUnavailableError,
-  type PublishAck,
-  type StoredMessage,
-  wireOf,
-} from '@coxswain/bus';
+import { createStreamReader, type StoredMessage, storeMessage, wireOf } from '@coxswain/bus';
 import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -23,12 +13,8 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, `KV_${STREAMS.active}`);
   const write = async (subject: string, payload: string, head = headers()): Promise<number | null> => {
-    const { error, seq } = answerOf<PublishAck>(await wire.request(subject, new TextEncoder().encode(payload), head));
-    if (error && isWrongSequence(error)) return null;
-    if (error?.code === 503) throw new NatsUnavailableError(error.description);
-    if (error || seq === undefined)
-      throw new NatsRefusedError('noting an active session', error ?? { code: 500, err_code: 0, description: 'empty' });
-    return seq;
+    const bytes = new TextEncoder().encode(payload);
+    return (await storeMessage(nc, 'noting an active session', subject, bytes, head))?.seq ?? null;
   };
   return {
     async note(ref, host) {

@@ -1,5 +1,4 @@
 /** The host channel on NATS. A bucket also keeps heartbeats for one second, for hosts that start later. */
-
 import { onConnectionChange } from '@coxswain/bus';
 import type { HostChannel, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
@@ -10,8 +9,8 @@ import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
 /**
  * Delay between attempts to recreate the bucket, milliseconds: a restarted server loads its store before it answers.
  */
-const REMADE_EVERY_MS = 1_000;
-const REMADE_TRIES_MAX = 60;
+const RETRY_PAUSE_MS = 1_000;
+const TRIES_MAX = 60;
 
 /**
  * Creates a host's end of the host channel on this connection. `open` throws NatsUnavailableError, NatsRefusedError,
@@ -20,21 +19,21 @@ const REMADE_TRIES_MAX = 60;
 export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel {
   let subscriptions: readonly Subscription[] = [];
   let endListening: () => void = () => undefined;
-  let remaking: NodeJS.Timeout | undefined;
+  let retryTimer: NodeJS.Timeout | undefined;
 
-  function listen<T>(subject: string, schema: ValueSchema<T>, handle: (said: T) => void): Subscription {
+  function listen<T>(subject: string, schema: ValueSchema<T>, handle: (content: T) => void): Subscription {
     return nc.subscribe(subject, {
       callback(error, message) {
         if (error) return log.error({ subject, error }, 'heartbeats of other hosts cannot be received');
-        const said = valueIn(message.data, schema);
-        if (said !== null) handle(said);
+        const content = valueIn(message.data, schema);
+        if (content !== null) handle(content);
       },
     });
   }
 
-  function say(subject: string, what: object): void {
+  function publish(subject: string, message: object): void {
     try {
-      nc.publish(subject, JSON.stringify(what));
+      nc.publish(subject, JSON.stringify(message));
     } catch (error) {
       // The connection is closed. Other hosts receive no heartbeats and declare this host dead, as intended.
       log.debug({ subject, error }, 'other hosts were not notified');
@@ -42,20 +41,20 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
   }
 
   /** Recreates the bucket after a reconnect. It is in memory, so a restart of a single server deletes it. */
-  function remake(tries = 1): void {
-    clearTimeout(remaking);
+  function createBucket(tries = 1): void {
+    clearTimeout(retryTimer);
     // Owned by the host channel: `close` ends the retries, and each attempt settles within the wire's timeouts.
     void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
       log.debug({ error: error.message, tries }, 'the bucket of heartbeats could not be created');
-      if (subscriptions.length === 0 || tries === REMADE_TRIES_MAX) return;
-      remaking = setTimeout(() => remake(tries + 1), REMADE_EVERY_MS);
-      remaking.unref();
+      if (subscriptions.length === 0 || tries === TRIES_MAX) return;
+      retryTimer = setTimeout(() => createBucket(tries + 1), RETRY_PAUSE_MS);
+      retryTimer.unref();
     });
   }
 
   function close(): void {
     endListening();
-    clearTimeout(remaking);
+    clearTimeout(retryTimer);
     for (const subscription of subscriptions) subscription.unsubscribe();
     subscriptions = [];
   }
@@ -68,7 +67,7 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
         listen(subjects.hostRing(host), HostRing, (ring) => handlers.notified(refIn(ring), ring.seq)),
         listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
       ];
-      endListening = onConnectionChange(nc, { restored: () => remake() });
+      endListening = onConnectionChange(nc, { restored: () => createBucket() });
       await nc.flush();
       await ensureBuckets(nc, [STREAMS.hosts]);
       for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
@@ -76,15 +75,15 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
         if (beat) handlers.heartbeat(beat);
       }
     },
-    heartbeat: (beat) => say(subjects.hostBeat(beat.host), beat),
-    notify: (host, ref, seq) => say(subjects.hostRing(host), { v: 1, ...said(ref), seq }),
-    release: (ref) => say(subjects.hostReleases, { v: 1, ...said(ref) }),
+    heartbeat: (beat) => publish(subjects.hostBeat(beat.host), beat),
+    notify: (host, ref, seq) => publish(subjects.hostRing(host), { v: 1, ...refMembers(ref), seq }),
+    release: (ref) => publish(subjects.hostReleases, { v: 1, ...refMembers(ref) }),
     caughtUp: () => nc.flush(),
     close,
   };
 }
 
-function said({ tenant, sessionId }: SessionRef): object {
+function refMembers({ tenant, sessionId }: SessionRef): object {
   return { tenant, session_id: sessionId };
 }
 

@@ -26,6 +26,7 @@ import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerMisaddressed } from './answer-misaddressed.ts';
 import {
   commandConsumers,
+  commandStreamIncarnation,
   ensureConsumers,
   PIN_GROUP,
   partitionConsumer,
@@ -33,7 +34,6 @@ import {
   type StreamsGoneError,
   strayConsumer,
 } from './command-consumers.ts';
-import { commandStreamIncarnation } from './command-stream.ts';
 import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 
 /** The pseudo-partition of the consumer of unroutable commands. */
@@ -62,7 +62,7 @@ const lookAgainMs = [10, 50];
 /**
  * Creates the inbox of one host. Precondition: the streams exist ({@link ensureStreams}).
  * @param onGone called once if the command stream was deleted or recreated. The inbox is unusable then.
- * @throws NatsUnavailableError, NatsRefusedError; StreamNotThereError if the command stream does not exist.
+ * @throws NatsUnavailableError, NatsRefusedError; StreamNotFoundError if the command stream does not exist.
  */
 export async function createNatsInbox(
   nc: NatsConnection,
@@ -71,7 +71,7 @@ export async function createNatsInbox(
 ): Promise<CommandInbox> {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, STREAMS.commands);
-  const incarnation = await commandStreamIncarnation(wire);
+  const incarnation = await commandStreamIncarnation(nc);
   const pulls = new Map<number, PartitionPull>();
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;

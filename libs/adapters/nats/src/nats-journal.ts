@@ -1,9 +1,7 @@
 /** The journal port on JetStream streams: one subject per session, one message per record. */
-
 import {
   answerOf,
   createStreamReader,
-  createWire,
   isWrongSequence,
   NatsUnavailableError,
   type PublishAck,
@@ -35,7 +33,7 @@ const readBatch = 256;
 
 /** Creates the journal port on this connection. Appends of different sessions run concurrently. */
 export function createNatsJournal(nc: NatsConnection): Journal {
-  const appends = createWire(nc, appendTimeoutMs);
+  const appends = wireOf(nc, appendTimeoutMs);
   const readerOf = journalReaders(nc);
   return {
     async append(ref, bytes, fence) {

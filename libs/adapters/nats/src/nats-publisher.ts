@@ -12,7 +12,7 @@ export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
     try {
       nc.publish(subject, JSON.stringify(message));
     } catch (error) {
-      log.warn({ subject, error }, 'a message to watchers was not sent');
+      log.warn({ subject, error }, 'a message to subscribers was not sent');
     }
   };
   return {
@@ -29,7 +29,7 @@ export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
  * Notifies subscribers that a call waits for a human-in-the-loop approval.
  * @throws an error of the NATS client if the connection is closed.
  */
-export function tellApproval(nc: NatsConnection, notice: ApprovalNotice): void {
+export function publishApprovalNotice(nc: NatsConnection, notice: ApprovalNotice): void {
   const { tenant, session_id } = notice.data;
   nc.publish(subjects.approvals(tenant, session_id), JSON.stringify(notice));
 }

@@ -1,16 +1,7 @@
 /**
  * The purge port on JetStream. Its connection needs permission to purge streams, which the role `host` does not have.
  */
-
-import {
-  answerOf,
-  createStreamReader,
-  isWrongSequence,
-  NatsRefusedError,
-  type PublishAck,
-  type StoredMessage,
-  wireOf,
-} from '@coxswain/bus';
+import { askJetStream, createStreamReader, type StoredMessage, storeMessage, streamInfo, wireOf } from '@coxswain/bus';
 import type { Purge, StoredBlob } from '@coxswain/ports';
 import {
   BLOB_SUBJECTS,
@@ -33,14 +24,10 @@ import { createNatsJournal, journalReaders } from './nats-journal.ts';
 import { createNatsSessionIndex } from './nats-session-index.ts';
 import { createNatsBlobs, fencedRollup } from './nats-storage.ts';
 import { streamTimeMs } from './nats-timers.ts';
-import { tellHost } from './tell-host.ts';
+import { notifyHost } from './notify-host.ts';
 
 /** Maximum messages per request while a whole stream is read. */
 const READ_BATCH = 256;
-
-interface StreamState {
-  readonly state?: { readonly messages?: number; readonly last_seq?: number };
-}
 
 /**
  * Creates the purge port on this connection. All methods throw NatsUnavailableError, NatsRefusedError,
@@ -50,18 +37,10 @@ export function createNatsPurge(nc: NatsConnection): Purge {
   const wire = wireOf(nc);
   const journalOf = journalReaders(nc);
   const blobs = createStreamReader(wire, BLOBS_STREAM);
-  const encode = (value: object) => new TextEncoder().encode(JSON.stringify(value));
 
   async function purge(stream: string, filter: string, seq?: number): Promise<void> {
     const request = { filter, ...(seq === undefined ? {} : { seq }) };
-    const { error } = answerOf<object>(await wire.request(`$JS.API.STREAM.PURGE.${stream}`, encode(request)));
-    if (error) throw new NatsRefusedError(`purging ${filter}`, error);
-  }
-
-  async function infoOf(stream: string): Promise<StreamState> {
-    const answer = answerOf<StreamState>(await wire.request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()));
-    if (answer.error) throw new NatsRefusedError(`looking at ${stream}`, answer.error);
-    return answer;
+    await askJetStream(wire, `purging ${filter}`, `STREAM.PURGE.${stream}`, request);
   }
 
   /**
@@ -70,14 +49,14 @@ export function createNatsPurge(nc: NatsConnection): Purge {
    *   for unreferenced blobs must not decide from an incomplete read.
    */
   async function* allRecords(stream: string): AsyncGenerator<StoredMessage, void, undefined> {
-    const before = (await infoOf(stream)).state;
+    const before = (await streamInfo(nc, stream)).state;
     let read = 0;
-    for await (const message of all(stream, subjects.journals, before?.last_seq ?? 0)) {
+    for await (const message of all(stream, subjects.journals, before.last_seq)) {
       read++;
       yield message;
     }
     // A concurrent purge deletes records that were counted before: compare with the lower count.
-    const counted = Math.min(before?.messages ?? 0, (await infoOf(stream)).state?.messages ?? 0);
+    const counted = Math.min(before.messages, (await streamInfo(nc, stream)).state.messages);
     if (read < counted) throw new RecordNotServedError(stream, subjects.journals, null);
   }
 
@@ -119,7 +98,7 @@ export function createNatsPurge(nc: NatsConnection): Purge {
         JOURNAL_STREAMS.map(async (stream) => {
           const from = place?.[stream];
           if (from === undefined)
-            return { stream, next: ((await infoOf(stream)).state?.last_seq ?? 0) + 1, refs: [], isAtEnd: true };
+            return { stream, next: (await streamInfo(nc, stream)).state.last_seq + 1, refs: [], isAtEnd: true };
           const page = await createStreamReader(wire, stream).gaplessBatch(subjects.journals, from, READ_BATCH);
           const refs = page.flatMap(({ subject, data }) => (tombstoneIn(data) && parseJournalSubject(subject)) || []);
           return { stream, next: (page.at(-1)?.seq ?? from - 1) + 1, refs, isAtEnd: page.length === 0 };
@@ -143,7 +122,7 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       for (const stream of JOURNAL_STREAMS) for await (const { data } of allRecords(stream)) yield data;
     },
     async *blobs() {
-      const end = (await infoOf(BLOBS_STREAM)).state?.last_seq ?? 0;
+      const end = (await streamInfo(nc, BLOBS_STREAM)).state.last_seq;
       for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts, end))
         yield { sha256: readAbout(data).name, storedAtMs: timeMs, revision: seq };
     },
@@ -153,12 +132,9 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       if (about?.seq !== revision) return false;
       // First mark the blob as deleted, only if it is still at this revision. A client that stores the blob from now on
       // stores its bytes again, under a new object id.
-      const marked = answerOf<PublishAck>(
-        await wire.request(subject, deletedAbout(about.data), fencedRollup(revision)),
-      );
-      if (marked.error && isWrongSequence(marked.error)) return false;
-      if (marked.error || marked.seq === undefined)
-        throw new NatsRefusedError('deleting a blob', marked.error ?? { code: 500, err_code: 0, description: 'empty' });
+      const mark = deletedAbout(about.data);
+      const marked = await storeMessage(nc, 'deleting a blob', subject, mark, fencedRollup(revision));
+      if (marked === null) return false;
       await purge(BLOBS_STREAM, BLOB_SUBJECTS.chunks(readAbout(about.data).nuid));
       await purge(BLOBS_STREAM, subject, marked.seq + 1);
       return true;
@@ -179,6 +155,6 @@ export async function openNatsDeletion(nc: NatsConnection) {
     active: createNatsActiveSessions(nc),
     index: createNatsSessionIndex(nc),
     purge,
-    tellHost: (ref: SessionRef) => tellHost(nc, ref),
+    notifyHost: (ref: SessionRef) => notifyHost(nc, ref),
   };
 }

@@ -56,7 +56,7 @@ export function serveQueries(nc: NatsConnection, log: Log, answers: QueryAnswers
     } catch (error) {
       const { code, message: why } = error as Error & { code?: unknown };
       if (code === 'session_deleted') return respond(message, { code, message: why }, log);
-      log.warn({ subject: message.subject, error }, 'a query was not answered');
+      log.warn({ subject: message.subject, error }, 'a query failed');
       respond(message, { code: 'query_failed', message: why }, log);
     }
   };

@@ -2,7 +2,6 @@
  * Remembered permission rules of personas: one registry key per rule. Only a revocation replaces a stored rule, and
  * nothing replaces a revocation. So storing a rule again after a recovery changes nothing.
  */
-
 import { isTenantsKey } from '@coxswain/bus';
 import type { RememberedRules } from '@coxswain/ports';
 import {
@@ -37,7 +36,7 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 
 /**
  * Lists the rules of a persona, or of all personas (`*`), including revoked rules, in the order of creation.
- * @throws NoHostAnswersError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
+ * @throws NoHostRespondsError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
  *   NotPermittedError, RecordNotServedError.
  */
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {

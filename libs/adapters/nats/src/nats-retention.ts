@@ -1,8 +1,7 @@
 /**
  * Asks the retention job on NATS for its purge deadlines, and answers for it. Without a job there are no responders.
  */
-
-import { createWire, NatsRefusedError, NatsUnavailableError, type Wire } from '@coxswain/bus';
+import { NatsRefusedError, NatsUnavailableError, wireOf } from '@coxswain/bus';
 import type { PurgesWithin, Retention } from '@coxswain/ports';
 import { RetentionAnswer, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -12,16 +11,15 @@ import { valueIn } from './read-keys.ts';
  * Timeout of the question, milliseconds. The job answers from memory, and the receipt of a deletion waits for the
  * answer.
  */
-const ANSWERED_WITHIN_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 /** Creates the retention port on this connection. */
 export function createNatsRetention(nc: NatsConnection): Retention {
-  let wire: Wire | null = null;
   return {
     async purgesWithin() {
-      wire ??= createWire(nc, ANSWERED_WITHIN_MS);
       try {
-        const answer = valueIn((await wire.request(subjects.retention, new Uint8Array())).data, RetentionAnswer);
+        const { data } = await wireOf(nc, ANSWER_TIMEOUT_MS).request(subjects.retention, new Uint8Array());
+        const answer = valueIn(data, RetentionAnswer);
         return answer && { recordsMs: answer.records_ms, filesMs: answer.files_ms };
       } catch (error) {
         // No job, a job that hangs, or a key without permission to ask: then no deadline is promised.

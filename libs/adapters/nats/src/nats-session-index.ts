@@ -1,15 +1,5 @@
 /** The index of sessions on a stream: the newest message on a session's subject is its entry, or a mark. */
-
-import {
-  answerOf,
-  createStreamReader,
-  failureOf,
-  isWrongSequence,
-  NatsRefusedError,
-  NatsUnavailableError,
-  type PublishAck,
-  wireOf,
-} from '@coxswain/bus';
+import { createStreamReader, storeMessage, streamInfo, wireOf } from '@coxswain/bus';
 import type { SessionIndex } from '@coxswain/ports';
 import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -32,15 +22,8 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
   const journalOf = journalReaders(nc);
   /** Writes an entry. @returns its sequence; null if the expected last sequence was wrong. */
   const write = async (subject: string, payload: string, head = headers()): Promise<number | null> => {
-    const { error, seq } = answerOf<PublishAck>(await wire.request(subject, new TextEncoder().encode(payload), head));
-    if (error && isWrongSequence(error)) return null;
-    if (error?.code === 503) throw new NatsUnavailableError(error.description);
-    if (error || seq === undefined)
-      throw new NatsRefusedError(
-        'writing to the index of sessions',
-        error ?? { code: 500, err_code: 0, description: 'empty' },
-      );
-    return seq;
+    const bytes = new TextEncoder().encode(payload);
+    return (await storeMessage(nc, 'writing to the index of sessions', subject, bytes, head))?.seq ?? null;
   };
   return {
     async mark(ref) {
@@ -76,10 +59,6 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
   };
 
   async function subjectsOf(stream: string): Promise<number> {
-    const answer = answerOf<{ readonly state?: { readonly num_subjects?: number } }>(
-      await wire.request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()),
-    );
-    if (answer.error) throw failureOf(`looking at ${stream}`, answer.error);
-    return answer.state?.num_subjects ?? 0;
+    return (await streamInfo(nc, stream)).state.num_subjects ?? 0;
   }
 }

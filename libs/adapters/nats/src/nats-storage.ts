@@ -1,15 +1,6 @@
 /** Snapshots on a stream, and blobs in an object store. */
 import { createHash } from 'node:crypto';
-import {
-  answerOf,
-  createStreamReader,
-  isWrongSequence,
-  NatsRefusedError,
-  NatsUnavailableError,
-  type PublishAck,
-  type StoredMessage,
-  wireOf,
-} from '@coxswain/bus';
+import { createStreamReader, NatsUnavailableError, type StoredMessage, storeMessage, wireOf } from '@coxswain/bus';
 import type { Blobs, Snapshots } from '@coxswain/ports';
 import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
@@ -42,9 +33,7 @@ export function createNatsSnapshots(nc: NatsConnection, blobs: Blobs = createNat
         headers.set(APART, sha256);
         bytes = new Uint8Array();
       }
-      const answer = answerOf<PublishAck>(await wire.request(subjects.snapshot(ref), bytes, headers));
-      if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
-      if (answer.error) throw new NatsRefusedError('storing a snapshot', answer.error);
+      await storeMessage(nc, 'storing a snapshot', subjects.snapshot(ref), bytes, headers ?? undefined);
     },
     async get(ref) {
       const message = await reader.last(subjects.snapshot(ref));
@@ -80,16 +69,13 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
     });
     return opening;
   };
-  const wire = wireOf(nc);
-  const reader = createStreamReader(wire, BLOBS_STREAM);
+  const reader = createStreamReader(wireOf(nc), BLOBS_STREAM);
   /**
    * Renews the age of a blob by rewriting its metadata.
    * @returns false if another client changed or deleted the blob first.
    */
   const renewed = async ({ subject, seq, data }: StoredMessage): Promise<boolean> => {
-    const { error } = answerOf<PublishAck>(await wire.request(subject, data, fencedRollup(seq)));
-    if (error && !isWrongSequence(error)) throw new NatsUnavailableError(`the object store: ${error.description}`);
-    return !error;
+    return (await storeMessage(nc, 'renewing a blob', subject, data, fencedRollup(seq))) !== null;
   };
   return {
     async put(sha256, bytes) {

@@ -2,8 +2,7 @@
  * Measures the stored data of tenants. The server counts messages by subject, but bytes only by stream. So the bytes of
  * a tenant are its share of the messages of each journal stream: exact for a single tenant, an estimate for several.
  */
-
-import { answerOf, failureOf, wireOf } from '@coxswain/bus';
+import { askJetStream, wireOf } from '@coxswain/bus';
 import type { Log, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import { JOURNAL_STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -11,7 +10,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 /** Interval of the measurements, milliseconds. */
 const EVERY_MS = 30_000;
 /** A tenant whose usage was not read for this time is no longer measured, milliseconds. */
-const UNASKED_MS = 10 * 60_000;
+const UNUSED_ENTRY_MS = 10 * 60_000;
 /** Maximum number of measured tenants. The usage of further tenants is unknown. */
 const TENANTS_MAX = 1_024;
 
@@ -33,7 +32,7 @@ export function createNatsTenantUsage(
   log: Log,
   everyMs = EVERY_MS,
 ): TenantUsage & { close(): void } {
-  const known = new Map<TenantId, { usage: MeasuredUsage | null; askedAtMs: number }>();
+  const known = new Map<TenantId, { usage: MeasuredUsage | null; requestedAtMs: number }>();
   let isMeasuring = false;
 
   async function measureAll(): Promise<void> {
@@ -41,12 +40,12 @@ export function createNatsTenantUsage(
     isMeasuring = true;
     try {
       for (const [tenant, entry] of known) {
-        if (performance.now() - entry.askedAtMs > UNASKED_MS) known.delete(tenant);
+        if (performance.now() - entry.requestedAtMs > UNUSED_ENTRY_MS) known.delete(tenant);
         else entry.usage = await measureTenant(nc, tenant);
       }
     } catch (error) {
       // Keep the last measurements until the store answers again.
-      log.warn({ error: (error as Error).message }, 'what tenants have stored cannot be measured now');
+      log.warn({ error: (error as Error).message }, 'the usage of tenants could not be measured');
     } finally {
       isMeasuring = false;
     }
@@ -57,11 +56,11 @@ export function createNatsTenantUsage(
     of(tenant) {
       const entry = known.get(tenant);
       if (entry) {
-        entry.askedAtMs = performance.now();
+        entry.requestedAtMs = performance.now();
         return entry.usage;
       }
       if (known.size < TENANTS_MAX) {
-        known.set(tenant, { usage: null, askedAtMs: performance.now() });
+        known.set(tenant, { usage: null, requestedAtMs: performance.now() });
         timer ??= setInterval(() => void measureAll(), everyMs).unref();
         void measureAll();
       }
@@ -73,16 +72,15 @@ export function createNatsTenantUsage(
 
 /** Measures one tenant. @throws NatsUnavailableError, NatsRefusedError. */
 async function measureTenant(nc: NatsConnection, tenant: TenantId): Promise<MeasuredUsage> {
+  const wire = wireOf(nc);
   let sessions = 0;
   let storedBytes = 0;
   for (const stream of JOURNAL_STREAMS) {
     let own = 0;
     let state: StreamUsage['state'];
     for (let offset = 0, total = 1; offset < total; ) {
-      const query = JSON.stringify({ subjects_filter: subjects.tenantJournals(tenant), offset });
-      const request = wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new TextEncoder().encode(query));
-      const answer = answerOf<StreamUsage>(await request);
-      if (answer.error) throw failureOf(`measuring ${stream}`, answer.error);
+      const query = { subjects_filter: subjects.tenantJournals(tenant), offset };
+      const answer = await askJetStream<StreamUsage>(wire, `measuring ${stream}`, `STREAM.INFO.${stream}`, query);
       state = answer.state;
       const counts = Object.values(state?.subjects ?? {});
       if (counts.length === 0) break;

@@ -3,8 +3,7 @@
  * command stream itself accepts no schedules: otherwise a client that may only steer could make the server publish an
  * approval.
  */
-
-import { answerOf, failureOf, NatsRefusedError, NatsUnavailableError, type PublishAck, wireOf } from '@coxswain/bus';
+import { NatsUnavailableError, storeMessage, streamInfo } from '@coxswain/bus';
 import type { Timers } from '@coxswain/ports';
 import { STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
@@ -14,16 +13,13 @@ const firedTtl = '24h';
 
 /** Creates the timer port on this connection. `schedule` throws NatsUnavailableError, NatsRefusedError. */
 export function createNatsTimers(nc: NatsConnection): Timers {
-  const wire = wireOf(nc);
   return {
     async schedule(ref, timerId, atMs, payload) {
       const schedule = headers();
       schedule.append('Nats-Schedule', `@at ${new Date(atMs).toISOString()}`);
       schedule.append('Nats-Schedule-Target', subjects.timerDue(ref, timerId));
       schedule.append('Nats-Schedule-TTL', firedTtl);
-      const answer = answerOf<PublishAck>(await wire.request(subjects.timerSchedule(ref, timerId), payload, schedule));
-      if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
-      if (answer.error) throw new NatsRefusedError('scheduling a timer', answer.error);
+      await storeMessage(nc, 'scheduling a timer', subjects.timerSchedule(ref, timerId), payload, schedule);
     },
   };
 }
@@ -39,10 +35,7 @@ export function timersTimeMs(nc: NatsConnection): Promise<number> {
  * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function streamTimeMs(nc: NatsConnection, stream: string): Promise<number> {
-  const answer = await wireOf(nc).request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array());
-  const { error, ts } = answerOf<{ readonly ts?: string }>(answer);
-  if (error) throw failureOf(`asking ${stream} for its time`, error);
-  const timeMs = Date.parse(ts ?? '');
+  const timeMs = Date.parse((await streamInfo(nc, stream)).ts ?? '');
   if (Number.isNaN(timeMs)) throw new NatsUnavailableError(`${stream} does not say what time it is`);
   return timeMs;
 }

@@ -1,5 +1,4 @@
 /** Lists announced personas with their instances, pauses and resumes them, and removes announcements. */
-
 import type { StoredMessage } from '@coxswain/bus';
 import {
   Heartbeat,
@@ -37,7 +36,7 @@ export interface ListedPersona {
 
 /**
  * Lists the announced or paused personas of a tenant, sorted by name.
- * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
+ * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): Promise<ListedPersona[]> {
   // The bucket of heartbeats is in memory: a restarted server has lost it.

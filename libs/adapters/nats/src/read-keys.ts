@@ -1,5 +1,4 @@
 /** Reads keys of a bucket, and parses the values that services write there. */
-
 import { createStreamReader, type StoredMessage, type StreamReader, wireOf } from '@coxswain/bus';
 import type { NatsConnection } from '@nats-io/nats-core';
 
@@ -12,7 +11,7 @@ const PAGE = 256;
 /** Default page limit of a read. Without it, heartbeats that arrive during the read could prolong it indefinitely. */
 const PAGES_MAX = 256;
 /** Maximum concurrent reads of single keys. */
-const ASKED_AT_ONCE = 32;
+const CONCURRENT_READS_MAX = 32;
 
 /**
  * Reads the newest values of the keys that match a filter, by subject, from any replica. The replica may lag or lack
@@ -41,14 +40,14 @@ export async function readKeys(
   return found;
 }
 
-/** Reads single keys, {@link ASKED_AT_ONCE} at a time. @returns the existing ones. */
+/** Reads single keys, {@link CONCURRENT_READS_MAX} at a time. @returns the existing ones. */
 export async function readEach(
   subjects: readonly string[],
   read: (subject: string) => Promise<StoredMessage | null>,
 ): Promise<StoredMessage[]> {
   const found: StoredMessage[] = [];
-  for (let at = 0; at < subjects.length; at += ASKED_AT_ONCE) {
-    const some = await Promise.all(subjects.slice(at, at + ASKED_AT_ONCE).map(read));
+  for (let at = 0; at < subjects.length; at += CONCURRENT_READS_MAX) {
+    const some = await Promise.all(subjects.slice(at, at + CONCURRENT_READS_MAX).map(read));
     found.push(...some.flatMap((stored) => stored ?? []));
   }
   return found;

@@ -9,8 +9,9 @@
  * REWRITE-4  During the rewrite, the stream's metadata contains the configured number of replicas. A later run restores
  *            it.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerOf, failureOf, NatsUnavailableError, wireOf } from '@coxswain/bus';
+import { askJetStream, NatsUnavailableError, retryRequest, wireOf } from '@coxswain/bus';
 import { COMPRESSED_BLOCKS, REWRITE_REPLICAS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { compareReplicas, ReplicaUnreadableError } from './compare-replicas.ts';
@@ -38,10 +39,9 @@ export interface RewrittenStream {
 }
 
 /** Timeout of each step, milliseconds: a large stream is copied within it. */
-const STEP_WITHIN_MS = 600_000;
-const SERVING_WITHIN_MS = 60_000;
-const ASKED_EVERY_MS = 250;
-const UNANSWERED_MAX = 40;
+const STEP_TIMEOUT_MS = 600_000;
+const SERVING_TIMEOUT_MS = 60_000;
+const POLL_INTERVAL_MS = 250;
 /** Maximum reads of a verification. A read may fail because messages are stored or deleted at the same time. */
 const READS_MAX = 3;
 
@@ -193,22 +193,22 @@ class Rewrite {
    * starts to answer a moment later. A removed replica that no longer answers has no files.
    */
   async #awaitServing(server: string, expected: boolean): Promise<void> {
-    const giveUpAtMs = performance.now() + SERVING_WITHIN_MS;
+    const deadlineMs = performance.now() + SERVING_TIMEOUT_MS;
     for (;;) {
       const read = await this.#reads.ofEach(this.#stream, [server], { seq: 1, batch: 1, max_bytes: 1 });
       if (read.has(server) === expected) return;
-      if (performance.now() > giveUpAtMs) {
+      if (performance.now() > deadlineMs) {
         const why = expected ? 'does not answer reads from its replica' : 'keeps its replica, although it was removed';
         throw new RewriteStoppedError(this.#stream, `${server} ${why}`);
       }
-      await sleep(ASKED_EVERY_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
   }
 
   async #lead(server: string): Promise<void> {
     await this.#until(`${server} to lead`, async ({ cluster }) => {
       if (cluster?.leader === server) return true;
-      await this.#ask('LEADER.STEPDOWN', { placement: { preferred: server } }).catch(ignoreUnavailable);
+      await this.#request('LEADER.STEPDOWN', { placement: { preferred: server } }).catch(ignoreUnavailable);
       return null;
     });
   }
@@ -224,38 +224,29 @@ class Rewrite {
 
   async #update(change: object): Promise<void> {
     const { config } = await this.#info();
-    await this.#ask('UPDATE', { ...config, ...change });
+    await this.#request('UPDATE', { ...config, ...change });
   }
 
-  async #info(): Promise<StreamInfo> {
+  #info(): Promise<StreamInfo> {
     // During a leader election, the stream does not answer for some seconds.
-    for (let asked = 1; ; asked++) {
-      try {
-        return await this.#ask('INFO', null);
-      } catch (error) {
-        if (!(error instanceof NatsUnavailableError) || asked === UNANSWERED_MAX) throw error;
-        await sleep(ASKED_EVERY_MS);
-      }
-    }
+    const retries = { withinMs: SERVING_TIMEOUT_MS, pauseMs: POLL_INTERVAL_MS };
+    return retryRequest(() => this.#request<StreamInfo>('INFO', null), retries);
   }
 
   async #until<T>(what: string, read: (info: StreamInfo) => T | null | Promise<T | null>): Promise<T> {
-    const giveUpAtMs = performance.now() + STEP_WITHIN_MS;
+    const deadlineMs = performance.now() + STEP_TIMEOUT_MS;
     for (;;) {
       if (this.#signal?.aborted) throw new RewriteStoppedError(this.#stream, 'it was interrupted');
       const found = await read(await this.#info());
       if (found !== null) return found;
-      if (performance.now() > giveUpAtMs)
-        throw new RewriteStoppedError(this.#stream, `waited ${STEP_WITHIN_MS / 1_000} s without success for ${what}`);
-      await sleep(ASKED_EVERY_MS);
+      if (performance.now() > deadlineMs)
+        throw new RewriteStoppedError(this.#stream, `waited ${STEP_TIMEOUT_MS / 1_000} s without success for ${what}`);
+      await sleep(POLL_INTERVAL_MS);
     }
   }
 
-  async #ask<T extends object>(verb: string, body: object | null): Promise<T> {
-    const payload = new TextEncoder().encode(body === null ? '' : JSON.stringify(body));
-    const answer = answerOf<T>(await wireOf(this.#nc).request(`$JS.API.STREAM.${verb}.${this.#stream}`, payload));
-    if (answer.error) throw failureOf(`rewriting ${this.#stream}`, answer.error);
-    return answer;
+  #request<T extends object>(verb: string, body: object | null): Promise<T> {
+    return askJetStream(wireOf(this.#nc), `rewriting ${this.#stream}`, `STREAM.${verb}.${this.#stream}`, body);
   }
 }
 

@@ -143,7 +143,7 @@ export interface ListedHookService {
 
 /**
  * Lists the hook services of a tenant, oldest first.
- * @throws NoHostAnswersError, NatsUnavailableError, NatsRefusedError.
+ * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError.
  */
 export async function listHookServices(nc: NatsConnection, tenant: TenantId): Promise<ListedHookService[]> {
   // The bucket of heartbeats is in memory: a restarted server has lost it.

@@ -9,7 +9,7 @@ import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 
 /** Maximum number of large fields that one host serves at the same time. Each is in memory. */
-const ANSWERING_MAX = 16;
+const CONCURRENT_MAX = 16;
 /** Maximum bytes of one reply message. */
 const CHUNK_BYTES = 256 * 1024;
 
@@ -27,16 +27,16 @@ export function serveLargeFields(nc: NatsConnection, log: Log, blobs: Pick<Blobs
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES) message.respond(bytes.subarray(at, at + CHUNK_BYTES));
       end(message, HEADERS.total, String(bytes.length));
     } catch (error) {
-      log.warn({ subject: message.subject, error: (error as Error).message }, 'a large field was not handed out');
+      log.warn({ subject: message.subject, error: (error as Error).message }, 'a large field was not sent');
       if (!nc.isClosed()) end(message, HEADERS.error, 'query_failed');
     }
   };
   return answerAsHost(nc, {
     subject: subjects.largeFields,
-    atOnce: ANSWERING_MAX,
+    atOnce: CONCURRENT_MAX,
     answer,
     full: (message) => end(message, HEADERS.error, 'too_many_queries'),
-    failed: (error) => log.warn({ error }, 'large fields are not handed out'),
+    failed: (error) => log.warn({ error }, 'large fields are not served'),
   });
 }
 

@@ -2,8 +2,7 @@
  * Summaries of sessions: headers of their newest snapshots, read without the snapshots themselves. The server reads the
  * blocks with the newest snapshots of one partition, and sends about 200 bytes per session.
  */
-
-import { answerOf, inboxPrefixOf, NatsRefusedError, NatsUnavailableError, statusOf, wireOf } from '@coxswain/bus';
+import { askJetStream, inboxPrefixOf, NatsUnavailableError, statusOf, wireOf } from '@coxswain/bus';
 import type { SessionSummary, SummarizedSession } from '@coxswain/ports';
 import { STREAMS, sessionRef, subjects } from '@coxswain/protocol';
 import { createInbox, type Msg, type MsgHdrs, MsgHdrsImpl, type NatsConnection, nanos, nuid } from '@nats-io/nats-core';
@@ -17,7 +16,7 @@ const APPROVALS = 'Cox-Approvals';
 
 const PULLED_AT_ONCE = 500;
 /** Timeout of each message of an answer, milliseconds. */
-const ANSWERS_WITHIN_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 /** The server removes a consumer that was not pulled for this time, milliseconds: its reader has died. */
 const UNUSED_MS = 30_000;
 
@@ -42,12 +41,13 @@ export async function readSummaries(nc: NatsConnection, partition: number): Prom
     num_replicas: 1,
     inactive_threshold: nanos(UNUSED_MS),
   };
-  const request = JSON.stringify({ stream_name: STREAMS.snapshots, config, action: 'create' });
-  const subject = `$JS.API.CONSUMER.CREATE.${STREAMS.snapshots}.${name}.${filter}`;
-  const made = answerOf<{ readonly num_pending?: number }>(
-    await wire.request(subject, new TextEncoder().encode(request)),
+  const request = { stream_name: STREAMS.snapshots, config, action: 'create' };
+  const made = await askJetStream<{ readonly num_pending?: number }>(
+    wire,
+    'reading the summaries of sessions',
+    `CONSUMER.CREATE.${STREAMS.snapshots}.${name}.${filter}`,
+    request,
   );
-  if (made.error) throw new NatsRefusedError('reading the summaries of sessions', made.error);
   try {
     const found: SummarizedSession[] = [];
     for (let left = made.num_pending ?? 0; left > 0; ) {
@@ -80,8 +80,8 @@ function pull(nc: NatsConnection, consumer: string, batch: number): Promise<read
       else resolve(messages);
     };
     const late = setTimeout(
-      () => end(new NatsUnavailableError(`the store did not answer within ${ANSWERS_WITHIN_MS} ms`)),
-      ANSWERS_WITHIN_MS,
+      () => end(new NatsUnavailableError(`the store did not answer within ${ANSWER_TIMEOUT_MS} ms`)),
+      ANSWER_TIMEOUT_MS,
     );
     const subscription = nc.subscribe(inbox, {
       callback(error, message) {

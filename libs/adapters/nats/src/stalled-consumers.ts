@@ -4,14 +4,13 @@
  * Sessions have already recorded these commands in their journals, but the commands fill the stream. At
  * `max_ack_pending` of them the consumer delivers nothing. Such a consumer is deleted and recreated.
  */
-
 import { wireOf } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type ConsumerState, listConsumers, renewConsumers } from './command-consumers.ts';
 
 /** Interval of the checks, milliseconds: several times the time after which an unacknowledged delivery is repeated. */
-const lookEveryMs = 15_000;
+const CHECK_INTERVAL_MS = 15_000;
 
 /** Recreates the stalled consumers of one host. */
 export interface StalledConsumers {
@@ -19,49 +18,49 @@ export interface StalledConsumers {
    * Checks the consumers now. Does not reject: a failed check is logged.
    * @returns the names of the recreated consumers.
    */
-  look(): Promise<readonly string[]>;
+  check(): Promise<readonly string[]>;
   stop(): void;
 }
 
 /**
  * Starts periodic checks.
  * @param mine the consumers that this host pulls from now. Other hosts check the others.
- * @param everyMs interval of the checks, milliseconds. A consumer without a change between two checks is stalled.
+ * @param intervalMs interval of the checks, milliseconds. A consumer without a change between two checks is stalled.
  */
 export function watchForStalledConsumers(
   nc: NatsConnection,
   log: Log,
   mine: () => ReadonlySet<string>,
-  everyMs = lookEveryMs,
+  intervalMs = CHECK_INTERVAL_MS,
 ): StalledConsumers {
   let before: ReadonlyMap<string, ConsumerState> = new Map();
-  let looking = false;
+  let isChecking = false;
 
-  async function look(): Promise<readonly string[]> {
-    if (looking || nc.isClosed()) return [];
-    looking = true;
+  async function check(): Promise<readonly string[]> {
+    if (isChecking || nc.isClosed()) return [];
+    isChecking = true;
     try {
       const now = await listConsumers(wireOf(nc));
-      const names = [...mine()].filter((name) => stands(before.get(name), now.get(name)));
+      const names = [...mine()].filter((name) => isStalled(before.get(name), now.get(name)));
       before = now;
       if (names.length === 0) return names;
       await renewConsumers(nc, names);
       log.warn({ consumers: names }, 'stalled consumers of the command stream were recreated');
       return names;
     } catch (error) {
-      log.debug({ error: (error as Error).message }, 'consumers of the command stream could not be looked at');
+      log.debug({ error: (error as Error).message }, 'consumers of the command stream could not be read');
       return [];
     } finally {
-      looking = false;
+      isChecking = false;
     }
   }
 
-  const timer = setInterval(() => void look(), everyMs);
+  const timer = setInterval(() => void check(), intervalMs);
   timer.unref();
-  return { look, stop: () => clearInterval(timer) };
+  return { check, stop: () => clearInterval(timer) };
 }
 
-function stands(before: ConsumerState | undefined, now: ConsumerState | undefined): boolean {
+function isStalled(before: ConsumerState | undefined, now: ConsumerState | undefined): boolean {
   return (
     now !== undefined &&
     now.num_ack_pending > 0 &&

@@ -5,7 +5,6 @@
  *     `STREAM.INFO` with a `subjects_filter`, `STREAM.MSG.GET` and a batched `DIRECT.GET`. A tenant's key may use none.
  * T2  So a session host reads for it. The subject of the request contains the tenant, and a permission restricts it.
  */
-
 import {
   directMessage,
   isTenantsKey,
@@ -26,8 +25,8 @@ const ANSWERING_MAX = 16;
 const OPERATION = 'KV-Operation';
 
 /** No session host answers, and this key may not read the bucket itself. */
-export class NoHostAnswersError extends Error {
-  override readonly name = 'NoHostAnswersError';
+export class NoHostRespondsError extends Error {
+  override readonly name = 'NoHostRespondsError';
   readonly code = 'no_host';
   constructor(bucket: string, options?: ErrorOptions) {
     super(`no session host answers on this bus; a tenant's key lists ${bucket} through one`, options);
@@ -38,7 +37,7 @@ export class NoHostAnswersError extends Error {
  * Reads a tenant's keys of one kind, including markers of removed keys. Keys of the registry are in the order of
  * writing.
  * @param kind one of the bucket's kinds in `TENANT_KEYS`.
- * @throws NoHostAnswersError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
+ * @throws NoHostRespondsError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
  *   NotPermittedError; RecordNotServedError if no replica serves a key of the registry.
  */
 export async function readTenantKeys(
@@ -73,10 +72,10 @@ async function askHost(nc: NatsConnection, bucket: string, subject: string): Pro
       return end !== undefined && end !== '';
     });
   } catch (error) {
-    if (error instanceof NoRespondersError) throw new NoHostAnswersError(bucket, { cause: error });
+    if (error instanceof NoRespondersError) throw new NoHostRespondsError(bucket, { cause: error });
     throw error;
   }
-  if (found.length !== total) throw new NatsUnavailableError(`a list of ${bucket} came incomplete: ask again`);
+  if (found.length !== total) throw new NatsUnavailableError(`a list of ${bucket} is incomplete: retry`);
   return found;
 }
 
@@ -93,7 +92,7 @@ export function serveTenantKeys(nc: NatsConnection, log: Log): () => void {
       for (const stored of found) message.respond(stored.data, { headers: headersOf(stored) });
       end(message, HEADERS.total, String(found.length));
     } catch (error) {
-      log.warn({ subject: message.subject, error: (error as Error).message }, 'a list of keys was not answered');
+      log.warn({ subject: message.subject, error: (error as Error).message }, 'a list of keys was not sent');
       if (!nc.isClosed()) end(message, HEADERS.error, 'query_failed');
     }
   };
@@ -102,7 +101,7 @@ export function serveTenantKeys(nc: NatsConnection, log: Log): () => void {
     atOnce: ANSWERING_MAX,
     answer,
     full: (message) => end(message, HEADERS.error, 'too_many_queries'),
-    failed: (error) => log.warn({ error }, 'lists of keys are not answered'),
+    failed: (error) => log.warn({ error }, 'lists of keys are not served'),
   });
 }
 

@@ -65,7 +65,7 @@ interface Pending {
 }
 
 /** Timeout of one read, milliseconds. */
-const ANSWERED_WITHIN_MS = 3_000;
+const ANSWER_TIMEOUT_MS = 3_000;
 /**
  * Maximum rounds of reads in search of every replica. A given replica of three is missed about once in 17,000 times at
  * most, one of five about once in 500 times.
@@ -129,7 +129,7 @@ export function openTracedReads(nc: NatsConnection): TracedReads {
         fail: reject,
       };
       pending.set(token, one);
-      timer = setTimeout(() => resolve(one), ANSWERED_WITHIN_MS);
+      timer = setTimeout(() => resolve(one), ANSWER_TIMEOUT_MS);
       const head = headers();
       head.set('Nats-Trace-Dest', traceTo);
       const body = JSON.stringify({ ...query, next_by_subj: '>' });

@@ -1,9 +1,11 @@
 /** Hook services and hosts on a real server: what is still there when the server was set up anew, or the module changed. */
+
+import { startServer } from '@coxswain/adapter-embedded-server';
 import type { HookHandlers, HookRequest } from '@coxswain/ports';
 import { DEFAULT_TENANT, type HookRegistration, sessionRef } from '@coxswain/protocol';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { connectNats, createNatsHooks, type NatsHooks, serveHooks, startServer } from '../src/mod.ts';
-import { eventually, realServerBinary, temporaryDir } from './server-binary.ts';
+import { eventually, realServerBinary, temporaryDir } from '../../embedded-server/test/server-binary.ts';
+import { connectNats, createNatsHooks, type NatsHooks, serveHooks } from '../src/mod.ts';
 
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };

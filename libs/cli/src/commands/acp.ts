@@ -1,67 +1,54 @@
 /** `cox acp`. */
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
-import { MessageTooLargeError } from '@agentclientprotocol/sdk';
-import { CurrentBus } from '../acp/current-bus.ts';
-import { serveAcp } from '../acp/serve-acp.ts';
-import { readChoices, sendStart } from '../acp/start-session.ts';
-import { UnsentSettings } from '../acp/unsent-settings.ts';
+import { type StartSettings, startAcpService } from '@coxswain/acp';
 import { leaveRunning } from '../instance/leave-running.ts';
-import { type OpenBus, withBus } from '../instance/open-bus.ts';
-import { stateDirOf } from '../instance/state-dir.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
+import { withBus } from '../instance/open-bus.ts';
+import { callerFolder, stateDirOf } from '../instance/state-dir.ts';
+import { stopSignal, untilAborted } from '../instance/stop-signal.ts';
 import { EXIT } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { modelOf, startBody } from '../run/start-body.ts';
 
 /** Serves an editor on standard input and output until it disconnects. Its sessions continue. Exits 0. */
 export const run: CommandRun = async (invocation) => {
-  const offered = await readChoices(invocation);
   // Standard output carries only the protocol: console output of libraries goes to standard error.
   for (const method of ['log', 'info', 'debug', 'warn'] as const) console[method] = console.error;
-  const bus = new CurrentBus();
+  const service = await startAcpService({
+    startSettings: () => startSettings(invocation),
+    unsentFolder: join(stateDirOf(invocation.flags, invocation.env), 'editor-sessions'),
+    input: process.stdin,
+    output: process.stdout,
+  });
   const stop = stopSignal();
-  const { agent, connection } = serveAcp(
-    {
-      bus,
-      offered,
-      unsent: new UnsentSettings(join(stateDirOf(invocation.flags, invocation.env), 'editor-sessions')),
-      start: (session, prompt, commandId, started) => sendStart(invocation, session, prompt, commandId, started),
-    },
-    {
-      input: Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
-      output: Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
-    },
-  );
   // A write error means that the editor has disconnected. It closes the connection and does not end the process
   // abruptly.
   for (const stream of [process.stdout, process.stderr])
-    stream.removeAllListeners('error').on('error', () => connection.close());
-  const left = Promise.race([connection.closed.catch(() => undefined), stop.promise]);
+    stream.removeAllListeners('error').on('error', () => service.disconnect());
+  const left = Promise.race([service.closed, stop.promise]);
   let isLeft = false;
   void left.then(() => {
     isLeft = true;
   });
-  const say = (text: string) => process.stderr.write(`${text}\n`);
   await withBus(invocation, true, async (open) => {
-    bus.set(open);
+    service.setBus(open);
     try {
-      await Promise.race([left, goneOf(open)]);
+      await Promise.race([left, untilAborted(open.gone)]);
     } finally {
-      bus.set(null);
+      service.setBus(null);
     }
     if (!isLeft) open.gone.throwIfAborted();
-    const isBusy = agent.isBusy;
-    await agent.close();
-    if (open.embedded && isBusy) await leaveRunning(open, say);
+    const { isBusy } = service;
+    await service.closeSessions();
+    if (open.embedded && isBusy) await leaveRunning(open, (text) => process.stderr.write(`${text}\n`));
   });
   stop.release();
-  const { reason } = connection.signal;
-  if (reason instanceof MessageTooLargeError) say(`cox acp: ${reason.message}`);
-  connection.close();
+  service.disconnect();
   return EXIT.ok;
 };
 
-function goneOf({ gone }: OpenBus): Promise<void> {
-  if (gone.aborted) return Promise.resolve();
-  return new Promise((resolve) => gone.addEventListener('abort', () => resolve(), { once: true }));
+/** The settings from the flags. @throws CliError with exit code 2 naming the flag that is wrong or missing. */
+async function startSettings({ flags, env }: Invocation): Promise<StartSettings> {
+  const { prompt: _prompt, ...body } = await startBody({ flags, env }, '', false);
+  const otherModels = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, callerFolder(env)));
+  return { body, otherModels: otherModels.filter((name) => name !== undefined) };
 }

@@ -1,6 +1,7 @@
 /** `cox down`. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive, markProcess, type ProcessMark, stateDirOwner } from '@coxswain/adapter-nats';
+import { stateDirOwner } from '@coxswain/adapter-embedded-server';
+import { isAlive, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
 import { askHealth } from '../instance/health-socket.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';

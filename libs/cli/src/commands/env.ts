@@ -1,5 +1,6 @@
 /** `cox env`. */
-import { connectionUrl, parseConnectionUrl, readConnection } from '@coxswain/adapter-nats';
+import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
+import { readConnection } from '@coxswain/ports/discovery';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { readGatewayFile } from '../instance/gateway-file.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';

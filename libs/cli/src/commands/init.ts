@@ -3,7 +3,7 @@ import { constants, existsSync, type Stats } from 'node:fs';
 import { lstat, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { makeFolder, systemTrouble } from '@coxswain/adapter-nats';
+import { makeFolder, systemTrouble } from '@coxswain/ports/discovery';
 import { VERSION } from '@coxswain/protocol/version';
 import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
 import { FolderTrust } from '../instance/folder-trust.ts';

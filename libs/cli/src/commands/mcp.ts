@@ -4,7 +4,7 @@ import { MCP_SCOPES, type McpScope, startMcpService } from '@coxswain/mcp';
 import { cutGraphemes } from '@coxswain/protocol';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
+import { stopSignal, untilAborted } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { McpAccess } from '../run/mcp-access.ts';
@@ -47,11 +47,7 @@ export const run: CommandRun = async (invocation) => {
 async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<ExitCode> {
   access.setBus(bus);
   try {
-    const ended = new Promise<void>((resolve) => {
-      if (bus.gone.aborted) resolve();
-      else bus.gone.addEventListener('abort', () => resolve(), { once: true });
-    });
-    const refused = await Promise.race([left, ended, bus.client.closed()]);
+    const refused = await Promise.race([left, untilAborted(bus.gone), bus.client.closed()]);
     if (refused instanceof Error) throw refused;
     if (isLeft() && bus.embedded && (await isAtWork(bus.client)))
       await leaveRunning(bus, (text) => standardStreams.err(`${text}\n`));

@@ -1,13 +1,7 @@
 /** `cox up`. */
 import { join } from 'node:path';
-import {
-  connectionTo,
-  connectionUrl,
-  connectNats,
-  parseConnectionUrl,
-  type ServerExit,
-  serverSourceName,
-} from '@coxswain/adapter-nats';
+import { type ServerExit, serverSourceName } from '@coxswain/adapter-embedded-server';
+import { connectionTo, connectionUrl, connectNats, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';

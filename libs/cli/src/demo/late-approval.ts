@@ -1,6 +1,6 @@
 /** Approves the demo's edit after a time without a decision, so that the demo ends if no one decides. */
 import type { Session, UiEvent } from '@coxswain/client';
-import type { OpenApproval } from '../run/open-approvals.ts';
+import type { OpenApproval } from '@coxswain/client/transport';
 import { APPROVED_AFTER_MS } from './guide.ts';
 
 /** Starts a timer for each open approval. Any decision stops the timer. */

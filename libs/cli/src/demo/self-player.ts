@@ -1,8 +1,8 @@
 /** Plays the part of the person in the demo when there is no terminal. */
 import type { Session, UiEvent } from '@coxswain/client';
+import type { OpenApproval } from '@coxswain/client/transport';
 import { subjects } from '@coxswain/protocol';
 import type { Participant } from '../run/follow-session.ts';
-import type { OpenApproval } from '../run/open-approvals.ts';
 import { publishBare } from './bare-publisher.ts';
 import { SLOW_TOOL, STEER } from './story.ts';
 

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gatherHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog } from '@coxswain/adapter-log';
-import { connectionUrl, makeFolder, type NamedBus } from '@coxswain/adapter-nats';
+import { connectionUrl, type NamedBus } from '@coxswain/adapter-nats';
 import { CoxswainError, connect } from '@coxswain/client';
 import { type LoadedPersona, type PersonaService, startPersonaService } from '@coxswain/personas';
-import { readSeedFile } from '@coxswain/ports/discovery';
+import { makeFolder, readSeedFile } from '@coxswain/ports/discovery';
 import { readId, TenantId } from '@coxswain/protocol';
 import { type HeardOnBus, startSessionsService } from '@coxswain/sessions';
 import { type EmbeddedOptions, startEmbedded } from '../instance/embedded.ts';

@@ -236,17 +236,11 @@ export class MemoryTransport implements Transport {
   }
 
   async listSessions(query: ListQuery): Promise<WireSessionsPage> {
-    const placed = await this.#placed();
-    async function* newestFirst() {
-      yield* placed;
-    }
-    return pageOf(newestFirst(), query, (id) => this.state(sessionRef(id, this.tenant)));
+    return pageOf(this.#newestFirst(), query, (id) => this.state(sessionRef(id, this.tenant)));
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
-    const listings = await Promise.all((await this.#placed()).map((session) => session.listing()));
-    const present = listings.filter((listing) => listing !== null);
-    return pendingApprovals(present, (id) => this.#host.status(sessionRef(id, this.tenant)));
+    return pendingApprovals(this.#newestFirst(), (id) => this.#host.status(sessionRef(id, this.tenant)));
   }
 
   async roundTripMs(): Promise<number> {
@@ -262,7 +256,7 @@ export class MemoryTransport implements Transport {
   }
 
   /** Sessions in the order of their newest records, the newest first. */
-  async #placed(): Promise<PlacedSession[]> {
+  async *#newestFirst(): AsyncGenerator<PlacedSession, void, undefined> {
     const found: PlacedSession[] = [];
     for await (const ref of this.#bus.journal.sessions(this.tenant)) {
       const last = await this.#bus.journal.last(ref);
@@ -274,7 +268,7 @@ export class MemoryTransport implements Transport {
         listing: async () => listingFrom(sessionId, last.bytes),
       });
     }
-    return found.sort((one, other) => other.seq - one.seq);
+    yield* found.sort((one, other) => other.seq - one.seq);
   }
 
   /** Stored records from a start on, then new ones. Ends when the signal aborts. */

@@ -7,24 +7,25 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, join, relative } from 'node:path';
+import { findServer, serverSourceName } from '@coxswain/adapter-embedded-server';
 import {
   checkReplicas,
   connectionTo,
   connectNats,
   createNatsRetention,
-  findServer,
   listHosts,
-  makeFolder,
-  minimumServerVersion,
   NatsRefusedError,
   NatsUnavailableError,
   type ReplicaFinding,
-  readConnection,
-  serverSourceName,
-  serverVersionAtLeast,
-  systemTrouble,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
+import {
+  makeFolder,
+  minimumServerVersion,
+  readConnection,
+  serverVersionAtLeast,
+  systemTrouble,
+} from '@coxswain/ports/discovery';
 import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';

@@ -1,12 +1,10 @@
 /** Writes the file of contexts. `@coxswain/ports/discovery` reads it. */
 import { dirname } from 'node:path';
-import { type Contexts, contextsFile } from '@coxswain/ports/discovery';
-import { replaceFile } from './replace-file.ts';
+import { type Contexts, contextsFile, makeFolder, replaceFile } from '@coxswain/ports/discovery';
 
 /** Writes the contexts atomically, readable only by this user. */
 export async function writeContexts(env: NodeJS.ProcessEnv, contexts: Contexts): Promise<void> {
   const path = contextsFile(env);
-  const { makeFolder } = await import('@coxswain/adapter-nats');
   await makeFolder(dirname(path));
   await replaceFile(path, `${JSON.stringify(contexts, null, 2)}\n`);
 }

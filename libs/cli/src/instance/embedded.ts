@@ -1,8 +1,6 @@
 /** An embedded instance: nats-server as a child process, and the services in this process. */
 
-import type { LogTarget } from '@coxswain/adapter-log';
 import {
-  endOnce,
   findServer,
   type RunningServer,
   reportTo,
@@ -11,7 +9,9 @@ import {
   type StartServerOptions,
   type StateDirHolder,
   startServer,
-} from '@coxswain/adapter-nats';
+} from '@coxswain/adapter-embedded-server';
+import type { LogTarget } from '@coxswain/adapter-log';
+import { endOnce } from '@coxswain/adapter-nats';
 import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
 import type { HeardOnBus, SessionsServiceOptions } from '@coxswain/sessions';
 import { answersFolder } from './folder-trust.ts';

@@ -7,8 +7,8 @@
 import { createHash } from 'node:crypto';
 import { realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, systemTrouble } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
+import { makeFolder, replaceFile, systemTrouble } from '@coxswain/ports/discovery';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -17,7 +17,6 @@ import { askYes } from '../terminal/ask-yes.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import type { FileNeedingTrust } from './file-effects.ts';
-import { replaceFile } from './replace-file.ts';
 import { defaultStateDir } from './state-dir.ts';
 
 const ANSWER_MAX_BYTES = 1024 * 1024;

@@ -3,7 +3,7 @@
  */
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from './replace-file.ts';
+import { replaceFile } from '@coxswain/ports/discovery';
 
 /** The address and the tokens of a gateway. */
 export interface GatewayAccess {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { makeFolder } from '@coxswain/ports/discovery';
 import { cutGraphemes } from '@coxswain/protocol';
 
 /** The answer of a service. */
@@ -47,7 +48,6 @@ export async function answerHealth(
   checked: CheckedService,
   report: (problem: string) => void,
 ): Promise<() => Promise<void>> {
-  const { makeFolder } = await import('@coxswain/adapter-nats');
   const path = join(stateDir, `${service}-${randomUUID().slice(0, 8)}${SUFFIX}`);
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());

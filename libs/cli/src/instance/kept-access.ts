@@ -2,10 +2,9 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { parseConnectionUrl } from '@coxswain/adapter-nats';
-import { readPrivateJson } from '@coxswain/ports/discovery';
+import { readPrivateJson, replaceFile } from '@coxswain/ports/discovery';
 import { readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
-import { replaceFile } from './replace-file.ts';
 
 const Port = z.int().min(1).max(65_535);
 const Token = z.string().regex(/^[\w-]{16,128}$/, 'must be 16 to 128 letters, digits, "-" and "_"');

@@ -5,14 +5,10 @@
  * commands outlive the instance, so a command that still needs a bus opens one again and continues.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type ConnectNatsOptions,
-  connectionTo,
-  parseConnectionUrl,
-  readConnection,
-  stateDirOwner,
-} from '@coxswain/adapter-nats';
+import { stateDirOwner } from '@coxswain/adapter-embedded-server';
+import { type ConnectNatsOptions, connectionTo, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
+import { readConnection } from '@coxswain/ports/discovery';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';

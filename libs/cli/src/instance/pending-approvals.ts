@@ -13,9 +13,8 @@ import { sessionStatus } from './session-status.ts';
 
 /** All pending approvals of the tenant, the oldest first. Arguments are shortened, and apparent secrets are removed. */
 export async function listPendingApprovals(bus: OpenBus): Promise<WirePendingApproval[]> {
-  const all = await pendingApprovals(await bus.client.wire.listings(), (id) =>
-    sessionStatus(bus, bus.client.session(id)),
-  );
+  const { sessions } = await bus.client.wire.newestSessions();
+  const all = await pendingApprovals(sessions, (id) => sessionStatus(bus, bus.client.session(id)));
   return all.map((approval) => ({ ...approval, args: redactForDecision(approval.args) }));
 }
 

@@ -1,4 +1,4 @@
-/** Stop signals: SIGINT, SIGTERM and SIGHUP. */
+/** Waits for a stop: the signals SIGINT, SIGTERM and SIGHUP, or an abort signal. */
 
 /**
  * Resolves at the first stop signal. A second one ends the process at once. `release` restores the default handling.
@@ -17,4 +17,12 @@ export function stopSignal(): { readonly promise: Promise<undefined>; release():
   };
   for (const signal of signals) process.on(signal, stop);
   return { promise, release };
+}
+
+/** Resolves when the signal aborts; at once if it already has. */
+export function untilAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
 }

@@ -1,6 +1,6 @@
 /** Starts an instance on a state directory when no command uses that directory. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StateDirInUseError } from '@coxswain/adapter-nats';
+import { StateDirInUseError } from '@coxswain/adapter-embedded-server';
 
 /** How to wait. */
 export interface WaitOptions {

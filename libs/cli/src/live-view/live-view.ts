@@ -4,11 +4,10 @@
  */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Session, UiEvent } from '@coxswain/client';
+import type { ChildSession, OpenApproval } from '@coxswain/client/transport';
 import type { JournalRecord, StopReason } from '@coxswain/protocol';
 import { carryOut } from '../run/carry-out.ts';
-import type { ChildSession } from '../run/child-approvals.ts';
 import type { Participant } from '../run/follow-session.ts';
-import type { OpenApproval } from '../run/open-approvals.ts';
 import type { SessionView } from '../terminal/session-view.ts';
 import type { Style } from '../terminal/style.ts';
 import type { Key } from './composer.ts';

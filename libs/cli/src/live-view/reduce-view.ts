@@ -3,9 +3,8 @@
  * finished output and the effects.
  */
 import { printable, topState, type UiEvent, type UiEventOf } from '@coxswain/client';
+import type { ChildSession, OpenApproval } from '@coxswain/client/transport';
 import type { JournalRecord, JsonObject, ToolResult } from '@coxswain/protocol';
-import type { ChildSession } from '../run/child-approvals.ts';
-import type { OpenApproval } from '../run/open-approvals.ts';
 import { eventLine } from '../terminal/event-lines.ts';
 import { createStyle } from '../terminal/style.ts';
 import { remember } from './composer.ts';

@@ -1,8 +1,7 @@
 /** The state of the terminal view as a value, and the results of its steps. `reduce-view.ts` makes the steps. */
 import type { TokenUsage, UiEvent, UiEventOf } from '@coxswain/client';
+import type { ChildSession, OpenApproval } from '@coxswain/client/transport';
 import type { JsonObject, Mode, StopReason } from '@coxswain/protocol';
-import type { ChildSession } from '../run/child-approvals.ts';
-import type { OpenApproval } from '../run/open-approvals.ts';
 import type { TypedCommand } from '../run/typed-command.ts';
 import { type Composer, EMPTY_COMPOSER, type Key } from './composer.ts';
 import { EMPTY_MARKDOWN, type MarkdownBlock, type MarkdownStream } from './markdown-stream.ts';

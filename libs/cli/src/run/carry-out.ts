@@ -1,9 +1,9 @@
 /** Carries out a typed line on the session. */
 import type { Session } from '@coxswain/client';
+import type { OpenApproval } from '@coxswain/client/transport';
 import { assertNever } from '@coxswain/protocol';
 import { pendingText } from '../terminal/pending-rows.ts';
 import { chooseWaiting, readReplacement } from './choose-waiting.ts';
-import type { OpenApproval } from './open-approvals.ts';
 import type { TypedCommand } from './typed-command.ts';
 
 /** The calls that a line without a call id refers to. */

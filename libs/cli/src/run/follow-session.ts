@@ -11,10 +11,9 @@ import {
   topState,
   type UiEvent,
 } from '@coxswain/client';
+import { ChildApprovals, type OpenApproval, OpenApprovals } from '@coxswain/client/transport';
 import { AnswerSoFar, type JournalRecord } from '@coxswain/protocol';
 import type { SessionView } from '../terminal/session-view.ts';
-import { ChildApprovals } from './child-approvals.ts';
-import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 
 /** Why the following ended. */
 export type FollowEnd =

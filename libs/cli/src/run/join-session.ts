@@ -1,6 +1,7 @@
 /** Stays with a session until its run ends or the person leaves: the common part of `run` and `attach`. */
 import type { ReadStream } from 'node:tty';
 import type { BusSession, Session } from '@coxswain/client';
+import type { OpenApproval } from '@coxswain/client/transport';
 import { leaveRunning } from '../instance/leave-running.ts';
 import type { OpenBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
@@ -11,7 +12,6 @@ import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { chooseView, isInteractive } from '../terminal/streams.ts';
 import { exitCodeOf } from './exit-code-of.ts';
 import { type FollowEnd, followSession, type Participant } from './follow-session.ts';
-import type { OpenApproval } from './open-approvals.ts';
 import { unattendedParticipant } from './unattended-participant.ts';
 import { untilProcessed } from './until-processed.ts';
 

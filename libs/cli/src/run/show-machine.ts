@@ -15,7 +15,7 @@ import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { startViewer } from '../instance/own-gateway.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { callerFolder } from '../instance/state-dir.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
+import { stopSignal, untilAborted } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { recordNotThere } from '../line/record-not-there.ts';
@@ -191,20 +191,13 @@ async function serve(
     if (stopped.aborted) return EXIT.detached;
     printAddress({ url: viewer.url, token: String(viewer.readToken) }, sessionId, from);
     standardStreams.err('stop with Ctrl-C\n');
-    const lost = aborted(gone).then(() => gone.reason as Error);
-    const failure = await Promise.race([aborted(stopped), viewer.failed, lost]);
+    const lost = untilAborted(gone).then(() => gone.reason as Error);
+    const failure = await Promise.race([untilAborted(stopped), viewer.failed, lost]);
     if (failure) throw failure;
     return EXIT.ok;
   } finally {
     await viewer.stop();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
 }
 
 function printAddress(access: Showing, sessionId: string, from: number | undefined): void {

@@ -1,7 +1,7 @@
 /** The steering file of a session that this process has joined. */
 import { dirname, join, resolve } from 'node:path';
-import { makeFolder } from '@coxswain/adapter-nats';
 import type { Session } from '@coxswain/client';
+import { makeFolder } from '@coxswain/ports/discovery';
 import { callerFolder } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';

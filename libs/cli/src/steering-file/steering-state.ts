@@ -1,6 +1,6 @@
 /** The stored state of a steering file, in a file next to it. */
 import { readFile } from 'node:fs/promises';
-import { replaceFile } from '../instance/replace-file.ts';
+import { replaceFile } from '@coxswain/ports/discovery';
 import { newTrack, type Track } from './tracked-file.ts';
 
 /** The tracks of the file itself, and of the file that was moved aside when it was last cleared. */

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { isAlive, markProcess, type ProcessMark } from '@coxswain/adapter-nats';
+import { isAlive, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
 
 /** A claim that was obtained, or the process that holds another one. */
 export type WatchClaim = { readonly release: () => Promise<void> } | { readonly heldBy: number };

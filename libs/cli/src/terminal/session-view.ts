@@ -1,7 +1,7 @@
 /** The views of a session: as lines, or as JSON lines. `live-view/` has the view for a terminal. */
 import { topState, type UiEvent } from '@coxswain/client';
+import type { ChildSession } from '@coxswain/client/transport';
 import type { JournalRecord } from '@coxswain/protocol';
-import type { ChildSession } from '../run/child-approvals.ts';
 import { childLines, eventLine } from './event-lines.ts';
 import type { Style } from './style.ts';
 

@@ -337,9 +337,9 @@ export function identityOf(value: unknown): CommandIdentity {
 }
 
 /**
- * The problem for which a command is rejected. An invalid id has priority.
+ * The problem for which a command is rejected. An invalid id has priority. An unknown field has the code `unknown_field`.
  * @param codeOf the code for a problem of a field's value.
- * @param fields the message for an unknown top-level field.
+ * @param fields the end of the message about an unknown top-level field.
  */
 export function problemOf(
   problems: readonly [SchemaProblem, ...SchemaProblem[]],

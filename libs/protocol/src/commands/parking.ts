@@ -1,6 +1,7 @@
 /**
- * Parking: the request to suspend a session, by a command or by a call of the tool `park`, and the end of the
- * suspension.
+ * The fields of a request to park a session, by the command `suspend` or by a call of the tool `park`, and their
+ * validation. In libs/turn: `parkRequested` (requests.ts) handles the request, `suspensionStart` and `suspensionEnd`
+ * (suspension.ts) decide when the suspension starts and ends.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';

@@ -14,6 +14,18 @@ import { StateValue } from './record.ts';
 import { STORED_REMINDER_FIELDS } from './reminders.ts';
 import type { Tombstone } from './tombstone.ts';
 
+/** A call that waits for an approval. */
+const PendingApproval = z.strictObject({
+  call_id: z.string(),
+  tool: z.string(),
+  args: Json,
+  requested_by: z.string(),
+  /** Time of the request, and its expiry; ISO 8601. */
+  since: z.string(),
+  expires_at: z.string().optional(),
+  question: z.string().optional(),
+});
+
 /** The status of a session after its newest record. */
 export const SessionStatus = z.strictObject({
   session_id: z.string(),
@@ -55,18 +67,7 @@ export const SessionStatus = z.strictObject({
   /** Usage of the run's budgets as of the newest record, in tokens, USD or milliseconds. */
   budgets: z.array(z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() })),
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
-  approvals: z.array(
-    z.strictObject({
-      call_id: z.string(),
-      tool: z.string(),
-      args: Json,
-      requested_by: z.string(),
-      /** Time of the request, and its expiry; ISO 8601. */
-      since: z.string(),
-      expires_at: z.string().optional(),
-      question: z.string().optional(),
-    }),
-  ),
+  approvals: z.array(PendingApproval),
   /** Null if the session is not suspended. */
   suspended: z
     .strictObject({
@@ -145,6 +146,27 @@ export const ListedSessionDocument = z.strictObject({
     .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
 });
 export type ListedSessionDocument = z.infer<typeof ListedSessionDocument>;
+
+/** The entry of a session in the index: what lists of sessions and lists of pending approvals show. */
+export const SessionIndexEntry = ListedSessionDocument.extend({
+  approvals: z
+    .array(PendingApproval)
+    .optional()
+    .meta({ description: 'Its pending approvals; absent if there are none, or if they are too large for the index.' }),
+});
+export type SessionIndexEntry = z.infer<typeof SessionIndexEntry>;
+
+/** Maximum size of the pending approvals in an entry, UTF-8 bytes of their JSON. Larger ones are read from the session. */
+const ENTRY_APPROVALS_MAX_BYTES = 8_192;
+
+/** The entry of a session, from its status. */
+export function indexEntryOf(status: SessionStatus): SessionIndexEntry {
+  const { approvals } = status;
+  const listed = listedSessionOf(status);
+  const isInEntry =
+    approvals.length > 0 && new TextEncoder().encode(JSON.stringify(approvals)).length <= ENTRY_APPROVALS_MAX_BYTES;
+  return isInEntry ? { ...listed, approvals } : listed;
+}
 
 /** What lists show of a session, from its status. `details` are always set. */
 export function listedSessionOf(status: SessionStatus): ListedSessionDocument {

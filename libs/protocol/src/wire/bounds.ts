@@ -189,7 +189,10 @@ export const BOUNDS = {
   crewMax: 32,
   /** Reminders that a child session inherits, as JSON. Further reminders are omitted and counted. */
   inheritedRemindersMaxBytes: 64 * 1024,
-  /** Answer of a child in its report to the parent. The child's journal keeps all of a longer answer. */
+  /**
+   * Answer of a child in its report to the parent; a UTF-16 unit counts as four bytes. The child's journal keeps all of a
+   * longer answer.
+   */
   childAnswerMaxBytes: 128 * 1024,
   /** Delay before a command to another session is sent again: first and maximum. */
   crewResendMs: 250,

@@ -1,6 +1,7 @@
 /**
  * The model step of a compaction. The model gets the messages as JSON, one object per line. So a provider's rules on tools and
  * on pairs of calls and results do not apply, and no text can pose as a message of another role: it is inside a JSON string.
+ * When one is due: `compactionDue` (compaction.ts in libs/turn).
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelRequest, Models } from '@coxswain/ports';

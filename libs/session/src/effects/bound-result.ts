@@ -1,6 +1,6 @@
 /**
  * Bounds a tool's result before it is recorded. Parts that are too large for the record are stored as blobs first, and the
- * record refers to them by hash.
+ * record refers to them by hash. Fields that are too large in any record: `sealRecord` (append-record.ts).
  */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import {

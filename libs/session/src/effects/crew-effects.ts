@@ -279,7 +279,8 @@ function reportOf(
 
 function answerText(answer: AssistantMessage | null): string {
   const text = answer ? textOf(answer) : '';
-  // In UTF-16 units. JSON takes six bytes for one at most: then a quarter is 192 KiB, and fits into a command of 256 KiB.
+  // In UTF-16 units, each counted as four bytes. JSON needs at most six bytes for a unit, so the answer has at most 192 KiB
+  // of JSON, and fits into a command of 256 KiB.
   const max = BOUNDS.childAnswerMaxBytes / 4;
   const shown = cutText(text, max);
   return shown === text

@@ -1,4 +1,7 @@
-/** Finds a session's persona: from its start, by name on the host, or served by another process. */
+/**
+ * Finds a session's persona: from its start, by name on the host, or served by another process. The persona of a delegation or
+ * hand-off: `chosenPersona` (crew-effects.ts).
+ */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
 import type { Failure, Persona, PersonaSource, StartSettings, TenantId } from '@coxswain/protocol';
 

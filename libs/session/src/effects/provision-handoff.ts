@@ -1,4 +1,7 @@
-/** Resolves the persona of a hand-off, with its prompt, model and tools. */
+/**
+ * Resolves the persona of a hand-off, with its prompt, model and tools. When a hand-off starts, and its effect on the run:
+ * handoff.ts in libs/turn.
+ */
 import type { ToolsetSpec, WholeResults } from '@coxswain/ports';
 import { type Failure, isOfPersona } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';

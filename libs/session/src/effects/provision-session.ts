@@ -1,4 +1,7 @@
-/** Provisions a run: resolves persona, prompt, model and tools, and pins them by fingerprint. */
+/**
+ * Provisions a run: resolves persona, prompt, model and tools, and pins them by fingerprint. `decideProvision` (provision.ts in
+ * libs/turn) decides what the outcome causes.
+ */
 import type {
   ApprovalNotices,
   Clock,

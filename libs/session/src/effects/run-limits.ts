@@ -1,4 +1,7 @@
-/** The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. */
+/**
+ * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. The machine
+ * applies them: `isAtLastTurn` (continuation.ts) and `reachedThreshold` (budgets.ts) in libs/turn.
+ */
 import {
   BOUNDS,
   DEFAULT_THRESHOLDS,

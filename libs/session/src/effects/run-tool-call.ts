@@ -1,6 +1,7 @@
 /**
  * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any approval: the
- * turn machine asks for it only then. The call runs with exactly the arguments that were approved.
+ * turn machine asks for it only then (`callEffects` in libs/turn, calls/run.ts). The call runs with exactly the arguments
+ * that were approved. What its outcome causes: `decideCall` (calls/outcome.ts).
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {

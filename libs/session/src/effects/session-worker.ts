@@ -1,4 +1,7 @@
-/** Runs each kind of effect for one session. */
+/**
+ * Runs each kind of effect for one session, and returns its outcome. When an effect starts or is aborted: `EffectTable`
+ * (session-work.ts). Which effects are open: `effectsOf` (libs/turn, effects.ts).
+ */
 import type {
   Blobs,
   Clock,

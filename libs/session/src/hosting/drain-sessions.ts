@@ -1,4 +1,8 @@
-/** Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. */
+/**
+ * Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. `SessionWork` decides
+ * which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`). A host takes no more sessions and commands
+ * from `HostPartitions.retire` on.
+ */
 import type { Clock } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import type { SessionRunner } from '../runner/session-runner.ts';
@@ -6,9 +10,9 @@ import type { SessionRunner } from '../runner/session-runner.ts';
 /** The time between two looks at the draining sessions. */
 const LOOK_EVERY_MS = 20;
 /**
- * Sessions for other hosts are left at this distance, and all within the spread; each works on until its turn. A host that
- * has just started claims some tens of sessions a second. If all were left at once, the last would pause for as long as all
- * claims take.
+ * Sessions for other hosts are left one by one, this far apart, and all within `SPREAD_MAX_MS`. Each works until then. A host
+ * that has just started claims some tens of sessions a second. If all were left at once, the last would pause for as long as
+ * all claims take.
  */
 const APART_MS = 50;
 const SPREAD_MAX_MS = 2_000;
@@ -54,7 +58,8 @@ export async function drainSessions(
       else if (!isLate && runner.hasWorkToDrain) continue;
       else if (runner.hasWork) runner.leave('handed_over');
       else {
-        // For the metrics of the next owner. The bytes of the snapshot are made before the runner leaves.
+        // The next host of the partition counts the session by the header of its snapshot (`PassivatedCount.#read`). The bytes
+        // of the snapshot are made before the runner leaves.
         snapshots.push(runner.keepSnapshot());
         runner.leave('passivated');
       }

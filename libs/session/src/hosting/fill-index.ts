@@ -5,7 +5,7 @@
  * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2).
  */
 import type { Clock, Log, SessionIndex } from '@coxswain/ports';
-import { deletedSessionOf, listedSessionOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { statusOf } from '../runner/session-status.ts';
 import { sideBySide } from './load-turns.ts';
@@ -89,7 +89,7 @@ async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Pro
   if (tombstone) return void (await index.put(ref, deletedSessionOf(ref.sessionId, tombstone), 0));
   try {
     const { actor, n, at } = await loadSession(ports, ref, false);
-    if (n > 0) await index.put(ref, listedSessionOf(statusOf(actor.state, n, at)), 0);
+    if (n > 0) await index.put(ref, indexEntryOf(statusOf(actor.state, n, at)), 0);
   } catch (error) {
     if (!hasCode(error)) throw error;
     // Lists read the record of a marked session, and say why they cannot.

@@ -33,7 +33,7 @@ export interface PartitionPorts extends ComparisonPorts {
 type Notifications = Map<number, CommandNotification>;
 
 /** A session of this host's partitions that another host still works on. */
-interface Held {
+interface SessionElsewhere {
   session: ActiveSession;
   readonly notifications: Notifications;
 }
@@ -62,7 +62,7 @@ export class HostPartitions {
   /** Partitions whose notes are not read yet, with their notifications. */
   readonly #unread = new Map<number, Notifications>();
   /** Sessions of these partitions that another host still works on. */
-  readonly #held = new Map<string, Held>();
+  readonly #elsewhere = new Map<string, SessionElsewhere>();
   readonly #comparison: NoteComparison;
   readonly #claims = new ClaimQueue((session) => this.#claim(session));
   #balancing: Promise<void> | null = null;
@@ -97,7 +97,8 @@ export class HostPartitions {
     this.#newName = newName;
     const compared = {
       partitions: () => this.#assigned,
-      isFree: (ref: SessionRef) => this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#held.has(sessionKey(ref)),
+      isFree: (ref: SessionRef) =>
+        this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#elsewhere.has(sessionKey(ref)),
       hasWork: (ref: SessionRef) => sessions.hasWork(ref),
       claim: (ref: SessionRef) => this.#queueClaim({ ref, host: null, revision: 0 }),
     };
@@ -151,7 +152,8 @@ export class HostPartitions {
   }
 
   /**
-   * Finds the owner of a session that another host has appended to, and claims the session if there is none.
+   * Finds the owner of a session that another host has appended to, by its note. Claims the session if its note names no
+   * other host that is alive. Without a note it claims nothing: {@link NoteComparison} finds lost notes.
    * @param mayTakeOver whether to claim it even if its note names a host that is not alive. A host that is not heard may
    *   still be alive, so callers wait first.
    * @returns whether the owner is known. Rejects where the notes cannot be read.
@@ -161,7 +163,7 @@ export class HostPartitions {
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isOwn(ref)) return true;
     const { host } = session;
-    if (this.#isElsewhere(session)) this.#hold(session);
+    if (this.#isElsewhere(session)) this.#keepElsewhere(session);
     else if (host === null || host === this.#peers.self || mayTakeOver) await this.#claims.add(session);
     else return false;
     return true;
@@ -171,7 +173,7 @@ export class HostPartitions {
   async retire(): Promise<void> {
     if (!this.#state.apply('retired')) return;
     this.#peers.retire();
-    this.#held.clear();
+    this.#elsewhere.clear();
     this.#unread.clear();
     this.#claims.clear();
     await this.#ports.inbox.close();
@@ -237,14 +239,14 @@ export class HostPartitions {
       this.#unread.delete(p);
       this.#comparison.forget(p);
     }
-    for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
+    for (const [key, { session }] of this.#elsewhere) if (!this.isOwn(session.ref)) this.#elsewhere.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
     await this.#ports.inbox.open(
       { notify: (notification) => this.#notify(notification), unroutable: (command) => this.#unroutable(command) },
       [...wanted],
     );
     await this.#claimUnowned([...this.#unread.keys()]);
-    for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#queueClaim(session);
+    for (const { session } of this.#elsewhere.values()) if (!this.#isElsewhere(session)) this.#queueClaim(session);
   }
 
   // ---- owners of sessions ----
@@ -266,7 +268,7 @@ export class HostPartitions {
   }
 
   /**
-   * Reads the notes of a partition. Keeps the sessions that another live host has in `#held`.
+   * Reads the notes of a partition. Keeps the sessions that another live host has in `#elsewhere`.
    * @returns the sessions that no other live host has: noted without a host, under a host that is not alive, or under this
    *   host without a runner here.
    */
@@ -276,14 +278,14 @@ export class HostPartitions {
     const free = notes.filter((session) => {
       const isHere = this.#sessions.isHere(session.ref);
       if (!this.#isElsewhere(session)) return !isHere || session.host !== this.#peers.self;
-      if (!isHere) this.#hold(session);
+      if (!isHere) this.#keepElsewhere(session);
       return false;
     });
     const noted = new Set(notes.map(({ ref }) => sessionKey(ref)));
     this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(sessionKey(ref)));
     // Without a note the session has no owner: its notifications are for this host.
-    for (const [key, { session }] of this.#held)
-      if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
+    for (const [key, { session }] of this.#elsewhere)
+      if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#dropElsewhere(session.ref);
     const notifications = this.#unread.get(p);
     this.#unread.delete(p);
     for (const notification of notifications?.values() ?? []) this.#notify(notification);
@@ -294,35 +296,37 @@ export class HostPartitions {
     return host !== null && host !== this.#peers.self && this.#peers.isLive(host);
   }
 
-  #hold(session: ActiveSession): void {
+  #keepElsewhere(session: ActiveSession): void {
     const key = sessionKey(session.ref);
-    const held = this.#held.get(key);
-    if (held) held.session = session;
-    else this.#held.set(key, { session, notifications: new Map() });
+    const entry = this.#elsewhere.get(key);
+    if (entry) entry.session = session;
+    else this.#elsewhere.set(key, { session, notifications: new Map() });
     this.#looking ??= this.#lookAgain();
   }
 
   /** Notifies a session that another host had, and that is this host's now. */
-  #unhold(ref: SessionRef): void {
-    const held = this.#held.get(sessionKey(ref));
-    this.#held.delete(sessionKey(ref));
-    for (const notification of held?.notifications.values() ?? []) this.#sessions.notify(notification);
+  #dropElsewhere(ref: SessionRef): void {
+    const entry = this.#elsewhere.get(sessionKey(ref));
+    this.#elsewhere.delete(sessionKey(ref));
+    for (const notification of entry?.notifications.values() ?? []) this.#sessions.notify(notification);
   }
 
   async #claim(session: ActiveSession): Promise<void> {
     if (this.#state.isLeaving || !this.isOwn(session.ref)) return;
     await this.#sessions.claim(session);
-    this.#unhold(session.ref);
+    this.#dropElsewhere(session.ref);
   }
 
   /** Looks at the sessions of other hosts again: their messages may be lost. Contract: does not reject. */
   async #lookAgain(): Promise<void> {
-    while (this.#held.size > 0 && !this.#state.isLeaving) {
+    while (this.#elsewhere.size > 0 && !this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AGAIN_MS, async () => {
-        const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
+        const partitions = new Set(
+          [...this.#elsewhere.values()].map(({ session }) => partitionOf(session.ref.sessionId)),
+        );
         await this.#claimUnowned([...partitions]);
         // A note may name a host that has lost the session to another host, which has left it since.
-        for (const { session } of this.#held.values())
+        for (const { session } of this.#elsewhere.values())
           if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
     }
@@ -337,7 +341,7 @@ export class HostPartitions {
         if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
         // Another host may have noted it after the notes were read, and have left it since.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
-        else if (this.#isElsewhere(session)) this.#hold(session);
+        else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
       }
     };
     while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
@@ -376,10 +380,10 @@ export class HostPartitions {
       unread.set(notification.seq, notification);
       return;
     }
-    const held = this.#held.get(sessionKey(notification.ref));
-    if (held?.session.host) {
-      held.notifications.set(notification.seq, notification);
-      this.#peers.notify(held.session.host, notification.ref, notification.seq);
+    const entry = this.#elsewhere.get(sessionKey(notification.ref));
+    if (entry?.session.host) {
+      entry.notifications.set(notification.seq, notification);
+      this.#peers.notify(entry.session.host, notification.ref, notification.seq);
     } else this.#sessions.notify(notification);
   }
 
@@ -391,8 +395,8 @@ export class HostPartitions {
 
   #released(ref: SessionRef): void {
     if (!this.isOwn(ref) || this.#state.isLeaving) return;
-    const held = this.#held.get(sessionKey(ref));
-    void this.#claims.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
+    const entry = this.#elsewhere.get(sessionKey(ref));
+    void this.#claims.add(entry ? { ...entry.session, host: null } : { ref, host: null, revision: 0 });
   }
 
   #leaseExpired(isDeclaredDead: boolean): void {
@@ -402,7 +406,7 @@ export class HostPartitions {
     this.#state.apply('lease_expired');
     this.#assigned = new Set();
     this.#sessions.assigned(this.#assigned);
-    this.#held.clear();
+    this.#elsewhere.clear();
     this.#unread.clear();
     this.#claims.clear();
     this.#sessions.leaveAll();

@@ -10,7 +10,7 @@ import {
   type BackOff,
   delayAfter,
   HostName,
-  listedSessionOf,
+  indexEntryOf,
   partitionOf,
   readId,
   type SessionRef,
@@ -247,8 +247,8 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Counts a session that is not in memory, for metrics. Stores a snapshot if records follow the newest one. Contract: does
-   * not reject.
+   * Counts a session that is not in memory, and stores a snapshot if records follow the newest one. Only with metrics.
+   * Contract: does not reject.
    */
   async #countAndSnapshot(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
@@ -343,7 +343,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
-      this.#notes.forget(ref, { entry: status && left.hasWritten ? listedSessionOf(status) : null });
+      this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });
       return;
     }
     this.#generation++;

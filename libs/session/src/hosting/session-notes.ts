@@ -1,9 +1,10 @@
 /**
  * This host's notes of its active sessions, and the marks and entries of these sessions in the index. A lost note delays the
  * next claim. The first note and mark precede the first record of a session here; later writes delay no step.
+ * `NoteComparison` (compare-notes.ts) finds lost notes.
  */
 import type { ActiveSessions, Log, SessionIndex } from '@coxswain/ports';
-import { type ListedSessionDocument, type SessionRef, subjects } from '@coxswain/protocol';
+import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
 
 /** The revisions of a session's note and of its mark in the index; 0 without an index. */
 interface Noted {
@@ -69,7 +70,7 @@ export class SessionNotes {
    */
   forget(
     ref: SessionRef,
-    { revision, entry }: { readonly revision?: number; readonly entry?: ListedSessionDocument | null } = {},
+    { revision, entry }: { readonly revision?: number; readonly entry?: SessionIndexEntry | null } = {},
   ): void {
     const own = this.untrack(ref);
     this.#write(ref, async () => {

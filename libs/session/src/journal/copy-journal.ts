@@ -3,8 +3,9 @@
  * of the copy names the origin, so that any host can continue an unfinished copy.
  *
  * COPY-1  An origin is copied only if its journal replays byte for byte up to the record of the fork.
- * COPY-2  The copy leaves out the address of each receipt, the origin of its origin, and the inbox position of each record.
- *         The fork's own command is in the first record of the copy, with its position.
+ * COPY-2  The copy leaves out the address of each receipt, the member `copied_from` of the origin's inputs, and the inbox
+ *         position of each record. The first record of the copy names all origins itself (`copied_from.before`), and
+ *         contains the fork's own command with its position.
  * COPY-3  Until the copy is complete and owned, the session starts no effect and accepts no command.
  */
 import type { Blobs, Journal } from '@coxswain/ports';

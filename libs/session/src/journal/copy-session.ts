@@ -1,4 +1,7 @@
-/** Makes a fork: checks the request, writes the records of the copy, and owns the result (COPY-1 to COPY-3). */
+/**
+ * Makes a fork: checks the request (`planFork` in plan-fork.ts), writes the records of the copy (`copiedInputs` in
+ * copy-journal.ts), and owns the result (COPY-1 to COPY-3).
+ */
 import type { CommandInput, CopyOrigin, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';
 import type { InboxPlace } from '../runner/runner-ports.ts';

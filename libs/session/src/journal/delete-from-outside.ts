@@ -38,7 +38,7 @@ export interface DeletePorts {
   readonly purge: Purge;
   readonly clock: Clock;
   /** Asks the host of a session to check its journal; resolves when a host has, or when none answers. Does not reject. */
-  readonly tellHost: (ref: SessionRef) => Promise<void>;
+  readonly notifyHost: (ref: SessionRef) => Promise<void>;
 }
 
 /** Options of a deletion. */
@@ -82,7 +82,7 @@ export async function deleteSession(
     return refused('session_deleted', `the session was already deleted at ${tombstone.deleted_at}`);
   }
   if (options.dryRun) return { status: 'would_delete', records: tombstone.records };
-  if (await isNoted(ports.active, ref)) await ports.tellHost(ref);
+  if (await isNoted(ports.active, ref)) await ports.notifyHost(ref);
   if (!(await forksAreDone(ports, ref, options.forksWithinMs ?? FORKS_WITHIN_MS))) {
     const message = `${ref.sessionId} is deleted, but a fork still copies its records; repeat the deletion to remove them`;
     return refused('session_being_copied', message);

@@ -1,4 +1,7 @@
-/** Reads an exported journal: its records in order, and its blobs. */
+/**
+ * Reads an exported journal: its records in order, and its blobs. `importJournal` (import-journal.ts) checks that the records
+ * chain and replay.
+ */
 import type { Blobs } from '@coxswain/ports';
 import { BOUNDS, checkExportEnd, ExportLineInvalidError, readBlobLine, readClosingLine } from '@coxswain/protocol';
 import { sha256Hex } from './append-record.ts';

@@ -52,7 +52,10 @@ export interface Imported {
   readonly isTailProven: boolean;
 }
 
-/** A line of the export cannot be imported. Nothing was written. */
+/**
+ * The import was refused. If a check failed, or the id was in use, nothing was written. {@link importJournal} names the codes
+ * that may follow written records.
+ */
 export class ImportRefusedError extends Error {
   readonly code: ErrorCode;
   /** The line's number, from 1; 0 where the error concerns no line. */
@@ -67,8 +70,9 @@ export class ImportRefusedError extends Error {
 
 /**
  * Imports a journal. A repetition continues an unfinished import.
- * @throws ImportRefusedError before anything is written; with the code `session_exists` where the id is in use, and
- *   `journal_unavailable` where the store did not answer: repeat the import.
+ * @throws ImportRefusedError before anything is written: with the code of the failed check, or `session_exists` or
+ *   `session_deleted` where the id is in use. After some records were written: `journal_unavailable` where the store did not
+ *   answer (repeat the import), or `session_exists` or `session_deleted` where another writer took the id meanwhile.
  */
 export async function importJournal(ports: ImportPorts, { lines, tenant, as }: ImportRequest): Promise<Imported> {
   const checked = await check(lines(), ports.blobs);

@@ -1,4 +1,6 @@
-/** A short form of a journal, turn by turn, for comparisons by people. */
+/**
+ * A short form of a journal, turn by turn, for comparisons by people. `diffJournals` (diff-journals.ts) compares two of them.
+ */
 import {
   callsOf,
   canonicalJson,

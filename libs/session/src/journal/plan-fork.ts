@@ -1,4 +1,7 @@
-/** Checks a fork before any record of it is made. */
+/**
+ * Checks a fork before any record of it is made. The inputs of the copy: `copiedInputs` and `buildCopyInput`, COPY-2
+ * (copy-journal.ts). `SessionCopy` (copy-session.ts) writes it.
+ */
 import {
   BOUNDS,
   type CommandInput,
@@ -28,7 +31,7 @@ export function asksForFork(input: Input): input is CommandInput {
 
 /**
  * Checks that the origin exists, that it replays, and that the changes match.
- * @returns the origin of the copy, for {@link copiedInputs}; or the reason for the rejection.
+ * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the reason for the rejection.
  * @throws OriginAwayError where the origin cannot be read at present.
  */
 export async function planFork(

@@ -1,8 +1,9 @@
 /**
- * Checks of a stored command before the machine decides it. {@link admitCommand} parses it, and {@link withinPolicy} applies
- * the policy of the host. Then `SessionIntake` applies the quotas, answers a repeated start, and applies the share of rejections.
- * Last, a command to a session without a record passes {@link checkStart}, any other {@link checkCommand}; a start that forks
- * is checked by plan-fork.ts. Each function here returns the input, with a problem for a command to reject.
+ * Checks of a stored command before the machine decides it. {@link admitCommand} parses it (`parseCommand` in libs/protocol,
+ * commands.ts), and {@link applyPolicy} applies the policy of the host. Then `SessionIntake` applies the quotas, answers a
+ * repeated start, and applies the share of rejections. Last, a command to a session without a record passes
+ * {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork` (plan-fork.ts). Each function here
+ * returns the input, with a problem for a command to reject.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
@@ -176,7 +177,7 @@ type Problem = NonNullable<CommandInput['problem']>;
  * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
  * dropped: its record keeps nothing of it. A rejection for a literal secret is logged too, without the value.
  */
-export function withinPolicy(
+export function applyPolicy(
   { rulesFor, log }: PolicyPorts & { readonly log: Log },
   { ref, restricted = false }: StoredCommand,
   input: CommandInput,
@@ -205,7 +206,8 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
 /**
  * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
- * Provisioning finds other problems. A rejection by the policy, such as of a link out of its folders, is logged.
+ * Provisioning finds other problems. A rejection by the policy, such as of a file whose symbolic link leads out of the
+ * allowed folders, is logged.
  * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
  *   fails now.
  */

@@ -1,6 +1,7 @@
 /**
  * A session's inbox. Notifications name new commands; the reader reads them in the order of the stream. It acknowledges a
  * delivery when every command up to it is recorded, or needs no record (RUNNER-7).
+ * `SessionIntake` (session-intake.ts) takes each command.
  */
 import type { CommandInbox, CommandNotification, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';

@@ -1,6 +1,8 @@
 /**
  * One step: the machine turns an input into events, they become a record, the record is appended, and its effects start.
- * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4).
+ * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4). Events are not
+ * published: watchers read the stored records. Only deltas are: `streamAnswer` (stream-answer.ts), `SessionWorker` (progress
+ * of tools), `tellParent` (crew-effects.ts).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -239,7 +241,11 @@ export class JournalWriter {
     this.#countPending(0);
   }
 
-  /** @returns the record's fence. @throws {SessionLeft} */
+  /**
+   * Appends a record. `commit` (append-record.ts) retries within {@link COMMIT_BOUNDS}. After the last attempt the runner
+   * leaves the session.
+   * @returns the record's fence. @throws {SessionLeft}
+   */
   async #append(session: Live, sealed: SealedRecord): Promise<number> {
     const hasLeft = () => this.#exit.hasLeft;
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;

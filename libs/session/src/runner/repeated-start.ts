@@ -1,4 +1,7 @@
-/** Compares a start with the start of its session: a repetition has the same message id and body, under any command id. */
+/**
+ * Compares a start with the start of its session: a repetition has the same message id and body, under any command id.
+ * Repetitions of other commands, by their id: `outcomeOfCommand` (libs/turn, command-memory.ts).
+ */
 import type { Blobs, Journal } from '@coxswain/ports';
 import {
   type CommandInput,

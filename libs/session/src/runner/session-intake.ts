@@ -1,6 +1,8 @@
 /**
- * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7). A
- * command beyond a quota, or beyond the share of rejections, leaves no record (RUNNER-11).
+ * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7).
+ * These commands leave no record: beyond a quota (`#quotaProblem`) or the share of rejections (`#rejectBeyondShare`),
+ * RUNNER-11; rejected ones to an unknown session (`#rejectUnknown`); repeated starts (`#compareStart`); and those that the
+ * machine ignores (`JournalWriter.apply`).
  */
 import type { StoredCommand } from '@coxswain/ports';
 import {
@@ -21,7 +23,7 @@ import { isRecordTooLarge } from '../journal/append-record.ts';
 import type { SessionCopy } from '../journal/copy-session.ts';
 import { type LiveSession as Live, transcriptOf } from '../journal/load-session.ts';
 import { asksForFork } from '../journal/plan-fork.ts';
-import { admitCommand, admitTimer, checkCommand, checkStart, withinPolicy } from './admit-command.ts';
+import { admitCommand, admitTimer, applyPolicy, checkCommand, checkStart } from './admit-command.ts';
 import type { InboxReader } from './inbox-reader.ts';
 import type { JournalWriter } from './journal-writer.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
@@ -106,7 +108,7 @@ export class SessionIntake {
     this.#exit.check();
     if (command.isTimer) return this.#takeTimer(session, command, { cursor, command: null });
     const place = { cursor, command };
-    const input = withinPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
+    const input = applyPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
     try {
       return await this.#judge(session, input, place);
     } catch (error) {
@@ -160,7 +162,7 @@ export class SessionIntake {
       const compared = session.n > 0 && namesMessage(input) ? await this.#compareStart(session, input) : input;
       if (typeof compared === 'boolean') return compared;
       input = compared;
-      const judged = await this.#judgeUnrecorded(session, place, input);
+      const judged = await this.#rejectBeyondShare(session, place, input);
       if (judged !== null) return judged;
     }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, place);
@@ -233,10 +235,11 @@ export class SessionIntake {
   }
 
   /**
-   * Rejects a command without a record where rejections have used their share of the newest commands (RUNNER-11).
+   * Rejects a command without a record where rejections have used their share of the newest commands (RUNNER-11):
+   * `recordsRejection` (libs/turn, command-memory.ts).
    * @returns null where the command gets a record after all. Otherwise whether it could be judged.
    */
-  async #judgeUnrecorded(session: Live, place: InboxPlace, input: CommandInput): Promise<boolean | null> {
+  async #rejectBeyondShare(session: Live, place: InboxPlace, input: CommandInput): Promise<boolean | null> {
     const { state } = session.actor;
     // A host repeats its own commands until they are recorded: they are never excess.
     if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;

@@ -1,6 +1,6 @@
 /**
  * The life of a session on its host: load it from the journal, own it with the first record here, and rebuild it from the
- * journal after a failure. {@link SessionExit} ends it.
+ * journal after a failure. {@link SessionExit} ends it. Whether a claim ends a run: `decideOwned` (libs/turn, owners.ts).
  */
 import type { StoredRecord } from '@coxswain/ports';
 import { type ErrorCode, isOfPersona, type Outcome, type SessionRef } from '@coxswain/protocol';

@@ -2,7 +2,8 @@
  * The work that the newest record of a session asks for: its effects, its timers and its remembered rules. {@link SessionWork}
  * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6). {@link EffectTable}
  * starts each effect once, and aborts it when the session no longer needs it. It keeps the outcome until a record with it is
- * acknowledged (RUNNER-9).
+ * acknowledged (RUNNER-9). After a claim it starts the open effects in the order of `effectsOf` (libs/turn, effects.ts).
+ * `runToolCall` (run-tool-call.ts) decides about a call that may have run, `decideOwned` (owners.ts) bounds restarts.
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
@@ -72,12 +73,15 @@ export class SessionWork {
     return this.#timers.unacknowledged + (this.#rules?.unacknowledged ?? 0);
   }
 
-  /** Starts no further model call. Calls that run or are recorded may end. */
+  /**
+   * Starts no further model call and no compaction. Tool calls that run, or that are recorded and have not started, still run
+   * to their end.
+   */
   quiesce(): void {
     this.#isQuiescing = true;
   }
 
-  /** Starts model calls again. Call {@link reconcile} after it. */
+  /** Starts model calls and compactions again. Call {@link reconcile} after it. */
   resume(): void {
     this.#isQuiescing = false;
   }

@@ -29,7 +29,7 @@ import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
 import { consultEnded } from '../slices/hooks/hook-answers.ts';
 import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
-import { guardEnded, injectionBlocked } from '../slices/injections/guard.ts';
+import { guardEnded, injectionBlocked } from '../slices/injections/message-hooks.ts';
 import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
 import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
 import { compacted, fired, reminderEnded, reminderInherited } from '../slices/reminders/reminders.ts';

@@ -17,7 +17,7 @@ import {
   consultEdited,
   endCallNotInFlight,
   gateConsult,
-  nextToAsk,
+  nextToAskHooks,
   nextToVet,
   refuseMalformed,
   runCalls,
@@ -30,11 +30,11 @@ import { nextBriefing } from '../slices/handoff/handoff.ts';
 import { announce } from '../slices/hooks/announcements.ts';
 import { consult } from '../slices/hooks/consult.ts';
 import { nextFeedback } from '../slices/injections/feedback.ts';
-import { guardConsult } from '../slices/injections/guard.ts';
+import { guardConsult } from '../slices/injections/message-hooks.ts';
 import { checkpoint, dispatchCheckpoint, nextDelivery, takeFollowup } from '../slices/injections/seams.ts';
 import { nextExpiry } from '../slices/reminders/reminders.ts';
 import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
-import { awaitedRun } from '../slices/runs/prompts.ts';
+import { runOfLateMessage } from '../slices/runs/prompts.ts';
 import { unstartedRun } from '../slices/runs/provision.ts';
 import { predicatesAsked, toolStop } from '../slices/runs/stop-conditions.ts';
 import { closeTurn, turnEnd, turnOpening } from '../slices/runs/turns.ts';
@@ -91,7 +91,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_execute.pre_tool_dispatch': (context) => refuseMalformed(context) ?? dispatchCheckpoint(context),
   'function_execute.pre_tool_use': (context) => consultCall(context, 'PreToolUse', nextToVet(context)),
   'function_execute.gate_tool_calls': gateConsult,
-  'function_execute.permission_asked': (context) => consultCall(context, 'permission_asked', nextToAsk(context)),
+  'function_execute.permission_asked': (context) => consultCall(context, 'permission_asked', nextToAskHooks(context)),
   'function_execute.dispatching': dispatchCheckpoint,
   'function_execute.running': runCalls,
   'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
@@ -103,8 +103,8 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
   'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
-  stopped: awaitedRun,
-  failed: awaitedRun,
+  stopped: runOfLateMessage,
+  failed: runOfLateMessage,
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),

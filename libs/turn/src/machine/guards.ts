@@ -7,7 +7,7 @@ import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
-import { goesOnWithout, makesRoom, nextToAsk, nextToStart, nextToVet } from '../slices/calls/run.ts';
+import { goesOnWithout, makesRoom, nextToAskHooks, nextToStart, nextToVet } from '../slices/calls/run.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
@@ -141,7 +141,7 @@ export const turnSetup = setup({
     has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
     // Only the end of its own permission consult settles a call here. After its vetting, the consult is still due.
     has_calls_to_ask: ({ context, event }: Args) =>
-      nextToAsk(
+      nextToAskHooks(
         context,
         event.type === 'consult_ended' && event.point === 'permission_asked' ? event.call_id : undefined,
       ) !== undefined,

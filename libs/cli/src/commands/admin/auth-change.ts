@@ -18,8 +18,8 @@ import {
   withoutTenant,
   withTenant,
 } from '@coxswain/adapter-nats';
+import { replaceFile } from '@coxswain/ports/discovery';
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
-import { replaceFile } from '../../instance/replace-file.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
 import type { CommandRun } from '../../line/command-spec.ts';
 import { readWorker, WORKERS_MAX } from '../../run/typed-worker.ts';

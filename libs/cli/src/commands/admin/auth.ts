@@ -1,14 +1,8 @@
 /** `cox admin auth`. */
 import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import {
-  type AuthFile,
-  authFiles,
-  makeFolder,
-  systemTrouble,
-  TENANTS_MAX,
-  type ToolWorkerKey,
-} from '@coxswain/adapter-nats';
+import { type AuthFile, authFiles, TENANTS_MAX, type ToolWorkerKey } from '@coxswain/adapter-nats';
+import { makeFolder, systemTrouble } from '@coxswain/ports/discovery';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { callerFolder } from '../../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../../line/cli-error.ts';

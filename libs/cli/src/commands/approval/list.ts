@@ -4,7 +4,7 @@ import { DECISION_MAX_CHARS, printable, summarizeArgs, type WirePendingApproval 
 import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
 import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
 import { listPendingApprovals } from '../../instance/pending-approvals.ts';
-import { stopSignal } from '../../instance/stop-signal.ts';
+import { stopSignal, untilAborted } from '../../instance/stop-signal.ts';
 import { EXIT, usageError } from '../../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../../line/command-spec.ts';
 import { standardStreams } from '../../terminal/streams.ts';
@@ -109,7 +109,7 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
   try {
     await look();
     if (!invocation.flags.on('json')) standardStreams.err('watching; stop with Ctrl-C\n');
-    await Promise.race([stop.promise, broken, gone(bus.gone)]);
+    await Promise.race([stop.promise, broken, untilAborted(bus.gone)]);
     return EXIT.ok;
   } finally {
     clearInterval(again);
@@ -120,10 +120,3 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
 }
 
 const APPROVAL = /"type":"approval_(requested|decided)"/;
-
-function gone(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}

@@ -126,8 +126,8 @@ function denyEdit(
 }
 
 /**
- * The next registration that checks an edited call; or the rejection of an edit whose hooks were removed while it
- * waited for another consult; or null.
+ * The `hook_call` of the next hook that checks an edited call. If the hooks were removed while the edit waited for
+ * another consult, the rejection of the edit. Otherwise null.
  * @param effectId the id of the record's next effect.
  */
 export function consultEdit(context: SessionContext, effectId: string): SessionEvent | null {
@@ -245,8 +245,8 @@ function refusalIn(
 const REWRITES = 'it would change the approved arguments';
 
 /**
- * The rejection of an edit whose wait has ended (EDIT-4), then the outcome of its command; or null. These are two
- * events, as for every rejected control.
+ * The next event for an edit whose wait has ended (EDIT-4): first its rejection, at the next call the outcome of its
+ * command, then null.
  */
 export function overruledEdit({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));
@@ -272,7 +272,8 @@ export function editProposed(
 }
 
 /**
- * The call table after the command of an edit was rejected, or after its outcome: the second event removes the edit.
+ * The call table after the rejection of an edit, which marks the edit as rejected, or after the outcome of its command,
+ * which removes the edit.
  */
 export function editAnswered(
   context: SessionContext,

@@ -1,5 +1,6 @@
 /**
- * Remembered rules: their creation, the calls that they decide, and their revocation.
+ * Remembered rules: their creation, the calls that they decide, and their revocation. `rulingOn` (calls/run.ts) combines them
+ * with the other rules. The host stores the rules of a persona: `SessionWork.reconcile` (session-work.ts in libs/session).
  */
 import {
   BOUNDS,

@@ -5,7 +5,8 @@
  *     limits of the new persona count from the hand-off.
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
- * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run ends with its results so far.
+ * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run ends with its results so far
+ *     (`thresholdReported` in spending.ts).
  */
 
 import {
@@ -216,7 +217,7 @@ export function nextThresholdEvent(context: SessionContext, leaf: string): Sessi
   return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }
 
-/** The cost, if the price is known: 0 would be a claim. */
+/** The cost; left out if the price is unknown, because 0 would say that the run was free. */
 export function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
   return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }

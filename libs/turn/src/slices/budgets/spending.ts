@@ -1,5 +1,6 @@
 /**
- * The usage of a run in the context: tokens, money, and time.
+ * The usage of a run in the context: tokens, money, and time; and the end of the run at 100 percent (`thresholdReported`).
+ * Limits and reached thresholds: `reachedThreshold` (budgets.ts).
  */
 
 import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';

@@ -1,5 +1,6 @@
 /**
- * Cancelled calls: the canceller, the result of the call, and the outcome for the sender of the cancel.
+ * Cancelled calls: the canceller, the result of the call, and the outcome for the sender of the cancel. The cancel of a run:
+ * `decideCancel` (runs/ending.ts).
  */
 import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
@@ -41,8 +42,11 @@ export function cancellerOf(context: SessionContext, { cancel, preempted }: Call
   return runCancellerOf(context);
 }
 
-/** The result of a call that PostToolUse hooks could not check: it is withheld, as they might have done. */
-export function unseenText({ who, reason }: Canceller): string {
+/**
+ * The result of a call that was cancelled before its PostToolUse hooks had checked it. The output is withheld, because they
+ * might have withheld it.
+ */
+export function uncheckedText({ who, reason }: Canceller): string {
   return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
 }
 
@@ -68,8 +72,8 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
   if (row.status === 'ended') return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found'));
   // The tool, or the hooks that check its result, must stop first.
-  const isBeingSeen = row.status === 'returned' && context.consult?.call_id === callId;
-  if (row.status === 'running' || isBeingSeen) {
+  const isBeingChecked = row.status === 'returned' && context.consult?.call_id === callId;
+  if (row.status === 'running' || isBeingChecked) {
     return events({
       type: 'call_cancel_requested',
       call_id: callId,
@@ -85,7 +89,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
     ...(row.status === 'parked'
       ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
       : []),
-    buildCallEnded(row, 'cancelled', row.status === 'returned' ? unseenText(canceller) : unrunText(row, canceller)),
+    buildCallEnded(row, 'cancelled', row.status === 'returned' ? uncheckedText(canceller) : unrunText(row, canceller)),
     outcome('cancelled', reason),
     ...(injects ? [cancelReminder(context, row, { command_id: input.command_id, actor: input.actor, reason })] : []),
   );

@@ -1,5 +1,6 @@
 /**
- * The effects of hook answers on calls.
+ * The effects of hook answers on calls, one function per hook point; `decideConsult` (hooks/hook-answers.ts) calls them.
+ * Which call hooks check next: `nextToVet` and `nextToAskHooks` (run.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
@@ -8,7 +9,7 @@ import { because } from '../../core/decision.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import { parkRequested } from '../suspension/requests.ts';
-import { cancellerOf, settleCancelled, unseenText } from './cancel.ts';
+import { cancellerOf, settleCancelled, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
 import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
@@ -121,7 +122,7 @@ export function afterPostToolUse(
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
   if (outcome.status === 'cancelled' && context.aborting)
-    return [buildCallEnded(row, 'cancelled', unseenText(cancellerOf(context, row)))];
+    return [buildCallEnded(row, 'cancelled', uncheckedText(cancellerOf(context, row)))];
   let { result } = row.returned;
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer)) {

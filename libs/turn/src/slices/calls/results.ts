@@ -1,5 +1,6 @@
 /**
- * Results that the runtime writes, and results after PostToolUse hooks rewrote them.
+ * Results that the runtime writes, and results after PostToolUse hooks rewrote them. The host has cut the result of a tool to
+ * its bound before: `boundResult` (bound-result.ts in libs/session).
  */
 
 import {
@@ -39,7 +40,11 @@ export function buildCallEnded(
   };
 }
 
-/** The end of a denied call. The detail of the result and the event name the reason. */
+/**
+ * The end of a denied call. The detail of the result and the event name the reason. The callers compose the text: `refuse`
+ * (run.ts) for a rule or a person, hooked.ts for hooks before the call and gates, and `buildDenialByHookOrExpiry`
+ * (approvals.ts) for a notified hook or an expiry.
+ */
 export function buildCallDenied(
   row: Pick<CallRow, 'call_id' | 'tool' | 'args'>,
   denial: Denial,
@@ -49,7 +54,10 @@ export function buildCallDenied(
   return buildCallEnded(row, 'denied', text, { denial: whole, detail: { denied: whole as unknown as Json } });
 }
 
-/** The end of a call with an unknown outcome that is not re-run. `why` is a sentence about the end of the question. */
+/**
+ * The end of a call with an unknown outcome that is not re-run.
+ * @param why a sentence that says why there is no re-run, such as a denial by a person.
+ */
 export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
   const text = `The outcome of this tool call is unknown: the host or process that ran it stopped responding. It was not re-run. ${why}`;
   const result: ToolResult = {

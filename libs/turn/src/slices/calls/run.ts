@@ -23,7 +23,7 @@ import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff
 import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { parkRequested } from '../suspension/requests.ts';
-import { cancellerOf, cancelOrder, nameOf, unseenText } from './cancel.ts';
+import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
@@ -74,7 +74,7 @@ export function nextToVet(context: SessionContext, except?: string): CallRow | u
 }
 
 /** The next call, in call order, with the ruling `ask` that permission_asked hooks must check. It skips the call `except`. */
-export function nextToAsk(context: SessionContext, except?: string): CallRow | undefined {
+export function nextToAskHooks(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
     (row) =>
@@ -258,7 +258,7 @@ export function endCallNotInFlight(context: SessionContext): SessionEvent | null
       return buildCallEnded(row, 'aborted', `The tool call was not run: ${endedFirst(context)}.`);
     }
     if (row.status === 'returned' && context.consult?.call_id !== row.call_id)
-      return buildCallEnded(row, 'cancelled', unseenText(cancellerOf(context, row)));
+      return buildCallEnded(row, 'cancelled', uncheckedText(cancellerOf(context, row)));
   }
   return null;
 }

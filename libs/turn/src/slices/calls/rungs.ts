@@ -19,7 +19,7 @@ export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expi
 /** The members that a row loses at the end of this wait. */
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
-/** The members of a running call that a call in doubt does not have. An accepted or stopped call does not get into doubt. */
+/** The members of a running call, removed when it gets into doubt. `accepted`, `cancel` and `preempted` are not set then. */
 const NOT_RUNNING = {
   effect_id: undefined,
   epoch: undefined,

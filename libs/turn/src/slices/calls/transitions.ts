@@ -1,5 +1,5 @@
 /**
- * The effects of events on the call table.
+ * The effects of events on the call table. The change of one row: rungs.ts. Which event comes next: `runCalls` (run.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';

@@ -4,7 +4,8 @@
  * CHILD-1  A child is open from `child_started` to `child_ended`, or until it is known that it was not started.
  * CHILD-2  The budget of an open child is reserved. Its usage counts after its end.
  *
- * Also the commands between sessions: start, cancel and report of a child, and messages.
+ * Also the commands between sessions: start, cancel and report of a child, and messages. The report is built, and a long
+ * answer cut, in libs/session: `reportOf` (crew-effects.ts).
  */
 
 import {
@@ -243,7 +244,7 @@ export function crewEffects(
   return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
 }
 
-/** The first run of a child session has ended: its parent must be notified. */
+/** The first run of a child session has ended: its parent must be notified. A detached child reports nothing. */
 export function parentAwaitsNotice(context: SessionContext, event: Placed<'agent_end'>): Partial<SessionContext> {
   if (context.run !== 1 || !context.parent || context.parent.detached) return {};
   const { effect, next_effect } = openEffect(context, event);

@@ -1,5 +1,6 @@
 /**
- * Delegation: which delegations may start, what a child gets, and when a child starts.
+ * Delegation: which delegations may start, what a child gets, and when a child starts. The host sends the start:
+ * `startChild` (crew-effects.ts in libs/session).
  *
  * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
  * CHILD-4  A run's budget is divided equally among the delegations of the batch that have not started and the run

@@ -1,5 +1,6 @@
 /**
- * Compaction: when it is due, which messages it replaces, and the outcome of its model step.
+ * Compaction: when it is due, which messages it replaces, and the outcome of its model step. The host asks the model:
+ * `askCompaction` (ask-compaction.ts in libs/session). Which messages are pinned: `pinOf` (view-account.ts).
  *
  * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact. If the provider refuses the
  *     turn's prompt as too long, the turn does so once more, unless text of the answer was shown.

@@ -113,7 +113,7 @@ export interface Replacement {
   readonly tokens_after: number;
 }
 
-/** The result of replacing everything before the newest `keptTurns` closed turns. */
+/** The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2). */
 export function replacement(
   view: ViewAccount,
   strategy: CompactionStrategy,
@@ -129,7 +129,8 @@ export function replacement(
   return {
     archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
     remaining: older.messages + rest.messages,
-    // Estimates are better for shares than for sums: the reported size is scaled by the remaining share.
+    // The provider reported `view.tokens`. It is scaled by the share of the estimated tokens that remains, because
+    // estimates are more exact as shares than as sums.
     tokens_after: (before === 0 ? 0 : Math.round((view.tokens * left) / before)) + put,
   };
 }
@@ -150,7 +151,7 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
   });
 }
 
-/** Spelled out for the reason in `copyContext`: a turn makes three of these, one from another. */
+/** Copies without a spread, for speed: a turn makes three copies, each of the one before (see `copyContext`, core/context.ts). */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
   const copy: ViewAccount = {
     system_tokens: view.system_tokens,

@@ -1,5 +1,6 @@
 /**
- * Copied sessions: the first record of a copy, and the start of a fork after its copied part.
+ * Copied sessions: the first record of a copy, and the start of a fork after its copied part. The host checks the fork and
+ * copies the inputs: `planFork` (plan-fork.ts) and `copiedInputs` (copy-journal.ts) in libs/session.
  *
  * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
  *     ids start with the session's own id, so that effects of one are never taken for the other's.

@@ -1,5 +1,6 @@
 /**
- * Hand-offs: when one may start, its effect on the run, and the first message to the next persona.
+ * Hand-offs: when one may start, its effect on the run, and the first message to the next persona. The host resolves that
+ * persona: `provisionHandoff` (provision-handoff.ts in libs/session).
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
  *     in the record of its successful end. Hooks of the rest of the turn are still those of the first persona.

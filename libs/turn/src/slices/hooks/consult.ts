@@ -1,5 +1,6 @@
 /**
- * The registrations of a hook point, in order, and the open consult: one effect calls all of them.
+ * The registrations of a hook point, in order, and the open consult: one effect calls all of them. The host calls them:
+ * `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult` (hook-answers.ts).
  */
 
 import {

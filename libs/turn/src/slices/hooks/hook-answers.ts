@@ -1,5 +1,6 @@
 /**
- * The effects of a consult's answers, by hook point: a dispatch table over the slices.
+ * The effects of a consult's answers, by hook point: a dispatch table over the slices. Which hooks are called, and when:
+ * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `blocked` (verdicts.ts).
  */
 
 import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
@@ -20,7 +21,7 @@ import {
 import { callRow } from '../calls/table.ts';
 import { callConsulted } from '../calls/transitions.ts';
 import { compactionVetted } from '../compaction/compaction.ts';
-import { guardDecided, isOfGuard } from '../injections/guard.ts';
+import { guardDecided, isOfGuard } from '../injections/message-hooks.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
 import { contextTransformed, modelAsked } from '../runs/model-answers.ts';
 import { promptConsulted } from '../runs/prompts.ts';

@@ -6,7 +6,7 @@ import type { EventType, InjectionVerb } from '@coxswain/protocol';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 
 interface Channel {
-  /** `user_prompt_submit` hooks check its messages before their delivery (guard.ts). */
+  /** `user_prompt_submit` hooks check its messages before their delivery (message-hooks.ts). */
   readonly guarded: boolean;
   /** A compaction keeps its messages until the end of their run. Other messages can ask for it (`pinOf`). */
   readonly pinned: boolean;

@@ -1,7 +1,8 @@
 /**
  * Preempting interrupts (`preempt`): they end the model call, or the calls in flight, and are delivered at the next seam
- * for interrupts. If a turn has neither, and no seam delivers them before its next model call, that call ends before it is
- * sent. They do not abort hooks, gates and approvals. The seam `pre_tool_dispatch` skips the calls that have not started.
+ * for interrupts. If a turn has neither, the interrupt is remembered (`preempting`): unless a seam delivers it first, the
+ * next model call of the turn ends before it is sent. They do not abort hooks, gates and approvals. The seam
+ * `pre_tool_dispatch` skips the calls that have not started (`dispatchCheckpoint` in seams.ts).
  *
  * PREEMPT-1  It ends running work once, on arrival or after its hooks accept it. Work after its delivery is not
  *     affected.
@@ -41,8 +42,8 @@ export function isPreempted(context: SessionContext): boolean {
   return queuedInterrupts(context).length > 0;
 }
 
-// A message that was delivered, withdrawn, blocked or collapsed meanwhile has nothing left to end. One with a new text
-// waits for hooks again.
+// A message that was delivered, revoked, blocked or collapsed meanwhile ends nothing. Nor does a message with a replaced
+// text, until hooks have accepted the new text.
 function queuedInterrupts(context: SessionContext): readonly string[] {
   const waits = (id: string) => context.pending.some((one) => one.command_id === id && !awaitsVerdict(context, one));
   return context.preempting.filter(waits);

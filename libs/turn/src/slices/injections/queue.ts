@@ -1,5 +1,7 @@
 /**
- * The queue of injections: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced.
+ * The queue of injections: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced. The context
+ * keeps follow-ups in a list of their own, `followups`; `pending` has the others. Delivery is decided in `dueAt` and
+ * `takeFollowup` (seams.ts), the check by hooks in message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind are one injection: the newest, at the position of the
  *     oldest.
@@ -167,11 +169,10 @@ function rejectFate(input: CommandHead, target: string, fate: 'delivered' | 'rev
   }
 }
 
-/**
- * Suffix of an injection's id in `command_ids`. A further suffix is its fate, if it is neither queued nor delivered.
- */
+/** Suffix of an injection's id in `command_ids`, while it is queued and after its delivery. */
 const INJECTION = '~';
 
+/** The suffix after the injection was revoked, cleared, blocked or collapsed. */
 const REVOKED = '~revoked';
 
 /** The entry of an injection in `command_ids`. */

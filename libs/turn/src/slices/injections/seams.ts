@@ -1,5 +1,6 @@
 /**
- * Passes of seams: the delivered messages, and how they enter the transcript.
+ * Passes of seams: the delivered messages, and how they enter the transcript. The order of the queue is the order of
+ * arrival: `queueInjection` and `collapse` (queue.ts). Which modes a seam delivers: `SEAMS` (libs/protocol).
  */
 
 import {
@@ -65,8 +66,8 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
 /** The messages that a pass of a seam delivers: those due, up to the first that waits for hooks. */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
-  const unseen = due.findIndex((injection) => awaitsVerdict(context, injection));
-  return unseen < 0 ? due : due.slice(0, unseen);
+  const unchecked = due.findIndex((injection) => awaitsVerdict(context, injection));
+  return unchecked < 0 ? due : due.slice(0, unchecked);
 }
 
 /**
@@ -77,9 +78,9 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 }
 
 /**
- * The messages that are due at a seam, by mode, drain policy and the maximum of turns. With `one_at_a_time` a seam
- * delivers one message, and the next one follows after a model request. A preempting interrupt does not wait for that
- * request. `loop_exit` delivers all of its mode (`audit_only`).
+ * The messages that are due at a seam, in the order of the queue. Mode, drain policy and the maximum of turns select them.
+ * With `one_at_a_time` a seam delivers one message, and the next one follows after a model request. A preempting interrupt
+ * does not wait for that request. `loop_exit` delivers all of its mode (`audit_only`).
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
@@ -124,8 +125,8 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
 }
 
 /**
- * Delivers the next follow-up. Null if none is queued, or if hooks must still check one of these: it, a queued steer
- * that is not `audit_only`, or with the drain policy `all` any follow-up.
+ * Delivers the next follow-up. Null if none is queued, or while one of these awaits its verdict: this follow-up, a queued
+ * steer that is not `audit_only`, or, with the drain policy `all`, any follow-up.
  */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);

@@ -1,7 +1,7 @@
 /** Queued messages: injections, follow-ups and feedback. */
 import type { Actor, InjectionVerb, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
 
-/** An injection that is queued for a seam. */
+/** A steer or a reminder that is queued for a seam. A queued follow-up is a {@link PendingFollowup}. */
 export interface PendingInjection {
   readonly command_id: string;
   readonly kind: Exclude<InjectionVerb, 'followup'>;
@@ -54,7 +54,7 @@ export interface PendingFeedback {
 export interface InjectionsState {
   readonly pending: readonly PendingInjection[];
   readonly followups: readonly PendingFollowup[];
-  /** A message was delivered since the last model request. With `one_at_a_time` the next one waits for a request. */
+  /** A message was delivered since the last model request, so no model has read it. With `one_at_a_time` the next one waits for a request. */
   readonly unheard: boolean;
   /** Removed from `pending` by the last checkpoint, without a message_injected so far. */
   readonly delivering: readonly PendingInjection[];

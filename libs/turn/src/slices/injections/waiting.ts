@@ -1,5 +1,5 @@
 /**
- * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes.
+ * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes. What a seam delivers: `deliverable` (seams.ts).
  */
 import type { InjectionVerb, Mode } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';

@@ -1,4 +1,7 @@
-/** Whether a run takes another turn, and whether effects are open that its teardown waits for. */
+/**
+ * Whether a run takes another turn, and whether effects are open that its teardown waits for. The next run, which a late
+ * message starts: `runOfLateMessage` (prompts.ts).
+ */
 import type { SessionContext } from '../../core/context.ts';
 import { uncoveredAnswer } from '../budgets/budgets.ts';
 import { isInFlight } from '../calls/table.ts';

@@ -2,7 +2,8 @@
  * The end of a run.
  *
  * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot prevent
- * the end: after any answer the next point follows, and finally `agent_end`.
+ * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends or takes another turn:
+ * `openTurnContinuesRun` (continuation.ts). The run that a late message starts: `runOfLateMessage` (prompts.ts).
  */
 
 import {
@@ -85,7 +86,7 @@ export function decideSessionFailed(state: MachineState, input: SessionFailedInp
   return events({ type: 'run_failed', source: 'session', error: input.error, stop_reason: 'error' });
 }
 
-/** One of the points. */
+/** A hook point at the end of a run, in the order of the chart. */
 export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_unsettled_detected' | 'post_finish';
 
 /** Whether a point is skipped: no hook is registered for it, or it does not apply. */

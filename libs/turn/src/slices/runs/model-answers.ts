@@ -1,4 +1,7 @@
-/** Answers of the model. */
+/**
+ * Answers of the model, their failures, and the effect of the open model call. The host calls the model: `streamAnswer`
+ * (stream-answer.ts in libs/session). What follows an answer: the state `assistant_streaming` (chart.ts).
+ */
 
 import {
   type AssistantMessage,

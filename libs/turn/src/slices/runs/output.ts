@@ -1,7 +1,7 @@
 /**
  * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. If that
- * fails, the run fails. If no turn is left for a repair, the run ends as capped. The host validates an answer and
- * records the result in `message_complete`.
+ * fails, the run fails. If no turn is left for a repair, the run ends as capped. The host validates an answer
+ * (`streamAnswer` in libs/session) and records the result in `message_complete`.
  *
  * OUTPUT-1  The host checks each complete answer without calls. Only a final answer can be rejected: one after which the
  *     run, the last step or a job would end. An answer that is followed by a delivered message is not final.

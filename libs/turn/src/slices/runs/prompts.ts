@@ -1,5 +1,6 @@
 /**
- * Prompts: the start of a run, and messages that start the next one.
+ * Prompts: the start of a run, and messages that start the next one. An ordinary follow-up continues its run instead:
+ * `takeFollowup` (injections/seams.ts).
  */
 
 import {
@@ -110,7 +111,7 @@ export function promptOfMessage(
 }
 
 /** The run of a message that arrived too late for the previous run. The report on the previous run precedes it. */
-export function awaitedRun(context: SessionContext): SessionEvent | null {
+export function runOfLateMessage(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);
   if (!message || context.notice || context.consult) return null;
   return promptOfMessage(context, message);

@@ -1,5 +1,6 @@
 /**
- * Provisioning: the persona, model, tools, hooks and prices that a run pins.
+ * Provisioning: the persona, model, tools, hooks and prices that a run pins. The host resolves them: `provisionSession`
+ * (provision-session.ts in libs/session).
  */
 
 import {

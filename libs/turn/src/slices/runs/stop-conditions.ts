@@ -1,7 +1,7 @@
 /**
  * Stop conditions of a run: which one is true after a turn, and when predicates in code must be called. A true
  * condition ends the run with the turn. Exceptions: a message was delivered that needs an answer, or an interrupt
- * skipped calls or cut the answer short.
+ * skipped calls or cut the answer short. The host calls the predicates: `checkStop` (check-stop.ts in libs/session).
  */
 
 import {

@@ -1,5 +1,5 @@
 /**
- * The start and the end of a turn.
+ * The start and the end of a turn. Whether another turn follows: `openTurnContinuesRun` (continuation.ts).
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -31,7 +31,7 @@ export function turnStarted(context: SessionContext, event: Placed<'turn_start'>
   return {
     turn: event.turn,
     turns_counted: context.turns_counted + 1,
-    // A message prevented the session from parking itself.
+    // The model called `park` in the last turn, but a message led to another turn. A request by command stays.
     ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
   };
 }

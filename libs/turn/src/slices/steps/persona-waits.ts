@@ -1,6 +1,6 @@
 /**
  * Steps of personas that other processes serve. A step that cannot start stays open: it waits for an instance up to its
- * limit, and for the end of a pause without a limit.
+ * limit, and for the end of a pause without a limit. Where a step runs: route-model-step.ts in libs/session.
  */
 
 import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';

@@ -1,5 +1,6 @@
 /**
- * Requests to suspend and to resume: commands, signals, and calls of the tool `park`.
+ * Requests to suspend and to resume: commands, signals, and calls of the tool `park`. When a requested suspension starts and
+ * ends: `suspensionStart` and `suspensionEnd` (suspension.ts).
  */
 
 import {

@@ -1,5 +1,6 @@
 /**
- * The life of a suspension: from its request, through its end, to the message to the model.
+ * The life of a suspension: from its request, through its end, to the message to the model. Commands and calls that request
+ * it: requests.ts. Its timer: timers.ts.
  */
 
 import {

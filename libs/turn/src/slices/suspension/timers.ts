@@ -1,5 +1,6 @@
 /**
- * The timers that a session waits for.
+ * The timers that a session waits for, and what a fired one causes. The host stores them: `SessionWork.reconcile`
+ * (session-work.ts in libs/session).
  */
 
 import type { EventOf, TimerInput } from '@coxswain/protocol';
@@ -14,7 +15,10 @@ import { watchClock } from '../budgets/spending.ts';
 import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
-/** Decides a due timer. A timer that {@link allTimers} does not list is ignored, so timers need no cancellation. */
+/**
+ * Decides a due timer. It counts, however late it fires, if {@link allTimers} still lists it with the same due time. Any
+ * other timer is ignored, so timers need no cancellation.
+ */
 export function decideTimer(state: MachineState, input: TimerInput): Decision {
   const timer = allTimers(state).find(({ id }) => id === input.effect_id);
   if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
@@ -37,8 +41,8 @@ export function allTimers(state: MachineState): readonly TimerEffect[] {
  * session is suspended or idle. Of the clock and a step that waits for its persona, the earlier timer is returned.
  */
 export function sessionTimer(state: MachineState): TimerEffect | null {
-  const [of, given] = [clockOrWaitTimer(state), personaTimer(state)];
-  return given && (!of || given.dueAtMs < of.dueAtMs) ? given : of;
+  const [clockOrWait, persona] = [clockOrWaitTimer(state), personaTimer(state)];
+  return persona && (!clockOrWait || persona.dueAtMs < clockOrWait.dueAtMs) ? persona : clockOrWait;
 }
 
 function personaTimer({ context }: MachineState): TimerEffect | null {
