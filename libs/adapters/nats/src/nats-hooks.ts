@@ -7,7 +7,7 @@
  */
 import { createAsking, type NoteProblem } from '@coxswain/bus';
 import type { Hooks, Log } from '@coxswain/ports';
-import { HookAnnouncement, type HookTable } from '@coxswain/protocol';
+import type { HookAnnouncement, HookTable } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './served/hook-questions.ts';
 import { type Announced, watchPresence } from './served/presence.ts';
@@ -23,7 +23,7 @@ export interface NatsHooks extends Hooks {
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<NatsHooks> {
-  const presence = await watchPresence(nc, 'hooks', HookAnnouncement, ({ service: name }) => ({ name }), log);
+  const presence = await watchPresence(nc, 'hooks', log);
   const noteProblem: NoteProblem = (about, message) => log.info(about, message);
   const asking = createAsking(nc, presence, noteProblem);
   const questions = createHookQuestions(nc, asking, noteProblem);

@@ -12,7 +12,6 @@ import {
   isKeyOf,
   type JsonObject,
   PERSONA_SERVICE_BOUNDS,
-  PersonaAnnouncement,
   SERVED_LIVENESS,
   SESSION_LEFT,
   StepPart,
@@ -43,7 +42,7 @@ export interface NatsPersonas {
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
-  const presence = await watchPresence(nc, 'personas', PersonaAnnouncement, (announcement) => announcement, log);
+  const presence = await watchPresence(nc, 'personas', log);
   const pauses = await watchPauses(nc, log);
   const noteProblem: NoteProblem = (about, message) => log.info(about, message);
   const asking = createAsking(nc, presence, noteProblem);

@@ -9,7 +9,7 @@ import {
   type SessionRef,
   subjects,
   type TenantId,
-  ToolAnnouncement,
+  type ToolAnnouncement,
   type ToolDefinition,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -33,7 +33,7 @@ const READ_AGAIN: BackOff = { firstMs: 250, maxMs: 5_000 };
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsTools(nc: NatsConnection, log: Log): Promise<NatsTools> {
-  const presence = await watchPresence(nc, 'tools', ToolAnnouncement, ({ name }) => ({ name }), log);
+  const presence = await watchPresence(nc, 'tools', log);
   const asking = createAsking(nc, presence, (about, message) => log.info(about, message));
   const approvals = createApprovalQuestions(nc);
   /** The tools that are announced for every session of a tenant, with or without a live instance. */

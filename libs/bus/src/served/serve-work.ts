@@ -22,6 +22,7 @@ import {
 } from '@coxswain/protocol';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
+import { type ValueSchema, valueIn } from '../value-in.ts';
 import { type ServedAddress, subjectsOf } from './address.ts';
 import type { RunningWork, SendReport } from './running-work.ts';
 
@@ -93,13 +94,13 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     }
   };
   const subscriptionFor = <T extends WorkRequest | WorkOrder>(
-    schema: Schema<T>,
+    schema: ValueSchema<T>,
     take: (data: T, send: SendReport, traceparent: string | undefined) => void,
     other?: (message: Msg) => boolean,
   ) => ({
     callback: (error: Error | null, message: Msg) => {
       if (error) return problem(`${name} cannot be served: ${error.message}`);
-      const data = parsed(message, schema);
+      const data = valueIn(message.data, schema);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
       else if (!other?.(message)) problem(`invalid request on ${message.subject}`);
@@ -108,7 +109,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
 
   /** @returns false if the message is not an approval check. */
   const checkApproval = (message: Msg): boolean => {
-    const check = parsed(message, ApprovalCheck);
+    const check = valueIn(message.data, ApprovalCheck);
     if (!check) return false;
     void work.needsApproval(check).then((needs_approval) => {
       const answer: ApprovalCheckAnswer = { v: 1, needs_approval };
@@ -239,18 +240,4 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       if (!nc.isClosed()) await nc.flush();
     },
   };
-}
-
-interface Schema<T> {
-  safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false };
-}
-
-function parsed<T>(message: Msg, schema: Schema<T>): T | null {
-  try {
-    const read = schema.safeParse(message.json());
-    return read.success ? read.data : null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }
