@@ -3,6 +3,7 @@ import {
   type BackOff,
   BOUNDS,
   delayAfter,
+  isQuestion,
   SERVED_LIVENESS,
   SESSION_LEFT,
   type WorkOrder,
@@ -280,8 +281,8 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
   /** The live instance to send it to next: preferably one that it was not sent to before. */
   function nextInstance({ ask: { to, request }, tried }: OpenAsk): string | undefined {
     const serving = instances.serving(to);
-    // A draining instance still answers questions to hooks.
-    const known = request.hook === undefined ? serving : [...new Set([...serving, ...instances.living(to)])];
+    // A draining instance still answers questions.
+    const known = !isQuestion(request) ? serving : [...new Set([...serving, ...instances.living(to)])];
     const fresh = known.find((instance) => !tried.has(instance));
     if (fresh === undefined) tried.clear();
     return fresh ?? known[0];

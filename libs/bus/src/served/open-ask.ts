@@ -18,7 +18,7 @@ export interface AskName {
   /** The idempotency key. */
   readonly key: string;
   readonly ref: SessionRef;
-  /** The epoch of the session; undefined for a question to a hook. */
+  /** The epoch of the session; undefined for a question. */
   readonly epoch?: number | undefined;
   readonly to: ServedAddress;
 }
@@ -53,7 +53,7 @@ export interface AskTraits {
 export interface Ask extends AskName {
   readonly traits: AskTraits;
   /** The members of the request that its kind needs. */
-  readonly request: Pick<WorkRequest, 'args' | 'call_id' | 'tool' | 'hook'>;
+  readonly request: Pick<WorkRequest, 'args' | 'call_id' | 'tool' | 'hook' | 'approval'>;
   readonly traceparent?: string | undefined;
   onProgress(text: string): void;
   onFeedback(text: string): void;

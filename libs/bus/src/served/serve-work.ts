@@ -7,8 +7,6 @@
  * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
  */
 import {
-  ApprovalCheck,
-  type ApprovalCheckAnswer,
   HEADERS,
   type Heartbeat,
   isAnswerSubject,
@@ -96,39 +94,22 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
   const subscriptionFor = <T extends WorkRequest | WorkOrder>(
     schema: ValueSchema<T>,
     take: (data: T, send: SendReport, traceparent: string | undefined) => void,
-    other?: (message: Msg) => boolean,
   ) => ({
     callback: (error: Error | null, message: Msg) => {
       if (error) return problem(`${name} cannot be served: ${error.message}`);
       const data = valueIn(message.data, schema);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else if (!other?.(message)) problem(`invalid request on ${message.subject}`);
+      else problem(`invalid request on ${message.subject}`);
     },
   });
-
-  /** @returns false if the message is not an approval check. */
-  const checkApproval = (message: Msg): boolean => {
-    const check = valueIn(message.data, ApprovalCheck);
-    if (!check) return false;
-    void work.needsApproval(check).then((needs_approval) => {
-      const answer: ApprovalCheckAnswer = { v: 1, needs_approval };
-      if (message.reply && isAnswerSubject(message.reply) && !nc.isClosed())
-        nc.publish(message.reply, JSON.stringify(answer));
-    });
-    return true;
-  };
 
   const subscribeToRequests = () =>
     [requests, requestTo(instance)].map((subject) =>
       nc.subscribe(subject, {
         // Also for its own subject: a client that may subscribe without the group could read every request.
         queue: QUEUE_GROUPS[kind],
-        ...subscriptionFor(
-          WorkRequest,
-          (request, send, traceparent) => work.take(request, send, traceparent),
-          checkApproval,
-        ),
+        ...subscriptionFor(WorkRequest, (request, send, traceparent) => work.take(request, send, traceparent)),
       }),
     );
   let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
