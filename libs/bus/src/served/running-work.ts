@@ -183,7 +183,13 @@ export class RunningWork {
     if (!this.#isNewestOwner(request)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
     if (this.#draining && !isQuestion(request)) return refused('this instance is stopping and accepts no more calls');
-    if (!this.#find(request)) return refused(`this instance does not serve ${hook ?? tool}`);
+    if (!this.#find(request)) {
+      const message = `this instance does not serve ${hook ?? tool}`;
+      // A hook that was removed has an answer. Without one, the host would ask again until the hook's time limit.
+      if (hook !== undefined)
+        return { type: 'answered', answer: { status: 'failed', code: 'hook_unavailable', message } };
+      return refused(message);
+    }
     const isFull = this.#ledger.running.length + this.#heldCount() >= SERVED_BOUNDS.requestsAtOnceMax;
     return isFull && !this.#held.has(key) ? refused('this instance has reached its limit of concurrent calls') : null;
   }

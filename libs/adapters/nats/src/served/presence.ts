@@ -36,8 +36,8 @@ export interface Announced<A> {
 export interface ServedPresence<A> extends Instances {
   /** The announcement; null for an unknown or removed name. */
   find(tenant: TenantId, name: string): A | null;
-  /** The announcements of a tenant, sorted by name. */
-  list(tenant: TenantId): readonly Announced<A>[];
+  /** The announcements of a tenant, or of all tenants, sorted by name. */
+  list(tenant?: TenantId): readonly Announced<A>[];
   /**
    * Reads one announcement now, so that a session that starts sees the newest one.
    * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
@@ -232,7 +232,7 @@ export async function watchPresence<K extends ServedKind>(
     list: (tenant) =>
       [...entries.values()]
         .flatMap(({ tenant: of, name, announcement, isServed }) =>
-          of === tenant && announcement ? [{ tenant, name, announcement, isServed }] : [],
+          announcement && (tenant === undefined || of === tenant) ? [{ tenant: of, name, announcement, isServed }] : [],
         )
         .sort((a, b) => (a.name < b.name ? -1 : 1)),
     async read(tenant, name) {
