@@ -11,7 +11,7 @@ import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts'
 import { rulesAfter } from '../slices/approvals/remembered.ts';
 import { clockStarted, clockStopped, spent, summaryPaid, thresholdReported } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { accepted, notified } from '../slices/calls/rungs.ts';
+import { accepted, notified } from '../slices/calls/row-changes.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,

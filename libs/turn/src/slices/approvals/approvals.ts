@@ -18,7 +18,7 @@ import { because, by, controlOutcome, type Decision, events, late, reject, why }
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, endedUnknown } from '../calls/results.ts';
-import { parked, released, type Wait, waitDropped } from '../calls/rungs.ts';
+import { parked, released, type Wait, waitDropped } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import type { OpenConsult } from '../hooks/state.ts';

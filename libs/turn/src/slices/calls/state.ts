@@ -163,8 +163,8 @@ type Closed<Row> = Row extends unknown
   : never;
 
 /**
- * One row of the call table. The table contains the newest batch, until the next one replaces it. rungs.ts has a
- * function for each step:
+ * One row of the call table. The table contains the newest batch, until the next one replaces it. row-changes.ts has the
+ * functions that change a row. The sequences of its status:
  * - allowed by rules or hooks: `proposed` → `running` → (`returned` →) `ended`
  * - allowed by an approval: `proposed` → `parked` → `allowed` → `running`
  * - denied, expired, or the wait was dropped: `parked` → `proposed`; a denied or expired call then ends

@@ -1,12 +1,13 @@
 /**
- * The effects of events on the call table. The change of one row: rungs.ts. Which event comes next: `runCalls` (run.ts).
+ * The effects of events on the call table. The changes of one row: row-changes.ts. Which event comes next: `runCalls`
+ * (run.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 import { watchResult } from '../stalls/stalls.ts';
-import { cancelledUnsent, cancelRequested, ended, returned, started } from './rungs.ts';
+import { cancelledUnsent, cancelRequested, ended, returned, started } from './row-changes.ts';
 import type { CallRow } from './state.ts';
 import { callRow, changeCall, noteOnCall } from './table.ts';
 

@@ -29,7 +29,7 @@ import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';
-import { childFailed, childRestarted } from '../calls/rungs.ts';
+import { childFailed, childRestarted } from '../calls/row-changes.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';

@@ -14,7 +14,7 @@
 import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { AbortOrder } from '../../core/effect.ts';
-import { preempted } from '../calls/rungs.ts';
+import { preempted } from '../calls/row-changes.ts';
 import { isInFlight } from '../calls/table.ts';
 import { awaitsVerdict } from './waiting.ts';
 

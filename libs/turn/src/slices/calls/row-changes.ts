@@ -1,7 +1,7 @@
 /**
- * The ladder of a call: one function for each step, which changes the row of a call by an event. `ended` applies to any
- * row. The other steps apply to rows with certain statuses, and return any other row unchanged, because an event is never
- * rejected (EVOLVE-1).
+ * The changes of a call's row in the call table: one function for each event that changes the status or members of a row.
+ * `ended` applies to a row with any status. Each of the others applies to certain statuses, and returns a row with another
+ * status unchanged, because an event is never rejected (EVOLVE-1).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/place.ts';
