@@ -1,7 +1,7 @@
 /**
  * The command `approve`: a person's decision about a parked call.
  *
- * `rulingOn` (calls/run.ts) decides whether a call needs an approval. The host validates edited arguments
+ * `rulingOn` (calls/ruling.ts) decides whether a call needs an approval. The host validates edited arguments
  * (`withValidArguments` in admit-command.ts).
  */
 import { canonicalJson, type JsonObject } from '@coxswain/protocol';

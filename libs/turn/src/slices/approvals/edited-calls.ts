@@ -37,7 +37,7 @@ import {
   why,
   withOutcome,
 } from '../../core/decision.ts';
-import { rulingOn } from '../calls/run.ts';
+import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
 import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';

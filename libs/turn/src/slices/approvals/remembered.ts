@@ -1,5 +1,5 @@
 /**
- * Remembered rules: their creation, the calls that they decide, and their revocation. `rulingOn` (calls/run.ts) combines them
+ * Remembered rules: their creation, the calls that they decide, and their revocation. `rulingOn` (calls/ruling.ts) combines them
  * with the other rules. The host stores the rules of a persona: `SessionWork.reconcile` (session-work.ts in libs/session).
  */
 import {
@@ -46,7 +46,7 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
-// A cache, like `rulings` in calls/run.ts: the same rows and lists are evaluated many times.
+// A cache, like `rulings` in calls/ruling.ts: the same rows and lists are evaluated many times.
 const rulings = new WeakMap<
   CallRow,
   { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }

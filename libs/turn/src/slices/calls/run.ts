@@ -1,22 +1,14 @@
 /**
- * The calls of a batch: which call may start, is denied, or needs a human approval; the next event for them; and the effects
- * of running calls.
+ * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the effects
+ * of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts).
  */
 
-import {
-  type Json,
-  type JsonObject,
-  type PinnedPermissions,
-  type Ruling,
-  ruleOn,
-  type SessionEvent,
-} from '@coxswain/protocol';
+import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { effectId } from '../../core/place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
-import { rememberedRuling } from '../approvals/remembered.ts';
 import { crewEffects } from '../children/children.ts';
 import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
@@ -25,41 +17,11 @@ import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
+import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
 
 // ---- which call is next ----
-
-/**
- * The combined decision about a call: an approval, the rules and the tool's `needs_approval`, remembered rules, and a
- * hook's permission. A denied or expired approval is not part of it: {@link nextToRefuse} reads it from the row.
- */
-export function rulingOn(context: SessionContext, row: CallRow): Ruling {
-  if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };
-  const permissions = context.pinned?.permissions;
-  if (!permissions) return { action: 'deny', rule: 'default' };
-  const ruling = ruledOn(permissions, row);
-  // Remembered rules and hooks can replace the ruling `ask`, never `deny`.
-  const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
-  if (known) return known;
-  if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
-  return ruling;
-}
-
-// A cache: guards and `next` evaluate the same rows many times, and rows and rules are never changed in place. Without
-// it a batch of 64 under 256 rules took two seconds.
-const rulings = new WeakMap<CallRow, { readonly permissions: PinnedPermissions; readonly ruling: Ruling }>();
-
-function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
-  const known = rulings.get(row);
-  if (known?.permissions === permissions) return known.ruling;
-  const ruled = ruleOn(permissions, row.tool, row.args);
-  // A tool that requires an approval gets one even if a rule allows the call. A rule that denies is stricter.
-  const asks = row.needs_approval && ruled.action === 'allow';
-  const ruling: Ruling = asks ? { action: 'ask', rule: 'needs_approval' } : ruled;
-  rulings.set(row, { permissions, ruling });
-  return ruling;
-}
 
 /** The next call, in call order, that PreToolUse hooks must check. It skips the call `except`. */
 export function nextToVet(context: SessionContext, except?: string): CallRow | undefined {

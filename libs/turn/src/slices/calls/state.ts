@@ -10,7 +10,7 @@
  * | vetted | `consult_ended` of PreToolUse; before it `call_args_rewritten` | `consult_outcome` | `vetted` |
  * | gated | `consult_ended` of gate_tool_calls | `consult_outcome` | |
  * | asked | `consult_ended` of permission_asked | `consult_outcome` | `asked`, `granted_by` |
- * | ruled | none: `rulingOn` in run.ts; a denial is the end | | |
+ * | ruled | none: `rulingOn` (ruling.ts); a denial is the end | | |
  * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
  * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
  * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |

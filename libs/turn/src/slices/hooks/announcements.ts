@@ -19,7 +19,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { isOfEdit } from '../approvals/edited-calls.ts';
-import { rulingOn } from '../calls/run.ts';
+import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, toolPayload } from '../calls/table.ts';
 import { hooksFor, isAsking, payloadHead, personaOfTurn } from './consult.ts';
