@@ -1,5 +1,5 @@
 /**
- * The effects of events on the call table. The changes of one row: row-changes.ts. Which event comes next: `runCalls`
+ * The changes of the call table by events. The changes of one row: row-changes.ts. Which event comes next: `runCalls`
  * (run.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
@@ -30,7 +30,7 @@ export function batchSkipped(_context: SessionContext, event: EventOf<'loop_chec
   return event.dispatch_skipped ? { dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] } : {};
 }
 
-/** A call has started. */
+/** A call has started: its effect is requested. */
 export function callStarted(context: SessionContext, event: Placed<'call_started'>): Partial<SessionContext> {
   const { epoch } = context;
   return {
@@ -39,7 +39,7 @@ export function callStarted(context: SessionContext, event: Placed<'call_started
   };
 }
 
-/** A cancel of a call in flight was requested. */
+/** A cancel was requested: of a call in flight, or of one whose result hooks check. */
 export function callCancelRequested(
   context: SessionContext,
   event: EventOf<'call_cancel_requested'>,
@@ -64,8 +64,8 @@ export function unsentCallCancelled(
 }
 
 /**
- * Hooks rewrote the arguments of a call. The tool's approval requirement for the old arguments does not apply to the
- * new ones.
+ * Hooks rewrote the arguments of a call. Whether the tool requires an approval depends on the arguments, so the event has
+ * the answer for the new ones.
  */
 export function callArgsRewritten(
   context: SessionContext,
@@ -96,7 +96,7 @@ export function callEnded(context: SessionContext, event: EventOf<'call_ended'>)
   };
 }
 
-/** Hooks have answered about a call. */
+/** A consult of hooks about a call has ended. */
 export function callConsulted(
   context: SessionContext,
   callId: string,
