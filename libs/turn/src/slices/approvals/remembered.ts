@@ -120,7 +120,7 @@ export function rememberedBy(
   return [{ type: 'permission_remembered', call_id: row.call_id, rule }];
 }
 
-/** Decides a `revoke` of a rule that this session remembers; null if its target is no such rule. */
+/** Decides a `revoke` of a rule that this session remembers; null if its target is another id. */
 export function decideRevokeRule(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
   const target = input.body.command_id;
   const rule = context.remembered.find(({ id }) => id === target);

@@ -59,8 +59,8 @@ export function turnEnd(context: SessionContext): SessionEvent {
 }
 
 /**
- * The next event after the last seam of a turn. The order: the call of the predicates if the turn has a batch, the end of the
- * step, the events of a rejected output, the budget that does not cover another answer, the end of the turn.
+ * The next event after the last seam of a turn. First the call of the predicates, if the turn has a batch. Then the
+ * end of the step, the events of a rejected output, the budget that does not cover another answer, the end of the turn.
  */
 export function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;

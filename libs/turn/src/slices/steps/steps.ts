@@ -5,8 +5,8 @@
  *     daemon.
  * STEPS-2  A step completes with the first turn that has an answer without calls, and whose last seam delivers nothing:
  *     where a run without steps would end.
- * STEPS-3  Each start of a step has one end in the journal: `completed`, `failed`, or `unfinished` if the run ends
- *     otherwise.
+ * STEPS-3  Each start of a step has one end in the journal: `completed`, `failed`, or `unfinished` if the run ends or is
+ *     handed off before.
  * STEPS-4  The error boundary of a step alone decides what its failure causes. `fail` ends the run. `continue` proceeds
  *     with the next step and its model gets the reason. `escalate` suspends the session; a resume starts the step
  *     again.
@@ -85,7 +85,7 @@ function overspent(context: SessionContext, { max_tokens, max_nano_usd }: Pinned
   return null;
 }
 
-/** The `unfinished` end of the open step in a run that ends (STEPS-3), or null without one. */
+/** The `unfinished` end of the open step, at the end of a run or at a hand-off (STEPS-3); null without an open step. */
 export function unfinishedStepEnd(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
