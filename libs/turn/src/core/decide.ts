@@ -170,7 +170,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
 function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
-  // Such as the report to the parent: its outcome would arrive at a deleted session.
+  // The outcome of an open effect, such as the report to the parent, would arrive at a deleted session.
   if (openEffectIds(state).length > 0)
     return reject(
       input,

@@ -7,7 +7,7 @@
  * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
  *     status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
  *     `denied`, or as `interrupted` if its outcome is unknown.
- * APPROVAL-3  A wait has one notification, and nothing waits for it. A restarted host may send it again with the same
+ * APPROVAL-3  A parked call has one notification, and nothing waits for it. A restarted host may send it again with the same
  *     key.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
@@ -178,9 +178,9 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
 
 /**
  * Decides a parked call as a person has decided it, and remembers the rule if the command says so.
- * @returns the events; or the rejection, if the decision cannot be remembered.
  * @param args the arguments as edited by the approver, if edited.
  * @param atMs the time of the record, milliseconds since 1970.
+ * @returns the events; or the rejection, if the decision cannot be remembered.
  */
 export function settleApproval(
   context: SessionContext,

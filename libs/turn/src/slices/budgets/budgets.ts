@@ -123,7 +123,7 @@ export function reportedAfterHandoff(before: SessionContext, after: SessionConte
   return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
 }
 
-/** The thresholds to report: those of the persona and those of hooks. Ascending, without duplicates. */
+/** The thresholds to report: those of the persona and, if it has any, those of hooks. Ascending, without duplicates. */
 function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   const own = pinned?.budgets?.thresholds ?? [];
   if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;

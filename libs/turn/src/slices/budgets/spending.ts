@@ -21,7 +21,8 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
 
 /**
  * Adds the usage of a compaction, if its outcome has one.
- * @param promptTokens the size of the session's last prompt. The size in the usage is that of the compaction's own prompt.
+ * @param promptTokens the size of the session's last prompt; 0 if the next one differs. The usage has the size of the
+ * compaction's own prompt instead.
  */
 export function summaryPaid(
   context: SessionContext,

@@ -96,7 +96,7 @@ export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
 }
 
-/** The call was cancelled before it was sent. Its row keeps the cancel, so that a repeated one gets the same reason. */
+/** A cancel has ended the call at once. Its row keeps the cancel, so that a repeated one gets the same reason. */
 export function cancelledUnsent(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
 }

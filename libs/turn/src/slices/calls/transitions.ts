@@ -52,7 +52,7 @@ export function callCancelRequested(
   };
 }
 
-/** A call was cancelled before it was sent. */
+/** A cancel has ended a call at once: it was not sent, or its result waited for a consult of PostToolUse hooks. */
 export function unsentCallCancelled(
   context: SessionContext,
   event: EventOf<'control_outcome'>,
