@@ -8,10 +8,10 @@ import { rememberedRuling } from '../approvals/remembered.ts';
 import type { CallRow } from './state.ts';
 
 /**
- * The ruling on a call, by the first of these that applies:
- * - `allow` after a person has allowed the call; `deny` before the provision of the session
- * - the ruling of the permission rules; if the tool itself requires an approval, `ask` replaces `allow`
- * - instead of `ask`: a matching remembered rule, else `allow` if a permission_asked hook has allowed the call
+ * The ruling on a call:
+ * - `allow` after a person has allowed the call; otherwise `deny` before the first provision of the session
+ * - otherwise the ruling of the permission rules; if the tool itself requires an approval, `ask` replaces `allow`
+ * - if that is `ask`: the action of a matching remembered rule, or else `allow` if a permission_asked hook has allowed it
  *
  * A denied or expired approval is not part of the ruling: `nextToRefuse` (run.ts) reads it from the row.
  */

@@ -3,9 +3,8 @@
  * `startChild` (crew-effects.ts in libs/session).
  *
  * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
- * CHILD-4  What is left of a run's budget is divided equally among the delegations of the batch that have not started and
- *     the run itself. A child gets such a share, or less if its call has lower limits. Shares of open children are not
- *     left.
+ * CHILD-4  The rest of a run's budget, without the shares of open children, is divided equally among the delegations of the
+ *     batch that have not started and the run itself. A child gets such a share, or less if its call has lower limits.
  */
 
 import {

@@ -112,7 +112,7 @@ export function ownedAfterCopy(
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
-    // The host that runs the step here reports its wait again, and its time starts again.
+    // The host of the copy runs the model step again, and reports its wait and its lost attempts anew.
     persona_wait: null,
     lost_steps: null,
     calls: context.calls.map((row) => callAfterCopy(row, event)),

@@ -3,7 +3,7 @@
  * persona: `provisionHandoff` (provision-handoff.ts in libs/session).
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
- *     in the record of its successful end. Hooks get the persona that started the turn until its end.
+ *     in the record of its successful end. Until the end of the turn, hooks get the persona that started it.
  * HANDOFF-2  The first hand-off of a batch wins, unless it has ended without success.
  * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
@@ -27,7 +27,7 @@ import type { CallRow } from '../calls/state.ts';
 import { unfinishedStepEnd } from '../steps/steps.ts';
 import type { Relay } from './state.ts';
 
-/** The seam of a briefing in the journal: it is delivered as soon as the batch has its results. */
+/** The member `seam` of a briefing in the journal. No seam delivers it: it follows the results of the batch. */
 export const HANDOFF_SEAM = 'handoff';
 
 /** Whether a call is a hand-off. */

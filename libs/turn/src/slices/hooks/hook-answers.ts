@@ -141,7 +141,7 @@ const SETTLED_ORDER: AbortOrder = { reason: 'the approval was decided', graceMs:
 
 /**
  * The effect of the open consult. It is aborted with the run, unless the run was already aborting when it was opened. It is
- * also aborted if the call was cancelled whose result it checks, or if the approval of the edited call was decided.
+ * also aborted if the call whose result it checks was cancelled, or if the approval of the edited call was decided.
  */
 export function consultEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   const { consult } = context;

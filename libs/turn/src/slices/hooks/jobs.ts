@@ -43,8 +43,8 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
 
 /**
  * Decides the command `feedback`: the progress of an open job, and the message to the model. A report can arrive before
- * the record of the job's receipt. So a report of an unknown job is deferred to the end of the open consult. It is rejected
- * if no consult is open, or if too many reports are deferred.
+ * the record of the job's receipt. So a report of an unknown job is deferred to the end of the open consult. Without
+ * an open consult, or with too many deferred reports, it is rejected.
  */
 export function decideFeedbackCommand(context: SessionContext, input: Command<'feedback'>): Decision {
   const { command_id } = input;

@@ -15,7 +15,7 @@ export interface OpenConsult {
   readonly payload: JsonObject;
   /** Reports of unknown jobs, which hooks of this consult may have started. They are decided at its end. */
   readonly reports?: readonly DeferredReport[] | undefined;
-  /** The run was already aborting when the consult was opened, so that does not abort the consult. */
+  /** The run was already aborting when the consult was opened, so the end of the run does not abort it. */
   readonly of_end?: true | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface OpenJob {
   readonly dedupe_key?: string | undefined;
 }
 
-/** A report of a job that no hook has started so far. */
+/** A report of a job whose receipt is not recorded so far. */
 export interface DeferredReport {
   readonly command_id: string;
   readonly receipt: JobReceipt;

@@ -54,7 +54,7 @@ function notKept(source: string, count: number): EventOf<'feedback_dropped'> {
   return { type: 'feedback_dropped', source, count, code: 'too_much_feedback' };
 }
 
-/** The next piece of feedback that the last checkpoint still has to deliver, in the form for the model. */
+/** The event of the next delivered piece that is not yet in the transcript; null if there is none. */
 export function nextFeedback(context: SessionContext): SessionEvent | null {
   const [feedback, ...more] = context.delivering_feedback;
   if (!feedback) return null;

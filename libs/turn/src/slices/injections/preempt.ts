@@ -4,8 +4,8 @@
  * next model call of the turn ends before it is sent. They do not abort hooks, gates and approvals. The seam
  * `pre_tool_dispatch` skips the calls that have not started (`dispatchCheckpoint` in seams.ts).
  *
- * PREEMPT-1  It ends running work once, on arrival or after its hooks accept it. Work after its delivery is not
- *     affected.
+ * PREEMPT-1  A preempting interrupt ends running work once: on arrival, or after its hooks accept it. It does not affect
+ *     work after its delivery.
  * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
  * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A returned call keeps its
  *     result.

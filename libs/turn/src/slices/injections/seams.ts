@@ -92,7 +92,7 @@ function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjecti
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
   if (!context.unheard) return matching.slice(0, 1);
   const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
-  // It does not overtake earlier messages of its own mode: the first of them takes its place.
+  // The preempting interrupt does not overtake earlier messages of its own mode: the first of them is delivered instead.
   return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
 }
 

@@ -117,7 +117,7 @@ export interface RunsState {
   /** The first failure, and the number of its record. */
   readonly failure: Failure | null;
   readonly failed_at: number | null;
-  /** Null without an output schema, and before the first answer without calls of the run. */
+  /** Null without an output schema, and before the run's first answer without calls. */
   readonly output: OutputProgress | null;
 }
 

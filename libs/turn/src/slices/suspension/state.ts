@@ -2,7 +2,7 @@
 import type { Actor, Json, OnTimeout, ReminderMessage, UserMessage } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** A requested suspension, which starts at the next turn boundary. */
+/** A requested suspension. It starts after the open turn; in an idle daemon, at once. */
 export interface AskedSuspension {
   /** The command that requested it, or the call of the tool `park`. */
   readonly command_id?: string | undefined;

@@ -63,8 +63,8 @@ export function interruption(
 }
 
 /**
- * The effect of delivered injections on a requested suspension. A queued interrupt ends the suspension through
- * {@link waker}, so only delivered ones are noted.
+ * Notes the first delivered interrupt in the requested suspension. An interrupt that is still queued needs no note, because
+ * {@link waker} finds it.
  */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
@@ -235,7 +235,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/** A message about an ended wait is in the transcript. */
+/** A message about an ended suspension or idle interval is in the transcript. */
 export function wakingMessageDelivered(
   context: SessionContext,
   event: EventOf<'message_injected'>,
