@@ -1,7 +1,7 @@
 /**
- * The ladder of a call: one function for each step, which changes the row of a call by an event. `ended` applies to any
- * row. The other steps apply to rows with certain statuses, and return any other row unchanged, because an event is never
- * rejected (EVOLVE-1).
+ * The changes of a call's row in the call table: one function for each event that changes the status or members of a row.
+ * `ended` applies to a row with any status. Each of the others applies to certain statuses, and returns a row with another
+ * status unchanged, because an event is never rejected (EVOLVE-1).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/place.ts';
@@ -16,10 +16,10 @@ const BLANK = {};
 /** The members that a row gets when it starts to wait for a human approval. */
 export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expiry' | 'notice'>;
 
-/** The members that a row loses at the end of this wait. */
+/** Removes the members that a row no longer needs after the wait. */
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
-/** The members of a running call, removed when it gets into doubt. `accepted`, `cancel` and `preempted` are not set then. */
+/** Removes the members of a running call when it gets into doubt. */
 const NOT_RUNNING = {
   effect_id: undefined,
   epoch: undefined,
@@ -29,8 +29,8 @@ const NOT_RUNNING = {
 };
 
 /**
- * A human approval was requested. For a running call this is after a crash that left its outcome unknown: the effect of
- * its first start no longer counts.
+ * A human approval was requested. A running call gets into doubt: a crash left its outcome unknown, and its effect no longer
+ * counts.
  */
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
@@ -43,12 +43,12 @@ export function notified(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, notice: undefined } : row;
 }
 
-/** The wait has ended without a decision. */
+/** The wait for an approval has ended without a decision. */
 export function waitDropped(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, ...WAITS_NO_MORE, status: 'proposed' } : row;
 }
 
-/** The wait has ended with a decision, possibly with other arguments. */
+/** The wait for an approval has ended with a decision, possibly with other arguments. */
 export function released(row: CallRow, decided: CallDecision, args: EventOf<'approval_decided'>['args']): CallRow {
   if (row.status !== 'parked') return row;
   const settled = { ...row, ...WAITS_NO_MORE, decided, ...(args ? { args } : {}) };
@@ -76,7 +76,7 @@ export function accepted(row: CallRow, epoch: number): CallRow {
   return row.status === 'running' ? { ...row, accepted: epoch } : row;
 }
 
-/** The child of a delegation has failed, and another one will start. */
+/** The child of a delegation has failed, and another one starts in the same record. */
 export function childFailed(row: CallRow, restarts: number): CallRow {
   return row.status === 'running' ? { ...row, effect_id: undefined, accepted: undefined, restarts } : row;
 }
@@ -96,7 +96,7 @@ export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
 }
 
-/** The call was cancelled before it was sent. A repeated cancel returns the first reason. */
+/** A cancel has ended the call at once. Its row keeps the cancel, so that a repeated one gets the same reason. */
 export function cancelledUnsent(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
 }
