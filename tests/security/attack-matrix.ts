@@ -144,7 +144,7 @@ const onRoutes = (more: Partial<Record<Asset, Cell>> = {}): Readonly<Record<Asse
   approvals: [T.routes],
   availability: [
     T.routes,
-    test('services/gateway/test/app.test.ts', 'more requests than are taken are told when the next will be'),
+    test('services/gateway/test/app.test.ts', 'requests beyond the rate limit get 429 with retry-after'),
   ],
   ...more,
 });

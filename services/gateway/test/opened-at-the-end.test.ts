@@ -1,40 +1,31 @@
-/** What was let in before a stop, and is answered after it: it is told so as everybody else is, and holds up nothing. */
+/** Requests that were accepted before a stop and answered after it get the problem `gateway_stopping`. */
 import { once } from 'node:events';
 import { request } from 'node:http';
-import type { BusSession, WatchItem } from '@coxswain/client';
+import type { BusSession } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import type { GatewayClient } from '../src/gateway-context.ts';
-import { appOnNothing } from './app-on-nothing.ts';
+import type { GatewayClient } from '../src/context/mod.ts';
+import { appOnNothing, silence } from './app-on-nothing.ts';
 
-/** An app with one session, which is looked for until it is found, and never says anything. */
+/** An app with one silent session, whose look-up ends when the test says so. */
 async function appThatLooks() {
   let find: (newest: number) => void = () => undefined;
   const found = new Promise<number>((resolve) => {
     find = resolve;
   });
   const lastNumber = vi.fn(() => found);
-  // Says nothing, and ends when it is left.
-  const records = ({ signal }: { readonly signal: AbortSignal }): AsyncIterable<WatchItem> => ({
-    [Symbol.asyncIterator]: () => ({
-      next: async () => {
-        if (!signal.aborted) await once(signal, 'abort');
-        return { done: true, value: undefined };
-      },
-    }),
-  });
   const send = (_verb: string, _body: object, { signal }: { readonly signal: AbortSignal }) =>
     new Promise<never>((_, reject) => {
       if (signal.aborted) reject(signal.reason as Error);
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     });
-  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber, records, wire: { send } };
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber, records: silence, wire: { send } };
   const made = await appOnNothing({
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
     times: { heartbeatMs: 10_000_000, recheckMs: 10_000_000, stallMs: 10_000, waitsEndMs: 0 },
   });
   const url = new URL(await made.app.listen({ host: '127.0.0.1', port: 0 }));
-  /** Stops once the session is looked for, and has it found then. */
+  /** Stops the gateway during the look-up of the session, which then finds it. */
   const stopMeanwhile = async () => {
     await vi.waitFor(() => expect(lastNumber).toHaveBeenCalled(), { timeout: 20_000 });
     made.stopping.abort();
@@ -43,7 +34,7 @@ async function appThatLooks() {
   return { ...made, url, stopMeanwhile };
 }
 
-test.each(['ws', 'inspect'])('a WebSocket at /%s', async (path) => {
+test.each(['ws', 'inspect'])('a WebSocket at /%s is closed with gateway_stopping', async (path) => {
   const { app, authorization, url, stopMeanwhile } = await appThatLooks();
   const headers = { host: 'gateway.test', authorization };
   const socket = new WebSocket(`ws://${url.host}/v1/sessions/s/${path}`, { headers });
@@ -54,7 +45,7 @@ test.each(['ws', 'inspect'])('a WebSocket at /%s', async (path) => {
   await app.close();
 });
 
-test('server-sent events', async () => {
+test('an event stream ends with gateway_stopping', async () => {
   const { app, authorization, url, stopMeanwhile } = await appThatLooks();
   const asked = fetchAt(url, '/v1/sessions/s/events', { authorization, accept: 'text/event-stream' });
   await stopMeanwhile();
@@ -62,7 +53,7 @@ test('server-sent events', async () => {
   await app.close();
 });
 
-test('a receipt that is waited for', async () => {
+test('a request that waits for a receipt fails with gateway_stopping', async () => {
   const { app, authorization, url, stopMeanwhile } = await appThatLooks();
   const body = '{"body":"x"}';
   const asked = fetchAt(url, '/v1/sessions/s/steer?wait=accepted', { authorization }, body);
@@ -71,7 +62,7 @@ test('a receipt that is waited for', async () => {
   await app.close();
 });
 
-/** Like fetch, which would not name another host. */
+/** Like fetch, which cannot set the Host header. */
 function fetchAt(url: URL, path: string, headers: Record<string, string>, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = request(
@@ -83,11 +74,11 @@ function fetchAt(url: URL, path: string, headers: Record<string, string>, body?:
         headers: { host: 'gateway.test', 'content-type': 'application/json', ...headers },
       },
       (answer) => {
-        let told = '';
+        let received = '';
         answer.setEncoding('utf8').on('data', (text: string) => {
-          told += text;
+          received += text;
         });
-        answer.once('end', () => resolve(told)).once('error', reject);
+        answer.once('end', () => resolve(received)).once('error', reject);
       },
     );
     asked.once('error', reject).end(body);

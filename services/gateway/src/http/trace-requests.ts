@@ -3,8 +3,8 @@ import { newSpanId, newTraceId } from '@coxswain/adapter-telemetry';
 import type { SpanSink } from '@coxswain/ports';
 import { type EndedSpan, formatTraceparent, parseTraceparent, type TraceContext } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { App } from './create-app.ts';
-import type { Problem } from './problem.ts';
+import type { App } from '../app/mod.ts';
+import type { Problem } from '../context/mod.ts';
 
 /** The position of a request in a trace. */
 export interface TracePlace {

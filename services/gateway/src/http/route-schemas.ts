@@ -11,8 +11,7 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import * as z from 'zod';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { ProblemDocument } from '../problem.ts';
+import { GATEWAY_BOUNDS, ProblemDocument } from '../context/mod.ts';
 
 /** The path parameter of a session. */
 export const OfSession = z.strictObject({ session_id: SessionId });

@@ -2,7 +2,7 @@
 import { type ErrorCode, problemOf, readStrictly } from '@coxswain/protocol';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
-import { Problem } from './problem.ts';
+import { Problem } from '../context/mod.ts';
 
 /** The validator compiler for Fastify. An invalid part of a request becomes a Problem (400) that names the field. */
 export const strictValidation: FastifySchemaCompiler<z.ZodType> =

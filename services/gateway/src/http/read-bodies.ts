@@ -1,8 +1,8 @@
 /** Request bodies: JSON, and plain text on some routes. The rules are the same as on the bus. */
 import { parseStrictJson, unwritableProblem } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
-import type { App } from './create-app.ts';
-import { Problem } from './problem.ts';
+import type { App } from '../app/mod.ts';
+import { Problem } from '../context/mod.ts';
 
 /** A plain-text body. */
 export class TextBody {

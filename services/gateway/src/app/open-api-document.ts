@@ -1,17 +1,7 @@
 /** The OpenAPI document without a running gateway, for references and generated clients. */
-
-import { RequestRates } from '@coxswain/session';
+import { createGuard } from '../http/mod.ts';
 import { createApp } from './create-app.ts';
-import { JournalPages } from './feed/journal-pages.ts';
-import { SessionFeeds } from './feed/session-feeds.ts';
-import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
-import type { GatewayContext } from './gateway-context.ts';
-import { createMetrics } from './gateway-metrics.ts';
-import { KnownSessions } from './known-sessions.ts';
-import { LimitedReads } from './limited-reads.ts';
-import { createGuard } from './request-guard.ts';
-import { FoldCache } from './socket/fold-cache.ts';
-import { InspectorSeats } from './socket/inspector-seats.ts';
+import { createContext } from './create-context.ts';
 
 /** An operation, with the members that this repository reads. */
 export interface OpenApiOperation {
@@ -50,28 +40,17 @@ export interface OpenApiDocument {
 
 /** Creates the document that a gateway serves at `/openapi.json`. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
-  const now = () => 0;
-  const metrics = createMetrics();
   const failWithoutBus = () => {
     throw new Error('the document is made without a bus');
   };
-  const context: GatewayContext = {
+  const context = createContext({
     authenticator: { authenticate: async () => null },
     clientOf: failWithoutBus,
     ping: failWithoutBus,
-    feeds: new SessionFeeds(metrics),
-    inspectors: new InspectorSeats(),
-    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
-    known: new KnownSessions(now),
-    expensiveReads: new LimitedReads(1, 1),
-    pages: new JournalPages(new LimitedReads(1, 1)),
-    rates: new RequestRates(1, 1, 1, now),
-    metrics,
     log: { debug() {}, info() {}, warn() {}, error() {} },
-    now,
+    now: () => 0,
     stopping: new AbortController().signal,
-    times: { heartbeatMs: 1, recheckMs: 1, stallMs: 1, waitsEndMs: 1 },
-  };
+  });
   const app = await createApp({ context, guard: createGuard(() => ({ ownOrigins: [], allowedOrigins: [] })) });
   await app.ready();
   try {

@@ -1,5 +1,5 @@
 /** The methods of each path, for responses with status 405. */
-import type { App } from './create-app.ts';
+import type { App } from '../app/mod.ts';
 
 /** Collects the routes that are added after its construction. */
 export class MethodTable {

@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { cutText } from '@coxswain/protocol';
-import { Problem } from './problem.ts';
+import { Problem } from '../context/mod.ts';
 
 /** The origins of the gateway, and the allowed origins of other sites. */
 export interface GuardOptions {

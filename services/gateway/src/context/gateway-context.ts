@@ -3,15 +3,13 @@ import type { Log, SpanSink } from '@coxswain/ports';
 import type { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { RequestRates } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
-import type { Authenticator, Principal, Scope } from './auth/principal.ts';
-import type { JournalPages } from './feed/journal-pages.ts';
-import type { SessionFeeds } from './feed/session-feeds.ts';
+import type { Authenticator, Principal, Scope } from '../auth/mod.ts';
+import type { JournalPages, SessionFeeds } from '../feed/mod.ts';
+import type { FoldCache, InspectorSeats } from '../socket/mod.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
-import type { FoldCache } from './socket/fold-cache.ts';
-import type { InspectorSeats } from './socket/inspector-seats.ts';
 
 /** The part of the client that the gateway uses. */
 export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {

@@ -2,7 +2,7 @@
 import type { GatewayContext } from './gateway-context.ts';
 
 /**
- * Calls `tell` when the gateway starts to stop, or immediately if it stops already. A request that was accepted before
+ * Calls `listener` when the gateway starts to stop, or immediately if it stops already. A request that was accepted before
  * the stop may arrive here late.
  * @returns a function that removes the listener.
  */

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import type { Session } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
-import type { Principal } from './auth/principal.ts';
-import type { LimitedReads } from './limited-reads.ts';
-import { Problem } from './problem.ts';
+import type { Principal } from '../auth/mod.ts';
+import { type LimitedReads, Problem } from '../context/mod.ts';
 
 /** The ids of a key. They are derived from it, so gateways store no keys. */
 export interface KeyedIds {

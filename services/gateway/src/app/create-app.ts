@@ -4,31 +4,48 @@ import { cutText, nearestWord } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import Fastify, { type FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { bearerOf } from './auth/bearer.ts';
-import { isAllowed } from './auth/principal.ts';
-import type { ConsoleFile } from './console/console-files.ts';
-import { consoleRoutes } from './console/console-routes.ts';
-import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
-import { countRequest, type GatewayContext, rateLimitedProblem } from './gateway-context.ts';
-import type { GatewayMetrics } from './gateway-metrics.ts';
-import { MethodTable } from './method-table.ts';
-import { Problem, problemFrom, requestClosedProblem, sendProblem } from './problem.ts';
-import { addBodyParsers } from './read-bodies.ts';
-import { isNavigation, type RequestGuard, rejectRepeatedHeaders } from './request-guard.ts';
-import { aguiRoutes } from './routes/agui-routes.ts';
-import { approvalRoutes } from './routes/approval-routes.ts';
-import { commandRoutes, POST_SEGMENTS } from './routes/command-routes.ts';
-import { eventRoutes } from './routes/event-routes.ts';
-import { documentRoutes, openApi } from './routes/open-api.ts';
-import { readRoutes } from './routes/read-routes.ts';
-import { serviceRoutes } from './routes/service-routes.ts';
-import { sessionRoutes } from './routes/session-routes.ts';
-import { prepareSockets, SOCKET_ROUTES, socketRoutes } from './routes/socket-routes.ts';
-import { startOptionRoutes } from './routes/start-option-routes.ts';
-import { tokenRoutes } from './routes/token-routes.ts';
-import { strictValidation } from './strict-validation.ts';
-import { traceRequests } from './trace-requests.ts';
-import { NO_UPGRADE, rejectExpectation, respondToUnreadable } from './unreadable-requests.ts';
+import { bearerOf, isAllowed } from '../auth/mod.ts';
+import { type ConsoleFile, consoleRoutes } from '../console/mod.ts';
+import {
+  countRequest,
+  GATEWAY_BOUNDS,
+  type GatewayContext,
+  type GatewayMetrics,
+  Problem,
+  problemFrom,
+  rateLimitedProblem,
+  requestClosedProblem,
+  sendProblem,
+} from '../context/mod.ts';
+import {
+  addBodyParsers,
+  isNavigation,
+  MethodTable,
+  NO_UPGRADE,
+  type RequestGuard,
+  rejectExpectation,
+  rejectRepeatedHeaders,
+  respondToUnreadable,
+  strictValidation,
+  traceRequests,
+} from '../http/mod.ts';
+import {
+  aguiRoutes,
+  approvalRoutes,
+  commandRoutes,
+  documentRoutes,
+  eventRoutes,
+  openApi,
+  POST_SEGMENTS,
+  prepareSockets,
+  readRoutes,
+  SOCKET_ROUTES,
+  serviceRoutes,
+  sessionRoutes,
+  socketRoutes,
+  startOptionRoutes,
+  tokenRoutes,
+} from '../routes/mod.ts';
 
 /** Options of the application. */
 export interface AppOptions {

@@ -18,15 +18,18 @@ import {
   type Verb,
 } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isAllowed, type Principal } from './auth/principal.ts';
-import { expectMaySteer } from './auth/verb-scopes.ts';
-import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
+import { expectMaySteer, isAllowed, type Principal } from '../auth/mod.ts';
+import {
+  clientFor,
+  type GatewayContext,
+  onStopping,
+  Problem,
+  principalOf,
+  requestClosedProblem,
+  withRenamedField,
+} from '../context/mod.ts';
+import { membersOf, parseTextBody, type StoredCommand, TextBody, traceparentOf, type Waiting } from '../http/mod.ts';
 import { deriveIds, type KeyedIds, rejectOtherCommand, rejectReusedId } from './idempotency.ts';
-import { Problem, requestClosedProblem, withRenamedField } from './problem.ts';
-import { parseTextBody, TextBody } from './read-bodies.ts';
-import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
-import { traceparentOf } from './trace-requests.ts';
-import { onStopping } from './when-stopping.ts';
 
 /** Verbs whose message is delivered to the model after its acceptance. */
 const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(INJECTION_VERBS);

@@ -1,7 +1,7 @@
 /** Responses to input that never becomes a request: a problem document, then the end of the connection. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { Problem } from './problem.ts';
+import { Problem } from '../context/mod.ts';
 
 /** Error code of an upgrade to a protocol other than WebSocket. */
 export const NO_UPGRADE = 'NO_UPGRADE';

@@ -1,5 +1,5 @@
 /** Starts to listen, with clear errors for an unusable address. */
-import type { App } from './create-app.ts';
+import type { App } from '../app/mod.ts';
 
 /** The gateway cannot start with these options. */
 export class GatewayOptionError extends Error {
