@@ -2,8 +2,7 @@
 import type { Session, SessionState } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { carryOut } from '../src/run/carry-out.ts';
-import { readTyped } from '../src/run/typed-command.ts';
+import { carryOut, readTyped } from '../src/live-view/mod.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const wire: SessionStatus['pending'] = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseWaiting, readReplacement } from '../src/run/choose-waiting.ts';
+import { chooseWaiting, readReplacement } from '../src/live-view/mod.ts';
 
 const OLDER = '01990000-0000-7000-8000-000000000001';
 const NEWER = '01990000-1111-7000-8000-000000000002';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { columnsOf, headWithinColumns } from '../src/terminal/columns.ts';
+import { columnsOf, headWithinColumns } from '../src/terminal/mod.ts';
 
 test.each([
   ['abc', 3],

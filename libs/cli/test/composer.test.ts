@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Composer, composerKey, EMPTY_COMPOSER, type Key, remember, textOf } from '../src/live-view/composer.ts';
+import { type Composer, composerKey, EMPTY_COMPOSER, type Key, remember, textOf } from '../src/live-view/mod.ts';
 
 type Typed = string | Key;
 const named = (name: string): Key => ({ name });

@@ -2,7 +2,7 @@
 import { createMemoryBus, createSystemClock } from '@coxswain/adapter-memory';
 import { sessionRef } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
-import { deleteSessions } from '../src/run/delete-sessions.ts';
+import { deleteSessions } from '../src/journals/mod.ts';
 
 test('where nothing can be deleted nobody is asked, and each is told why', async () => {
   const bus = createMemoryBus();

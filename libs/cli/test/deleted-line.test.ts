@@ -1,6 +1,6 @@
 /** What is said of a deletion. */
 import { expect, test } from 'vitest';
-import { deletedLine } from '../src/run/deleted-line.ts';
+import { deletedLine } from '../src/journals/mod.ts';
 
 test('a session of another tenant than default is told with its tenant: a sweep goes over all of them', () => {
   const due = { status: 'would_delete', records: 4 } as const;

@@ -4,7 +4,7 @@ import { callsOf, type Message, textOf, userText } from '@coxswain/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask } from '../../adapters/models/test/request.ts';
 import { VirtualClock } from '../../adapters/models/test/virtual-clock.ts';
-import { SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/story.ts';
+import { SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/mod.ts';
 
 let story: Story;
 beforeAll(async () => {

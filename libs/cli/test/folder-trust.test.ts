@@ -5,10 +5,14 @@ import { join } from 'node:path';
 import type { PersonaFile } from '@coxswain/personas/persona-file';
 import { Persona, type PersonaInput } from '@coxswain/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FileNeedingTrust, personaOfFolder } from '../src/instance/file-effects.ts';
-import { filesNeedingTrust } from '../src/instance/files-needing-trust.ts';
-import { describeEffects, FolderTrust } from '../src/instance/folder-trust.ts';
-import { choosePersona } from '../src/run/persona-file.ts';
+import {
+  choosePersona,
+  describeEffects,
+  type FileNeedingTrust,
+  FolderTrust,
+  filesNeedingTrust,
+  personaOfFolder,
+} from '../src/folders/mod.ts';
 
 let base: string;
 let folder: string;

@@ -1,8 +1,8 @@
 /** What the flags of `cox session fork` change. */
 import { parseCommand } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { Flags } from '../src/line/flags.ts';
-import { forkChanges } from '../src/run/fork-changes.ts';
+import { Flags } from '../src/line/mod.ts';
+import { forkChanges } from '../src/run/mod.ts';
 
 test('a verdict of a hook of any name reaches the session, also of one that is called __proto__', async () => {
   const given = ['__proto__={"deny":"no"}', 'constructor=true', 'null'];

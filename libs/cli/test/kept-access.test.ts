@@ -9,7 +9,7 @@ import {
   keptAccessFile,
   readKeptAccess,
   startOnPort,
-} from '../src/instance/kept-access.ts';
+} from '../src/instance/mod.ts';
 
 const NATS = { token: 'of-this-test-alone', port: 41_222 };
 const GATEWAY = { token: 'cox_full-of-this-test', read_token: 'cox_read-of-this-test', port: 41_223 };

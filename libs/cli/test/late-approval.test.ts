@@ -1,8 +1,7 @@
 /** The demo's edit where no one answers. */
 import type { UiEvent } from '@coxswain/client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { APPROVED_AFTER_MS } from '../src/demo/guide.ts';
-import { LateApproval } from '../src/demo/late-approval.ts';
+import { APPROVED_AFTER_MS, LateApproval } from '../src/demo/mod.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

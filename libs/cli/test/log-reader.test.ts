@@ -3,7 +3,7 @@ import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { LogReader, logLineText } from '../src/instance/log-reader.ts';
+import { LogReader, logLineText } from '../src/service/mod.ts';
 
 let folder: string;
 let path: string;

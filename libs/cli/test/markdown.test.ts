@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
-import { markdownLines } from '../src/live-view/markdown-lines.ts';
-import { appendMarkdown, EMPTY_MARKDOWN, type MarkdownBlock, openMarkdown } from '../src/live-view/markdown-stream.ts';
-import { columnsOf } from '../src/terminal/columns.ts';
-import { createStyle } from '../src/terminal/style.ts';
-import { wrapStyled } from '../src/terminal/wrap.ts';
+import {
+  appendMarkdown,
+  EMPTY_MARKDOWN,
+  type MarkdownBlock,
+  markdownLines,
+  openMarkdown,
+} from '../src/live-view/mod.ts';
+import { columnsOf, createStyle, wrapStyled } from '../src/terminal/mod.ts';
 
 const plain = createStyle(false);
 const rowsOf = (blocks: readonly MarkdownBlock[], columns = 40) =>

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CliError, EXIT } from '../src/line/cli-error.ts';
-import { COMMANDS } from '../src/line/command-table.ts';
-import { parseLine } from '../src/line/parse-line.ts';
+import { CliError, COMMANDS, EXIT, parseLine } from '../src/line/mod.ts';
 
 function parse(...argv: string[]) {
   return parseLine(argv, COMMANDS);

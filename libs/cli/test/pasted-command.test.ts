@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { pastedCommand } from '../src/instance/pasted-command.ts';
+import { pastedCommand } from '../src/instance/mod.ts';
 
 const env = { XDG_STATE_HOME: '/home/ann/state' };
 /** The command of this checkout. */

@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FolderTrust } from '../src/instance/folder-trust.ts';
-import { chooseCrew, choosePersona, readPersona } from '../src/run/persona-file.ts';
+import { chooseCrew, choosePersona, FolderTrust, readPersona } from '../src/folders/mod.ts';
 
 let folder: string;
 beforeAll(async () => {

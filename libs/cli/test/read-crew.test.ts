@@ -3,9 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { FolderTrust } from '../src/instance/folder-trust.ts';
-import { choosePersona } from '../src/run/persona-file.ts';
-import { readCrew } from '../src/run/read-crew.ts';
+import { choosePersona, FolderTrust, readCrew } from '../src/folders/mod.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 /** Reports at a terminal about a service that has lost its bus. */
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { reportDisconnections } from '../src/instance/report-disconnections.ts';
+import { reportDisconnections } from '../src/service/mod.ts';
 
 test('a disconnection is reported once, with its reason and what to do, and so is the reconnection', async () => {
   const reports: string[] = [];

@@ -1,6 +1,6 @@
 import type { SessionEvent } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { sessionLines } from '../src/run/report-sessions.ts';
+import { sessionLines } from '../src/run/mod.ts';
 
 const lines = (...events: object[]) => sessionLines({ session_id: 's1', events: events as unknown as SessionEvent[] });
 

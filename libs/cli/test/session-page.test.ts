@@ -1,7 +1,7 @@
 /** Lists of sessions, page by page. */
 import type { ListPlace, PlacedSession, WireSessionListing } from '@coxswain/client';
 import { describe, expect, test } from 'vitest';
-import { pageOf, pageOfSessions } from '../src/run/session-page.ts';
+import { pageOf, pageOfSessions } from '../src/journals/mod.ts';
 
 const all = ['e5', 'd4', 'c3', 'b2', 'a1'].map((session_id) => ({ session_id }));
 const ids = (limit: number, after?: string) => {

@@ -2,9 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { COMMANDS } from '../src/line/command-table.ts';
-import { parseLine } from '../src/line/parse-line.ts';
-import { expectRoot, keysFound, sessionIdOf, startBody } from '../src/run/start-body.ts';
+import { COMMANDS, parseLine } from '../src/line/mod.ts';
+import { expectRoot, keysFound, sessionIdOf, startBody } from '../src/run/mod.ts';
 
 let folder: string;
 beforeAll(async () => {

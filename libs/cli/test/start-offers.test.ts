@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startOffersOf } from '../src/instance/start-offers.ts';
+import { startOffersOf } from '../src/service/mod.ts';
 
 let folder: string;
 beforeEach(async () => {

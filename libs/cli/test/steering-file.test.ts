@@ -17,8 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SteeringFile } from '../src/steering-file/steering-file.ts';
-import { watchSteeringFile } from '../src/steering-file/watch-steering-file.ts';
+import { SteeringFile, watchSteeringFile } from '../src/steering-file/mod.ts';
 
 let folder: string;
 let path: string;

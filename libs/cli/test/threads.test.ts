@@ -1,7 +1,7 @@
 /** `--threads` and `COX_THREADS`: how many session hosts a service runs. */
 import { describe, expect, test } from 'vitest';
-import { threadsOf } from '../src/instance/threads.ts';
-import { Flags } from '../src/line/flags.ts';
+import { Flags } from '../src/line/mod.ts';
+import { threadsOf } from '../src/service/mod.ts';
 
 const none = new Flags([]);
 const flag = (value: string) => new Flags([{ name: 'threads', value }]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readTyped, TYPED_HELP } from '../src/run/typed-command.ts';
+import { readTyped, TYPED_HELP } from '../src/live-view/mod.ts';
 
 test.each([
   ['the other file', false, { do: 'steer', text: 'the other file' }],

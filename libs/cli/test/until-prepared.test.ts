@@ -1,7 +1,7 @@
 /** Joining an instance that another process is just starting. */
 import type { BusInfo } from '@coxswain/client';
 import { expect, test } from 'vitest';
-import { untilPrepared } from '../src/instance/until-prepared.ts';
+import { untilPrepared } from '../src/instance/mod.ts';
 
 /** An instance with so many of its three streams at each look; the last number stays. */
 function instance(...present: readonly number[]) {

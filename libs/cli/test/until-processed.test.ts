@@ -1,6 +1,6 @@
 /** Taking up a session that has commands in store. */
 import { expect, test } from 'vitest';
-import { untilProcessed } from '../src/run/until-processed.ts';
+import { untilProcessed } from '../src/run/mod.ts';
 
 test('the session is shown when its host has processed all stored commands', async () => {
   const counts = [2, 1, 0];

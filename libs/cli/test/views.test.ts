@@ -1,12 +1,17 @@
 import { createEventTranslator, type UiEvent } from '@coxswain/client';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { usageTable } from '../src/commands/session/usage.ts';
-import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
-import { jsonView, plainView } from '../src/terminal/session-view.ts';
-import { streamView } from '../src/terminal/stream-view.ts';
-import { createStyle } from '../src/terminal/style.ts';
-import { table } from '../src/terminal/table.ts';
+import {
+  budgetLine,
+  createStyle,
+  dollars,
+  eventLine,
+  jsonView,
+  plainView,
+  streamView,
+  table,
+  usageTable,
+} from '../src/terminal/mod.ts';
 
 const plain = createStyle(false);
 const from = { n: 1, at: '2026-01-01T00:00:00.000Z' };

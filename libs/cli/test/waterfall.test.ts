@@ -1,9 +1,7 @@
 /** Spans drawn for people, at any width. */
 import type { EndedSpan } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { columnsOf } from '../src/terminal/columns.ts';
-import { createStyle } from '../src/terminal/style.ts';
-import { durationText, spanTrees, waterfall } from '../src/terminal/waterfall.ts';
+import { columnsOf, createStyle, durationText, spanTrees, waterfall } from '../src/terminal/mod.ts';
 
 const span = (
   id: string,

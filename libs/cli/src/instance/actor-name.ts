@@ -1,7 +1,7 @@
 /** The actor of commands from this machine. */
 import { userInfo } from 'node:os';
 import { BOUNDS, cutText } from '@coxswain/protocol';
-import { usageError } from '../line/cli-error.ts';
+import { usageError } from '../line/mod.ts';
 
 /**
  * The name that commands carry as their actor: COX_ACTOR, else the user of this machine. Other participants see it, and

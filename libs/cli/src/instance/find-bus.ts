@@ -1,8 +1,7 @@
 /** Finds the bus of a command line. */
 import { type BusAddress, type FoundBus, findBus as findNamedBus, SeedFileError } from '@coxswain/ports/discovery';
-import { usageError } from '../line/cli-error.ts';
-import type { Flags } from '../line/flags.ts';
-import { stateDirOf } from './state-dir.ts';
+import { stateDirOf } from '../folders/mod.ts';
+import { type Flags, usageError } from '../line/mod.ts';
 
 export type { BusAddress, FoundBus } from '@coxswain/ports/discovery';
 

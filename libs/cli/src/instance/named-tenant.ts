@@ -1,7 +1,6 @@
 /** The tenant of a command. */
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
-import { usageError } from '../line/cli-error.ts';
-import type { Flags } from '../line/flags.ts';
+import { type Flags, usageError } from '../line/mod.ts';
 import type { BusAddress } from './find-bus.ts';
 
 /**

@@ -1,8 +1,7 @@
 /** Chooses the policy file of the hosts in this process. */
 import { resolve } from 'node:path';
-import { usageError } from '../line/cli-error.ts';
-import type { Flags } from '../line/flags.ts';
-import { callerFolder } from './state-dir.ts';
+import { callerFolder } from '../folders/mod.ts';
+import { type Flags, usageError } from '../line/mod.ts';
 
 /**
  * The path in `--policy` or `COX_POLICY`; undefined if neither names a file. @throws CliError with exit code 2 for an

@@ -1,6 +1,6 @@
 /** Explains what a key does not permit. */
 import { isNotPermitted } from '@coxswain/client';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { CliError, EXIT } from '../line/mod.ts';
 
 /**
  * Runs a task on the bus.
