@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findBus, namedTenant } from '../src/instance/mod.ts';
+import { findBus, namedTenant } from '../src/connection/mod.ts';
 import { COMMANDS, parseLine } from '../src/line/mod.ts';
 import { runCox } from './run-cox.ts';
 

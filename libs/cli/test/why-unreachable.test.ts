@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whyUnreachable } from '../src/instance/mod.ts';
+import { whyUnreachable } from '../src/connection/mod.ts';
 
 const tried = { source: '--nats', servers: 'bus:4222' };
 

@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import { type Context, findContext, readContexts } from '@coxswain/ports/discovery';
 import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, readNatsAddress, TenantId } from '@coxswain/protocol';
+import { writeContexts } from '../connection/mod.ts';
 import { callerFolder } from '../folders/mod.ts';
-import { writeContexts } from '../instance/mod.ts';
 import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { standardStreams, table } from '../terminal/mod.ts';
 

@@ -1,7 +1,7 @@
 /** `cox env`. */
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { readConnection } from '@coxswain/ports/discovery';
-import { type BusAddress, findBus } from '../instance/mod.ts';
+import { type BusAddress, findBus } from '../connection/mod.ts';
 import { CliError, type CommandRun, EXIT, shellQuoted } from '../line/mod.ts';
 import { readGatewayFile } from '../service/mod.ts';
 import { standardStreams } from '../terminal/mod.ts';

@@ -4,19 +4,18 @@ import { type ServerExit, serverSourceName } from '@coxswain/adapter-embedded-se
 import { connectionTo, connectionUrl, connectNats, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
-import { answersFolder, chooseManifest, manifestNotice, stateDirOf } from '../folders/mod.ts';
+import { whyUnreachable } from '../connection/mod.ts';
+import { answersFolder, chooseManifest, manifestNotice, policyOf, stateDirOf } from '../folders/mod.ts';
 import {
   type EmbeddedInstance,
   gatewayOf,
   isOwnServer,
   keepAccess,
   pastedCommand,
-  policyOf,
   readKeptAccess,
   startEmbedded,
   startOnPort,
   whenFree,
-  whyUnreachable,
 } from '../instance/mod.ts';
 import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { type ReportedBus, reportSessions } from '../run/mod.ts';

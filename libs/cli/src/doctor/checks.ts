@@ -27,6 +27,7 @@ import {
   systemTrouble,
 } from '@coxswain/ports/discovery';
 import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
+import { type BusAddress, describeSource, findBus } from '../connection/mod.ts';
 import {
   callerFolder,
   FolderTrust,
@@ -37,7 +38,7 @@ import {
   stateDirOf,
   whatLiesAt,
 } from '../folders/mod.ts';
-import { type BusAddress, connectTo, describeSource, findBus } from '../instance/mod.ts';
+import { connectTo } from '../instance/mod.ts';
 import { CliError, EXIT, type Flags } from '../line/mod.ts';
 import { KEY_VARIABLES, keysFound } from '../run/mod.ts';
 import { counted } from '../terminal/mod.ts';

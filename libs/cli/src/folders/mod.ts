@@ -14,5 +14,6 @@ export {
   readPersona,
   whatLiesAt,
 } from './persona-file.ts';
+export { policyOf } from './policy.ts';
 export { readCrew } from './read-crew.ts';
 export { callerFolder, defaultStateDir, stateDirOf } from './state-dir.ts';

@@ -1,21 +1,14 @@
 /** Finds, starts and opens an instance, and reads its sessions. */
-export { actorName } from './actor-name.ts';
 export { withAdminPorts } from './admin-ports.ts';
 export { type Connection, listCommand, removeCommand } from './announced.ts';
-export { writeContexts } from './contexts.ts';
 export { type EmbeddedInstance, type EmbeddedOptions, startEmbedded } from './embedded.ts';
-export { type BusAddress, describeSource, findBus } from './find-bus.ts';
 export { gatewayOf, isOwnServer, keepAccess, keptAccessFile, readKeptAccess, startOnPort } from './kept-access.ts';
 export { leaveRunning } from './leave-running.ts';
-export { namedTenant } from './named-tenant.ts';
 export { connectTo, type OpenBus, reachedAt, refuseElsewhere, withBus, withBusOnce } from './open-bus.ts';
 export { pastedCommand } from './pasted-command.ts';
 export { approvalsBelow, listPendingApprovals } from './pending-approvals.ts';
-export { policyOf } from './policy.ts';
 export { findSession, matchPrefix } from './resolve-session.ts';
 export { sessionStatus } from './session-status.ts';
 export { awaitReplicas, countReplicas, type Replicas, replicasText } from './stream-replicas.ts';
 export { untilPrepared } from './until-prepared.ts';
 export { whenFree } from './when-free.ts';
-export { whyUnreachable } from './why-unreachable.ts';
-export { withPermissionErrors } from './with-permission-errors.ts';

@@ -10,15 +10,11 @@ import { type ConnectNatsOptions, connectionTo, parseConnectionUrl } from '@coxs
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import { readConnection } from '@coxswain/ports/discovery';
 import type { TenantId } from '@coxswain/protocol';
-import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from '../folders/mod.ts';
+import { actorName, type BusAddress, describeSource, findBus, namedTenant, whyUnreachable } from '../connection/mod.ts';
+import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf, policyOf } from '../folders/mod.ts';
 import { CliError, EXIT, type Invocation, usageError, writeNotice } from '../line/mod.ts';
-import { actorName } from './actor-name.ts';
 import type { EmbeddedInstance } from './embedded.ts';
-import { type BusAddress, describeSource, findBus } from './find-bus.ts';
-import { namedTenant } from './named-tenant.ts';
-import { policyOf } from './policy.ts';
 import { untilPrepared } from './until-prepared.ts';
-import { whyUnreachable } from './why-unreachable.ts';
 
 /** An open bus. */
 export interface OpenBus {

@@ -1,7 +1,7 @@
 /** The report of a deletion, and its actor. */
 import type { Actor } from '@coxswain/protocol';
 import type { Deletion } from '@coxswain/session';
-import { actorName } from '../instance/mod.ts';
+import { actorName } from '../connection/mod.ts';
 import { counted } from '../terminal/mod.ts';
 
 /** The text for standard output, and the text for people on standard error. */

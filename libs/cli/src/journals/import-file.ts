@@ -16,7 +16,7 @@ import {
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
 import type { Imported, ImportRequest } from '@coxswain/session';
-import { withPermissionErrors } from '../instance/mod.ts';
+import { withPermissionErrors } from '../connection/mod.ts';
 import { CliError, EXIT, usageError } from '../line/mod.ts';
 import { standardInput } from '../terminal/mod.ts';
 

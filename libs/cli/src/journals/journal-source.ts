@@ -5,8 +5,9 @@ import { resolve } from 'node:path';
 import type { BusClient } from '@coxswain/client';
 import { blobRefsOf, ID_PATTERN, readBlobLine, readClosingLine } from '@coxswain/protocol';
 import type { ExportedJournal } from '@coxswain/session';
+import { findBus } from '../connection/mod.ts';
 import { callerFolder } from '../folders/mod.ts';
-import { findBus, findSession } from '../instance/mod.ts';
+import { findSession } from '../instance/mod.ts';
 import { type Invocation, usageError } from '../line/mod.ts';
 import { standardInput } from '../terminal/mod.ts';
 

@@ -4,6 +4,7 @@ import { connectNats, listServedPersonas } from '@coxswain/adapter-nats';
 import { type BodyInput, type BusClient, type Client, isNotPermitted } from '@coxswain/client';
 import type { ListedPersona, SessionsAccess, StartWanted } from '@coxswain/mcp';
 import { BOUNDS, cutText } from '@coxswain/protocol';
+import { actorName } from '../connection/mod.ts';
 import {
   callerFolder,
   choosePersona,
@@ -15,7 +16,7 @@ import {
   readPersona,
   whatLiesAt,
 } from '../folders/mod.ts';
-import { actorName, type OpenBus, reachedAt } from '../instance/mod.ts';
+import { type OpenBus, reachedAt } from '../instance/mod.ts';
 import { CliError, EXIT, type Invocation } from '../line/mod.ts';
 import { baseUrlOf, modelOf } from './start-body.ts';
 

@@ -13,5 +13,4 @@ export { runPrompt } from './run-prompt.ts';
 export { acceptedAtMost, type SentResult, sendToSession } from './send-to-session.ts';
 export { showServedPersonas } from './served-personas.ts';
 export { expectRoot, KEY_VARIABLES, keysFound, modelOf, sessionIdOf, startBody } from './start-body.ts';
-export { readWorker, WORKERS_MAX } from './typed-worker.ts';
 export { untilProcessed } from './until-processed.ts';

@@ -21,8 +21,8 @@ import {
 import { replaceFile } from '@coxswain/ports/discovery';
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
 import { CliError, type CommandRun, EXIT, type ExitCode, usageError } from '../../line/mod.ts';
-import { readWorker, WORKERS_MAX } from '../../run/mod.ts';
 import { standardStreams } from '../../terminal/mod.ts';
+import { readWorker, WORKERS_MAX } from './typed-worker.ts';
 
 type Flags = Parameters<CommandRun>[0]['flags'];
 

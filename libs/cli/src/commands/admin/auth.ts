@@ -6,9 +6,9 @@ import { makeFolder, systemTrouble } from '@coxswain/ports/discovery';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { callerFolder } from '../../folders/mod.ts';
 import { CliError, type CommandRun, EXIT, usageError } from '../../line/mod.ts';
-import { readWorker, WORKERS_MAX } from '../../run/mod.ts';
 import { standardStreams } from '../../terminal/mod.ts';
 import { changeKeys } from './auth-change.ts';
+import { readWorker, WORKERS_MAX } from './typed-worker.ts';
 
 /**
  * Writes the authorization of a bus: accounts for its NATS servers and a key for each role. With `--add`, `--remove` or

@@ -12,15 +12,8 @@ import {
   rewriteStream,
 } from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
-import {
-  awaitReplicas,
-  type BusAddress,
-  connectTo,
-  countReplicas,
-  findBus,
-  type Replicas,
-  replicasText,
-} from '../../instance/mod.ts';
+import { type BusAddress, findBus } from '../../connection/mod.ts';
+import { awaitReplicas, connectTo, countReplicas, type Replicas, replicasText } from '../../instance/mod.ts';
 import { CliError, type CommandRun, EXIT, usageError } from '../../line/mod.ts';
 import { stopSignal } from '../../service/mod.ts';
 import { askYes, isInteractive, standardStreams } from '../../terminal/mod.ts';

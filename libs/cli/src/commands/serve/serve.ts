@@ -4,15 +4,16 @@ import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
 import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import type { HostRestart } from '@coxswain/sessions/hosts';
+import { type BusAddress, findBus, namedTenant, withPermissionErrors } from '../../connection/mod.ts';
 import {
   answersFolder,
   callerFolder,
   chooseManifest,
   manifestNotice,
+  policyOf,
   readPersona,
   stateDirOf,
 } from '../../folders/mod.ts';
-import { type BusAddress, findBus, namedTenant, policyOf, withPermissionErrors } from '../../instance/mod.ts';
 import { CliError, type CommandRun, EXIT, type Invocation, usageError } from '../../line/mod.ts';
 import {
   logTarget,

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { type BusClient, SessionNotFoundError } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
-import { findSession, namedTenant, withBusOnce } from '../../instance/mod.ts';
+import { namedTenant } from '../../connection/mod.ts';
+import { findSession, withBusOnce } from '../../instance/mod.ts';
 import { type CollectedTrace, journalSource, needsBus, otlpLine } from '../../journals/mod.ts';
 import { type CommandRun, EXIT, type ExitCode, usageError, writeOut } from '../../line/mod.ts';
 import {

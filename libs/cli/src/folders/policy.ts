@@ -1,7 +1,7 @@
 /** Chooses the policy file of the hosts in this process. */
 import { resolve } from 'node:path';
-import { callerFolder } from '../folders/mod.ts';
 import { type Flags, usageError } from '../line/mod.ts';
+import { callerFolder } from './mod.ts';
 
 /**
  * The path in `--policy` or `COX_POLICY`; undefined if neither names a file. @throws CliError with exit code 2 for an

@@ -1,7 +1,7 @@
 /** Parses a tool worker with its own key. */
 import { type ToolWorkerKey, toolWorkerProblem } from '@coxswain/adapter-nats';
 import { cutGraphemes } from '@coxswain/protocol';
-import { usageError } from '../line/mod.ts';
+import { usageError } from '../../line/mod.ts';
 
 /** Maximum number of workers with their own keys in one folder. */
 export const WORKERS_MAX = 1_024;
