@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
@@ -104,6 +104,12 @@ const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
   xstate: ['@coxswain/turn'],
 };
 
+/**
+ * Projects whose folders in `src` are rooms. Tests, and the other rooms, import what the `mod.ts` of a room lists. An
+ * `import()` may name any file, so that a command loads no more than it needs.
+ */
+const PROJECTS_WITH_ROOMS: ReadonlySet<string> = new Set(['libs/cli', 'services/gateway']);
+
 /** A workspace package, as in the nx project graph. */
 export interface Project {
   readonly name: string;
@@ -130,6 +136,8 @@ interface Manifest {
 interface Import {
   /** Null for a computed target. */
   readonly specifier: string | null;
+  /** Whether it is an `import()`. */
+  readonly isDynamic: boolean;
   readonly line: number;
 }
 
@@ -201,14 +209,21 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
     if (project.layer !== null && WITHOUT_GLOBALS.has(project.layer) && !mayUseNode(file))
       for (const { name, line } of refusedGlobalsOf(join(workspaceRoot, file)))
         found.push({ file, line, rule: `layer ${project.layer} may not use ${name}` });
-    for (const { specifier, line } of importsOf(join(workspaceRoot, file))) {
+    for (const { specifier, line, isDynamic } of importsOf(join(workspaceRoot, file))) {
       const broken = brokenImportRule(workspaceRoot, projects, project, rule, dependencies, file, specifier);
       if (broken !== null) found.push({ file, line, rule: broken });
-      if (specifier?.startsWith('.'))
-        arrows.push({ file, line, target: join(dirname(file), specifier).split(sep).join('/') });
+      if (specifier?.startsWith('.')) arrows.push(arrowOf(file, specifier, line, isDynamic));
     }
   }
   if (project.layer === 'turn') found.push(...brokenSlices(project.root, arrows), ...cycles(arrows));
+  if (PROJECTS_WITH_ROOMS.has(project.root)) {
+    const tests = filesIn(workspaceRoot, [`${project.root}/test`]).flatMap((file) =>
+      importsOf(join(workspaceRoot, file)).flatMap(({ specifier, line, isDynamic }) =>
+        specifier?.startsWith('.') ? [arrowOf(file, specifier, line, isDynamic)] : [],
+      ),
+    );
+    found.push(...brokenTests(project.root, tests), ...brokenRooms(workspaceRoot, project.root, arrows));
+  }
   return found;
 }
 
@@ -217,6 +232,34 @@ interface Arrow {
   readonly file: string;
   readonly line: number;
   readonly target: string;
+  readonly isDynamic: boolean;
+}
+
+function arrowOf(file: string, specifier: string, line: number, isDynamic: boolean): Arrow {
+  return { file, line, target: join(dirname(file), specifier).split(sep).join('/'), isDynamic };
+}
+
+/** Imports of a file in `src` by a test, other than a `mod.ts`. */
+function brokenTests(root: string, arrows: readonly Arrow[]): Violation[] {
+  return arrows
+    .filter(({ target }) => target.startsWith(`${root}/src/`) && basename(target) !== 'mod.ts')
+    .map(({ file, line, target }) => ({ file, line, rule: `a test may import only a mod.ts, not ${target}` }));
+}
+
+/** Imports of a room's file by another room, past its `mod.ts`. The program itself starts with as few files as possible. */
+function brokenRooms(workspaceRoot: string, root: string, arrows: readonly Arrow[]): Violation[] {
+  const roomOf = (path: string) => dirname(relative(`${root}/src`, path)).split(sep)[0] ?? '.';
+  return arrows
+    .filter(({ file, target, isDynamic }) => {
+      const room = roomOf(target);
+      if (isDynamic || room === '.' || room === roomOf(file) || file === `${root}/src/main.ts`) return false;
+      return basename(target) !== 'mod.ts' && existsSync(join(workspaceRoot, root, 'src', room, 'mod.ts'));
+    })
+    .map(({ file, line, target }) => ({
+      file,
+      line,
+      rule: `another room may import only ${root}/src/${roomOf(target)}/mod.ts, not ${target}`,
+    }));
 }
 
 /** Imports of a dispatch table by a slice of the turn machine. Tables call slices; a slice may not import a table. */
@@ -342,8 +385,8 @@ function refusedGlobalsOf(path: string): { readonly name: string; readonly line:
 function importsOf(path: string): Import[] {
   const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
   const found: Import[] = [];
-  const add = (specifier: string | null, position: number) => {
-    found.push({ specifier, line: source.getLineAndCharacterOfPosition(position).line + 1 });
+  const add = (specifier: string | null, position: number, isDynamic = false) => {
+    found.push({ specifier, line: source.getLineAndCharacterOfPosition(position).line + 1, isDynamic });
   };
   for (const reference of [...source.referencedFiles, ...source.typeReferenceDirectives]) {
     const isPath = source.referencedFiles.includes(reference);
@@ -357,7 +400,8 @@ function importsOf(path: string): Import[] {
     } else if (ts.isExternalModuleReference(node)) {
       add(literalText(node.expression), node.getStart(source));
     } else if (ts.isCallExpression(node) && loadsModule(node.expression)) {
-      add(literalText(node.arguments[0]), node.getStart(source));
+      const isDynamic = node.expression.kind === ts.SyntaxKind.ImportKeyword;
+      add(literalText(node.arguments[0]), node.getStart(source), isDynamic);
     } else if (ts.isNewExpression(node) && node.arguments?.[1]?.getText(source) === 'import.meta.url') {
       // `new URL('data.json', import.meta.url)` is relative also without a leading dot.
       const target = literalText(node.arguments[0]);
@@ -405,12 +449,17 @@ function isInside(path: string, folder: string): boolean {
 
 /** Source files in `src` folders, as paths relative to the workspace root. */
 function sourceFiles(workspaceRoot: string, folders: readonly string[]): string[] {
+  return filesIn(workspaceRoot, folders).filter((path) => path.split('/').includes('src'));
+}
+
+/** TypeScript and JavaScript files in folders, as paths relative to the workspace root. */
+function filesIn(workspaceRoot: string, folders: readonly string[]): string[] {
   return folders
     .map((folder) => join(workspaceRoot, folder))
     .filter((folder) => existsSync(folder))
     .flatMap(filesBelow)
     .map((path) => relative(workspaceRoot, path).split(sep).join('/'))
-    .filter((path) => /\.[cm]?[jt]sx?$/.test(path) && path.split('/').includes('src'))
+    .filter((path) => /\.[cm]?[jt]sx?$/.test(path))
     .sort();
 }
 
