@@ -6,7 +6,6 @@ import { stateDirOf } from '../src/folders/mod.ts';
 import { matchPrefix } from '../src/instance/mod.ts';
 import { Flags } from '../src/line/mod.ts';
 import { chooseCall, exitCodeOf } from '../src/run/mod.ts';
-import { runCox } from './run-cox.ts';
 
 const flags = (given: Record<string, string> = {}) =>
   new Flags(Object.entries(given).map(([name, value]) => ({ name, value })));
@@ -25,16 +24,6 @@ describe('a prefix of a session id', () => {
     expect(() => matchPrefix('q', ids)).toThrow('session_not_found');
   });
 });
-
-test.each(['finish_step', 'audit_only'])(
-  '--preempt with --mode %s is rejected before anything is sent',
-  async (mode) => {
-    expect(await runCox(['steer', 'k3f9', 'stop', '--preempt', '--mode', mode])).toMatchObject({
-      code: 2,
-      err: expect.stringContaining(`--preempt goes with --mode interrupt_immediate, not ${mode}`),
-    });
-  },
-);
 
 describe('the call of an approval', () => {
   const one = [{ call_id: 'c1_1', tool: 'edit_file' }];

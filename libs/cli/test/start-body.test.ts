@@ -124,8 +124,8 @@ test.each([
   await expect(body(argv)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(flag) });
 });
 
-test('an id with wildcards, a dot or too many characters is rejected', () => {
-  for (const id of ['*', '>', 'a.b', 'x'.repeat(65)]) {
+test('an empty id, and one with wildcards, a dot or too many characters, is rejected', () => {
+  for (const id of ['', '*', '>', 'a.b', 'x'.repeat(65)]) {
     const line = parseLine(['run', 'x', `--id=${id}`], COMMANDS);
     if (line.kind !== 'command') throw new Error(line.kind);
     expect(() => sessionIdOf(line), id).toThrow('--id');
