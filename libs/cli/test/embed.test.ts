@@ -106,7 +106,7 @@ describe('run() in memory', () => {
     });
   });
 
-  test('cancels the run, and rejects, where onApproval throws or the signal aborts', async () => {
+  test('cancels the run, and rejects, if onApproval throws or the signal aborts', async () => {
     const reason = new Error('the caller has left');
     const settings = { models, tools: [pay], env };
     await expect(

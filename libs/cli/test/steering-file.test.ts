@@ -406,11 +406,11 @@ test('a claim of a process that has died is removed', async () => {
 });
 
 test('a watched file is read when it changes, and released at the end', async () => {
-  let told: () => void = () => undefined;
+  let markSent: () => void = () => undefined;
   const came = new Promise<void>((resolve) => {
-    told = resolve;
+    markSent = resolve;
   });
-  whileSending = async () => told();
+  whileSending = async () => markSent();
   const watched = watchSteeringFile({ ...options(), nowMs: () => performance.now() });
   await writeFile(path, 'hello\n');
   await came;

@@ -74,7 +74,7 @@ describe('without a terminal', () => {
     expect(written.err).toBe('  ▸ t x\n● stopped (end_turn) · 2 turns · 1,200 tokens in, 5 out\n');
   });
 
-  test('the value of a structured output goes to stdout, and nothing where no answer fits the schema', () => {
+  test('the value of a structured output goes to stdout, and nothing if no answer fits the schema', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     view.live([...answer('```json\n{"a": 1}\n```'), { ...end, output: { a: 1 } }]);

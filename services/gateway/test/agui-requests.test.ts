@@ -1,15 +1,15 @@
 /** The text of an AG-UI request, and its answers to the interrupt of a suspended session. */
 import { expect, test, vi } from 'vitest';
 import type { GatewayClient } from '../src/context/mod.ts';
-import { appOnNothing, connected } from './app-on-nothing.ts';
 import { Sessions } from './app-with-sessions.ts';
+import { appWithoutBus, connected } from './app-without-bus.ts';
 
 /** An app with sessions that reject every command. */
 async function appWithSession(session: object) {
   const sessions = new Sessions();
   sessions.answer = () => Promise.reject(Object.assign(new Error('no further'), { code: 'not_running' }));
   const sessionOf = (id: string) => Object.assign(sessions.of(id), session);
-  const made = await appOnNothing({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });
+  const made = await appWithoutBus({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });
   return { ...made, sessions };
 }
 

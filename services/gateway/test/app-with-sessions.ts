@@ -3,7 +3,7 @@ import type { BusSession, SendOptions, SendStage, WireSentCommand } from '@coxsw
 import { CommandId, type Verb } from '@coxswain/protocol';
 import type { ContextParts } from '../src/app/mod.ts';
 import type { GatewayClient } from '../src/context/mod.ts';
-import { type AppOnNothing, appOnNothing, silence } from './app-on-nothing.ts';
+import { type AppWithoutBus, appWithoutBus, silence } from './app-without-bus.ts';
 
 /** A command that the gateway has sent. */
 export interface Sent {
@@ -60,7 +60,7 @@ export class Sessions {
 export async function appWithSessions(change: Partial<ContextParts> = {}) {
   const sessions = new Sessions();
   const clientOf = () => ({ session: (id: string) => sessions.of(id) }) as unknown as GatewayClient;
-  const made: AppOnNothing = await appOnNothing({ clientOf, ...change });
+  const made: AppWithoutBus = await appWithoutBus({ clientOf, ...change });
   const ask = async (method: string, url: string, payload?: object, more: Record<string, string> = {}) => {
     const headers = { host: 'gateway.test', authorization: made.authorization, ...more };
     const request = { method: method as 'POST', url, headers, ...(payload === undefined ? {} : { payload }) };

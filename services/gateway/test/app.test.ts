@@ -8,12 +8,12 @@ import { FORMAT_VERSIONS, RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
 import { createMetrics, type GatewayClient, type KnownSessions, Problem, problemFrom } from '../src/context/mod.ts';
 import { SessionFeeds } from '../src/feed/mod.ts';
-import { appOnNothing, connected, SILENT, silence } from './app-on-nothing.ts';
+import { appWithoutBus, connected, SILENT, silence } from './app-without-bus.ts';
 
 const host = 'gateway.test';
 
 test('every response forbids caching, content sniffing and framing', async () => {
-  const { app, authorization } = await appOnNothing();
+  const { app, authorization } = await appWithoutBus();
   for (const url of ['/healthz', '/v1/sessions', '/nowhere']) {
     const { headers } = await app.inject({ url, headers: { host, authorization } });
     expect(headers, url).toMatchObject({
@@ -27,7 +27,7 @@ test('every response forbids caching, content sniffing and framing', async () =>
 test('/v1/whoami returns the principal of a valid token with any scope', async () => {
   const end = Date.parse('2026-02-01T00:00:00Z');
   const holder = { name: 'alice', tenant: 'team', scopes: new Set(['steer' as const]), expiresAt: end };
-  const { app } = await appOnNothing({
+  const { app } = await appWithoutBus({
     authenticator: { authenticate: async (token) => (token === 't' ? holder : null) },
   });
   const ask = (headers: Record<string, string>) => app.inject({ url: '/v1/whoami', headers: { host, ...headers } });
@@ -42,21 +42,21 @@ test('/v1/whoami returns the principal of a valid token with any scope', async (
 });
 
 test('start options and the demo are those that the gateway was given; by default there are none', async () => {
-  const bare = await appOnNothing();
+  const bare = await appWithoutBus();
   const ask = ({ app, authorization }: typeof bare, method: 'GET' | 'POST', url: string) =>
     app.inject({ method, url, headers: { host, authorization } });
   expect((await ask(bare, 'GET', '/v1/start-options')).json()).toEqual({ folder: null, personas: [], has_demo: false });
   expect((await ask(bare, 'POST', '/v1/demo')).json()).toMatchObject({ status: 404, code: 'not_found' });
   const demo = { prompt: 'Play.', root: '/d', model: 'scripted//d/script.yaml', persona: { name: 'clerk' } };
   const options = { folder: '/work', personas: [], has_demo: true };
-  const given = await appOnNothing({ starts: { options: async () => options, prepareDemo: async () => demo } });
+  const given = await appWithoutBus({ starts: { options: async () => options, prepareDemo: async () => demo } });
   expect((await ask(given, 'GET', '/v1/start-options')).json()).toEqual(options);
   expect((await ask(given, 'POST', '/v1/demo')).json()).toEqual(demo);
 });
 
 test('the event stream of a silent session has heartbeats', async () => {
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 0, records: silence };
-  const { app, authorization, stopping } = await appOnNothing({
+  const { app, authorization, stopping } = await appWithoutBus({
     clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
     times: { heartbeatMs: 5, recheckMs: 10_000, stallMs: 10_000, waitsEndMs: 10_000 },
     known: { expect: async () => undefined } as unknown as KnownSessions,
@@ -78,7 +78,7 @@ test('the event stream of a silent session has heartbeats', async () => {
 });
 
 test('requests beyond the rate limit get 429 with retry-after', async () => {
-  const { app, authorization } = await appOnNothing({ rates: new RequestRates(2, 0.1, 10, () => 0) });
+  const { app, authorization } = await appWithoutBus({ rates: new RequestRates(2, 0.1, 10, () => 0) });
   const statuses = [];
   for (let i = 0; i < 3; i++)
     statuses.push(await app.inject({ url: '/v1/sessions', headers: { host, authorization } }));
@@ -92,7 +92,7 @@ test.each([
   ['/v1/approvals', 'limit', 500],
   ['/v1/sessions/one/events', 'limit', 1_000],
 ])('the query of %s accepts one %s, a whole number in digits', async (url, field, max) => {
-  const { app, authorization } = await appOnNothing();
+  const { app, authorization } = await appWithoutBus();
   const ask = (query: string) => app.inject({ url: `${url}?${query}`, headers: { host, authorization } });
   for (const written of ['1e2', '0x10', '%205', '+5', '05', '1.0', '', '0', '-1', `${max + 1}`, '9'.repeat(400)]) {
     const answer = await ask(`${field}=${written}`);
@@ -104,7 +104,7 @@ test.each([
 });
 
 test('a stopping gateway rejects new requests', async () => {
-  const { app, authorization, stopping } = await appOnNothing();
+  const { app, authorization, stopping } = await appWithoutBus();
   stopping.abort();
   const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
   expect(answer.statusCode).toBe(503);
@@ -113,7 +113,7 @@ test('a stopping gateway rejects new requests', async () => {
 });
 
 test('without a bus, the gateway is alive but not ready', async () => {
-  const { app } = await appOnNothing();
+  const { app } = await appWithoutBus();
   const alive = await app.inject({ url: '/healthz', headers: { host } });
   expect(alive.statusCode).toBe(200);
   expect(alive.json()).toEqual({ status: 'ok', ...FORMAT_VERSIONS });
@@ -123,7 +123,7 @@ test('without a bus, the gateway is alive but not ready', async () => {
 });
 
 test('an error without a code is a 500 without details', async () => {
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     clientOf: () => {
       throw new Error('secret: the colour of the safe');
     },
@@ -135,7 +135,7 @@ test('an error without a code is a 500 without details', async () => {
 });
 
 test('a token that cannot be checked gets 503 instead of 401', async () => {
-  const { app } = await appOnNothing({
+  const { app } = await appWithoutBus({
     authenticator: { authenticate: () => Promise.reject(new Problem('auth_unavailable', 'no keys')) },
   });
   const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization: 'Bearer x' } });
@@ -143,14 +143,14 @@ test('a token that cannot be checked gets 503 instead of 401', async () => {
 });
 
 test('a tenant whose key the gateway does not have is rejected', async () => {
-  const { app, authorization } = await appOnNothing({ clientOf: () => null });
+  const { app, authorization } = await appWithoutBus({ clientOf: () => null });
   const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
   expect(answer.statusCode).toBe(403);
   expect(answer.json()).toMatchObject({ code: 'not_permitted' });
 });
 
 test('a token in the URL is not accepted', async () => {
-  const { app, authorization } = await appOnNothing();
+  const { app, authorization } = await appWithoutBus();
   const token = authorization.slice('Bearer '.length);
   for (const query of [`access_token=${token}`, `token=${token}`]) {
     const answer = await app.inject({ url: `/v1/sessions?${query}`, headers: { host } });
@@ -160,7 +160,7 @@ test('a token in the URL is not accepted', async () => {
 
 test('the preflight request of an allowed origin is accepted, that of another origin rejected', async () => {
   const site = 'https://app.example.com';
-  const { app, authorization } = await appOnNothing({}, { allowedOrigins: [site] });
+  const { app, authorization } = await appWithoutBus({}, { allowedOrigins: [site] });
   const asked = await app.inject({
     method: 'OPTIONS',
     url: '/v1/sessions',
@@ -222,7 +222,7 @@ test.each([
   ['a WebSocket at an invalid URL', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
   ['a WebSocket of an id that is too long', upgradeOf(`/v1/sessions/${'x'.repeat(2_000)}/ws`), 400, 'invalid_id'],
 ])('%s is answered with a problem, and the connection is closed', async (_what, sent, status, code) => {
-  const { app } = await appOnNothing();
+  const { app } = await appWithoutBus();
   const answer = await connected(app, sent);
   expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(answer).toMatch(/^content-type: application\/problem\+json/im);
@@ -232,7 +232,7 @@ test.each([
 });
 
 test('the error of an unknown field does not offer the field actor', async () => {
-  const { app, authorization } = await appOnNothing();
+  const { app, authorization } = await appWithoutBus();
   const { body } = await app.inject({
     method: 'POST',
     url: '/v1/sessions/x/cancel',
@@ -244,7 +244,7 @@ test('the error of an unknown field does not offer the field actor', async () =>
 });
 
 test('a body with a repeated member is rejected, also as plain text', async () => {
-  const { app, authorization } = await appOnNothing();
+  const { app, authorization } = await appWithoutBus();
   for (const type of ['application/json', 'text/plain']) {
     const answer = await app.inject({
       method: 'POST',
@@ -277,7 +277,7 @@ test('a client that disconnects while its session is looked up takes no slot of 
   const metrics = createMetrics();
   const feeds = new SessionFeeds(metrics);
   const join = vi.spyOn(feeds, 'join');
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     feeds,
     clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
   });
@@ -305,7 +305,7 @@ test('without a bus, a read fails with nats_unreachable instead of no_host', asy
   };
   const client = { session: () => session } as unknown as GatewayClient;
   const answered = async (ping: () => Promise<void>) => {
-    const { app, authorization } = await appOnNothing({ clientOf: () => client, ping });
+    const { app, authorization } = await appWithoutBus({ clientOf: () => client, ping });
     return (await app.inject({ url: '/v1/sessions/s/pending', headers: { host, authorization } })).json();
   };
   expect(await answered(() => Promise.reject(new Error('disconnected')))).toMatchObject({
@@ -318,7 +318,7 @@ test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(
   'a method that a route does not support gets 405 and is not logged as an error: %s',
   async (url) => {
     const error = vi.fn();
-    const { app } = await appOnNothing({ log: { ...SILENT, error } });
+    const { app } = await appWithoutBus({ log: { ...SILENT, error } });
     for (const method of ['QUERY', 'TRACE', 'PROPFIND', 'PATCH'])
       for (const headers of [{}, { 'content-type': 'no type' }, { 'content-type': 'application/json' }]) {
         const answer = await app.inject({
@@ -355,7 +355,7 @@ const posted = async (payload: string, type: string, more: Record<string, string
     lastNumber: async () => 1,
     wire: { send: sent },
   };
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
   });
   const answer = await app.inject({
@@ -401,7 +401,7 @@ describe('the span of a request', () => {
   const traced = async () => {
     const spans: EndedSpan[] = [];
     const sink = { capturesContent: false, keeps: () => true, masked: (text: string) => text };
-    const made = await appOnNothing(
+    const made = await appWithoutBus(
       { spans: { ...sink, take: (span) => void spans.push(span) } },
       { ownOrigins: [`http://${host}:7707`, `http://${host}`] },
     );

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { BusSession, SendOptions } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
 import { createMetrics, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
-import { appOnNothing, SILENT } from './app-on-nothing.ts';
+import { appWithoutBus, SILENT } from './app-without-bus.ts';
 
 /** An app whose sessions accept commands and never send a receipt. */
 async function appThatWaits() {
@@ -15,7 +15,7 @@ async function appThatWaits() {
       new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
   );
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, wire: { send } };
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     metrics,
     log: { ...SILENT, error, debug },
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
@@ -72,7 +72,7 @@ test('a client that disconnects while it waits for a slot of reads leaves the qu
   const reads = new LimitedReads(1, 1);
   const asked = vi.spyOn(reads, 'run');
   const debug = vi.fn();
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     expensiveReads: reads,
     log: { ...SILENT, debug },
     clientOf: () => ({ wire: { listSessions } }) as unknown as GatewayClient,

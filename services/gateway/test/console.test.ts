@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConsoleFile, readConsole } from '../src/console/mod.ts';
-import { type AppOnNothing, appOnNothing } from './app-on-nothing.ts';
+import { type AppWithoutBus, appWithoutBus } from './app-without-bus.ts';
 
 const HOST = { host: 'gateway.test' };
 const SCRIPT = `export const page = '${'long enough to be packed '.repeat(20)}';`;
 let folder: string;
 let files: readonly ConsoleFile[];
-let gateway: AppOnNothing;
+let gateway: AppWithoutBus;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'console-'));
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'assets/index-abc.js'), SCRIPT);
   await writeFile(join(folder, 'notes.txt'), 'not the page’s');
   files = await readConsole(folder);
-  gateway = await appOnNothing({}, {}, files);
+  gateway = await appWithoutBus({}, {}, files);
 });
 afterAll(async () => {
   await gateway?.app.close();

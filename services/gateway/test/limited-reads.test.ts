@@ -1,14 +1,14 @@
 /** Expensive reads have limited concurrency. `closed-requests.test.ts` tests a client that leaves the queue. */
 import { expect, test, vi } from 'vitest';
 import { type GatewayClient, LimitedReads } from '../src/context/mod.ts';
-import { appOnNothing } from './app-on-nothing.ts';
+import { appWithoutBus } from './app-without-bus.ts';
 
 /** An app that reads one list at a time, with one more in the queue. */
 async function appWithOneSlot() {
   const expensiveReads = new LimitedReads(1, 1);
   const waiting = vi.spyOn(expensiveReads, 'run');
   const listSessions = vi.fn<GatewayClient['wire']['listSessions']>();
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     expensiveReads,
     clientOf: () => ({ wire: { listSessions } }) as unknown as GatewayClient,
   });

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listenOn } from '../src/http/mod.ts';
-import { appOnNothing } from './app-on-nothing.ts';
+import { appWithoutBus } from './app-without-bus.ts';
 
 const taken = createServer();
 let port = 0;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => new Promise((resolve) => taken.close(resolve)));
 
 test('a port in use is reported with the address', async () => {
-  const { app } = await appOnNothing();
+  const { app } = await appWithoutBus();
   await expect(listenOn(app, '127.0.0.1', port)).rejects.toMatchObject({
     code: 'port_in_use',
     message: `the gateway cannot listen at 127.0.0.1:${port}: port ${port} is in use (EADDRINUSE)`,
@@ -22,7 +22,7 @@ test('a port in use is reported with the address', async () => {
 });
 
 test('an address of another machine is reported', async () => {
-  const { app } = await appOnNothing();
+  const { app } = await appWithoutBus();
   // An address reserved for documentation: no machine has it.
   await expect(listenOn(app, '192.0.2.1', 0)).rejects.toMatchObject({
     code: 'gateway_option_invalid',

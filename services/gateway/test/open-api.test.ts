@@ -1,9 +1,9 @@
 /** The OpenAPI document is valid and complete. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { appOnNothing } from './app-on-nothing.ts';
+import { appWithoutBus } from './app-without-bus.ts';
 
-const { app } = await appOnNothing();
+const { app } = await appWithoutBus();
 const answer = await app.inject({ url: '/openapi.json', headers: { host: 'gateway.test' } });
 const document = answer.json() as {
   openapi: string;

@@ -1,13 +1,13 @@
 /** The Host and Origin checks of requests, and the origins of a gateway on loopback. */
 import { describe, expect, test } from 'vitest';
 import { isLoopback, loopbackOrigins } from '../src/http/mod.ts';
-import { appOnNothing, connected } from './app-on-nothing.ts';
+import { appWithoutBus, connected } from './app-without-bus.ts';
 
 const ORIGINS = {
   ownOrigins: ['https://gw.example.com', ...loopbackOrigins({ address: '127.0.0.1', port: 7707 })],
   allowedOrigins: ['https://app.example.com'],
 };
-const { app, authorization } = await appOnNothing({}, ORIGINS);
+const { app, authorization } = await appWithoutBus({}, ORIGINS);
 
 async function answered(more: Record<string, string>) {
   const headers = { host: 'gw.example.com', authorization, ...more };
@@ -40,7 +40,7 @@ describe('the Host header', () => {
   });
 
   test('is required', async () => {
-    const own = await appOnNothing({}, ORIGINS);
+    const own = await appWithoutBus({}, ORIGINS);
     expect(await connected(own.app, 'GET /v1/sessions HTTP/1.0\r\n\r\n')).toContain('"code":"host_not_allowed"');
     await own.app.close();
   });

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import type { App } from '../src/app/mod.ts';
 import type { ConsoleFile } from '../src/console/mod.ts';
 import { InspectorSeats } from '../src/socket/mod.ts';
-import { appOnNothing, connected } from './app-on-nothing.ts';
+import { appWithoutBus, connected } from './app-without-bus.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const socket = { upgrade: 'websocket' };
 
 describe('the token of a WebSocket', () => {
   let authenticate: (token: string) => Promise<null>;
-  const refusing = appOnNothing({ authenticator: { authenticate: (token) => authenticate(token) } });
+  const refusing = appWithoutBus({ authenticator: { authenticate: (token) => authenticate(token) } });
   /** The tokens that the gateway checks for a request with these headers. */
   const tokensOf = async (headers: Record<string, string>) => {
     const tokens: string[] = [];
@@ -79,7 +79,7 @@ describe('an upgrade to a WebSocket', () => {
       gzipped: null,
       immutable: false,
     };
-    const { app, authorization } = await appOnNothing({}, {}, [page]);
+    const { app, authorization } = await appWithoutBus({}, {}, [page]);
     try {
       const answer = await asked(app, line, [`authorization: ${authorization}`]);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -89,7 +89,7 @@ describe('an upgrade to a WebSocket', () => {
     }
   });
   test('without a token is unauthorized on every route', async () => {
-    const { app } = await appOnNothing();
+    const { app } = await appWithoutBus();
     try {
       expect(await asked(app, 'GET /v1/sessions')).toMatch(/^HTTP\/1.1 401 /);
     } finally {
@@ -99,7 +99,7 @@ describe('an upgrade to a WebSocket', () => {
 });
 
 describe('the first record of an inspection', () => {
-  const made = appOnNothing();
+  const made = appWithoutBus();
   const codeOf = async (query: string) => {
     const { app, authorization } = await made;
     const headers = { host: 'gateway.test', authorization };

@@ -5,7 +5,7 @@ import type { BusSession } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { GatewayClient } from '../src/context/mod.ts';
-import { appOnNothing, silence } from './app-on-nothing.ts';
+import { appWithoutBus, silence } from './app-without-bus.ts';
 
 /** An app with one silent session, whose look-up ends when the test says so. */
 async function appThatLooks() {
@@ -20,7 +20,7 @@ async function appThatLooks() {
       signal.addEventListener('abort', () => reject(signal.reason as Error));
     });
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber, records: silence, wire: { send } };
-  const made = await appOnNothing({
+  const made = await appWithoutBus({
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
     times: { heartbeatMs: 10_000_000, recheckMs: 10_000_000, stallMs: 10_000, waitsEndMs: 0 },
   });

@@ -13,7 +13,7 @@ import { createGuard, type GuardOptions } from '../src/http/mod.ts';
 export const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** An app, and what its tests need. */
-export interface AppOnNothing {
+export interface AppWithoutBus {
   readonly app: App;
   /** The header of a token with the scope `admin`. */
   readonly authorization: string;
@@ -29,11 +29,11 @@ const noBus: GatewayClient = {
 };
 
 /** Creates an app. The host of its requests is `gateway.test`. */
-export async function appOnNothing(
+export async function appWithoutBus(
   change: Partial<ContextParts> = {},
   guard: Partial<GuardOptions> = {},
   consoleFiles: readonly ConsoleFile[] = [],
-): Promise<AppOnNothing> {
+): Promise<AppWithoutBus> {
   const { token, stored } = newToken({
     name: 'tester',
     tenant: 'default',
