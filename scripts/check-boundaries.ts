@@ -7,9 +7,21 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import { importsOf, refusedGlobalsOf } from './boundaries/imports-of.ts';
+import {
+  type Arrow,
+  arrowOf,
+  brokenRooms,
+  brokenSlices,
+  brokenTests,
+  cycles,
+  PROJECTS_WITH_ROOMS,
+  type Violation,
+} from './boundaries/within-project.ts';
+
+export type { Violation } from './boundaries/within-project.ts';
 
 /** The imports that the source of a layer may have. With `vendors: null`, each project's own dependencies decide. */
 export interface LayerRule {
@@ -27,8 +39,6 @@ const pure = { nodeBuiltins: false, computedImports: false };
 
 /** Layers of pure functions. They use no timers, clocks, randomness or I/O of the platform. */
 const WITHOUT_GLOBALS: ReadonlySet<string> = new Set(['protocol', 'turn', 'ports']);
-const REFUSED_GLOBALS =
-  /^(setTimeout|setInterval|setImmediate|queueMicrotask|AbortController|fetch|process|console|performance|crypto|Date\.now|Date\(\)|Math\.random)$/;
 
 /** The rule of each layer. */
 export const LAYERS: Readonly<Record<string, LayerRule>> = {
@@ -104,12 +114,6 @@ const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
   xstate: ['@coxswain/turn'],
 };
 
-/**
- * Projects whose folders in `src` are rooms. Tests, and the other rooms, import what the `mod.ts` of a room lists. An
- * `import()` may name any file, so that a command loads no more than it needs.
- */
-const PROJECTS_WITH_ROOMS: ReadonlySet<string> = new Set(['libs/cli', 'services/gateway']);
-
 /** A workspace package, as in the nx project graph. */
 export interface Project {
   readonly name: string;
@@ -118,27 +122,12 @@ export interface Project {
   readonly layer: string | null;
 }
 
-/** A violation of a rule, with its position. */
-export interface Violation {
-  readonly file: string;
-  readonly line: number;
-  readonly rule: string;
-}
-
 interface Manifest {
   readonly exports?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
-}
-
-interface Import {
-  /** Null for a computed target. */
-  readonly specifier: string | null;
-  /** Whether it is an `import()`. */
-  readonly isDynamic: boolean;
-  readonly line: number;
 }
 
 /**
@@ -227,71 +216,6 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
   return found;
 }
 
-/** An import of one file of a project by another. Paths are relative to the workspace root. */
-interface Arrow {
-  readonly file: string;
-  readonly line: number;
-  readonly target: string;
-  readonly isDynamic: boolean;
-}
-
-function arrowOf(file: string, specifier: string, line: number, isDynamic: boolean): Arrow {
-  return { file, line, target: join(dirname(file), specifier).split(sep).join('/'), isDynamic };
-}
-
-/** Imports of a file in `src` by a test, other than a `mod.ts`. */
-function brokenTests(root: string, arrows: readonly Arrow[]): Violation[] {
-  return arrows
-    .filter(({ target }) => target.startsWith(`${root}/src/`) && basename(target) !== 'mod.ts')
-    .map(({ file, line, target }) => ({ file, line, rule: `a test may import only a mod.ts, not ${target}` }));
-}
-
-/** Imports of a room's file by another room, past its `mod.ts`. The program itself starts with as few files as possible. */
-function brokenRooms(workspaceRoot: string, root: string, arrows: readonly Arrow[]): Violation[] {
-  const roomOf = (path: string) => dirname(relative(`${root}/src`, path)).split(sep)[0] ?? '.';
-  return arrows
-    .filter(({ file, target, isDynamic }) => {
-      const room = roomOf(target);
-      if (isDynamic || room === '.' || room === roomOf(file) || file === `${root}/src/main.ts`) return false;
-      return basename(target) !== 'mod.ts' && existsSync(join(workspaceRoot, root, 'src', room, 'mod.ts'));
-    })
-    .map(({ file, line, target }) => ({
-      file,
-      line,
-      rule: `another room may import only ${root}/src/${roomOf(target)}/mod.ts, not ${target}`,
-    }));
-}
-
-/** Imports of a dispatch table by a slice of the turn machine. Tables call slices; a slice may not import a table. */
-function brokenSlices(root: string, arrows: readonly Arrow[]): Violation[] {
-  const isTable = (path: string) => /\/src\/core\/(decide|evolve|evolve-\w+|next|effects)\.ts$/.test(path);
-  return arrows
-    .filter(({ file, target }) => file.startsWith(`${root}/src/slices/`) && isTable(target))
-    .map(({ file, line, target }) => ({ file, line, rule: `a slice may not import ${target}` }));
-}
-
-/** Imports that close a cycle, of values or of types. A cycle is reported at the import that closes it. */
-function cycles(arrows: readonly Arrow[]): Violation[] {
-  const from = new Map<string, Arrow[]>();
-  for (const arrow of arrows) from.set(arrow.file, [...(from.get(arrow.file) ?? []), arrow]);
-  const found: Violation[] = [];
-  const done = new Set<string>();
-  const path: string[] = [];
-  const visit = (file: string): void => {
-    if (done.has(file)) return;
-    path.push(file);
-    for (const { line, target } of from.get(file) ?? []) {
-      const start = path.indexOf(target);
-      if (start < 0) visit(target);
-      else found.push({ file, line, rule: `import cycle: ${[...path.slice(start), target].join(' → ')}` });
-    }
-    path.pop();
-    done.add(file);
-  };
-  for (const file of from.keys()) visit(file);
-  return found;
-}
-
 function brokenImportRule(
   workspaceRoot: string,
   projects: readonly Project[],
@@ -354,72 +278,6 @@ function brokenPackageRule(
 
 function mayUseNode(file: string): boolean {
   return NODE_FILES.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)));
-}
-
-/**
- * Calls, constructions and members of refused globals. A local variable with the name of such a global is refused too.
- */
-function refusedGlobalsOf(path: string): { readonly name: string; readonly line: number }[] {
-  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
-  const found: { name: string; line: number }[] = [];
-  const check = (node: ts.Node, ...names: string[]): void => {
-    const name = names.find((one) => REFUSED_GLOBALS.test(one));
-    if (name !== undefined)
-      found.push({ name, line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1 });
-  };
-  const visit = (node: ts.Node): void => {
-    if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression)) {
-      // Importing a built-in module is checked as an import.
-      if (!loadsModule(node)) check(node, node.expression.text, node.getText(source));
-    } else if ((ts.isCallExpression(node) || ts.isNewExpression(node)) && ts.isIdentifier(node.expression)) {
-      const { text } = node.expression;
-      check(node, text, ts.isNewExpression(node) && !node.arguments?.length ? `${text}()` : '');
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return found;
-}
-
-/** All imports of a file: imports, re-exports, type imports, `require`, `resolve`, `new URL` and `///` references. */
-function importsOf(path: string): Import[] {
-  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
-  const found: Import[] = [];
-  const add = (specifier: string | null, position: number, isDynamic = false) => {
-    found.push({ specifier, line: source.getLineAndCharacterOfPosition(position).line + 1, isDynamic });
-  };
-  for (const reference of [...source.referencedFiles, ...source.typeReferenceDirectives]) {
-    const isPath = source.referencedFiles.includes(reference);
-    add(isPath && !reference.fileName.startsWith('.') ? `./${reference.fileName}` : reference.fileName, reference.pos);
-  }
-  const visit = (node: ts.Node): void => {
-    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined) {
-      add(literalText(node.moduleSpecifier), node.getStart(source));
-    } else if (ts.isImportTypeNode(node)) {
-      add(ts.isLiteralTypeNode(node.argument) ? literalText(node.argument.literal) : null, node.getStart(source));
-    } else if (ts.isExternalModuleReference(node)) {
-      add(literalText(node.expression), node.getStart(source));
-    } else if (ts.isCallExpression(node) && loadsModule(node.expression)) {
-      const isDynamic = node.expression.kind === ts.SyntaxKind.ImportKeyword;
-      add(literalText(node.arguments[0]), node.getStart(source), isDynamic);
-    } else if (ts.isNewExpression(node) && node.arguments?.[1]?.getText(source) === 'import.meta.url') {
-      // `new URL('data.json', import.meta.url)` is relative also without a leading dot.
-      const target = literalText(node.arguments[0]);
-      add(target === null ? null : target.replace(/^(?![./]|[a-z]+:)/, './'), node.getStart(source));
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return found;
-}
-
-function loadsModule(callee: ts.Expression): boolean {
-  if (callee.kind === ts.SyntaxKind.ImportKeyword) return true;
-  return /^(require|require\.resolve|import\.meta\.resolve|process\.getBuiltinModule)$/.test(callee.getText());
-}
-
-function literalText(node: ts.Node | undefined): string | null {
-  return node !== undefined && ts.isStringLiteralLike(node) ? node.text : null;
 }
 
 function dependenciesOf(manifest: Manifest, isBundled: boolean): string[] {
