@@ -2,6 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Flags, usageError } from '../line/mod.ts';
+import { manifestOfFolder } from './file-effects.ts';
+import { FolderTrust } from './folder-trust.ts';
 import { callerFolder } from './state-dir.ts';
 
 /** The name of a folder's own manifest. */
@@ -44,11 +46,6 @@ export async function chooseManifest(
   const found = manifestOf(flags, env);
   if (found === undefined) return undefined;
   if (found.isNamed) return { path: found.path, digest: undefined };
-  // Imported only if a folder has a manifest.
-  const [{ manifestOfFolder }, { FolderTrust }] = await Promise.all([
-    import('./file-effects.ts'),
-    import('./folder-trust.ts'),
-  ]);
   const brought = await manifestOfFolder(found.path);
   await new FolderTrust(callerFolder(env), env, mayAsk).expect(brought);
   return { path: found.path, digest: brought.digest };

@@ -13,7 +13,7 @@ import type { TenantId } from '@coxswain/protocol';
 import { actorName, type BusAddress, describeSource, findBus, namedTenant, whyUnreachable } from '../connection/mod.ts';
 import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf, policyOf } from '../folders/mod.ts';
 import { CliError, EXIT, type Invocation, usageError, writeNotice } from '../line/mod.ts';
-import type { EmbeddedInstance } from './embedded.ts';
+import { type EmbeddedInstance, startEmbedded } from './embedded.ts';
 import { untilPrepared } from './until-prepared.ts';
 
 /** An open bus. */
@@ -225,7 +225,6 @@ async function startBus(options: {
   readonly policy: string | undefined;
   readonly tenant: TenantId;
 }): Promise<OpenBus> {
-  const { startEmbedded } = await import('./embedded.ts');
   if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
   const holder = { title: `cox ${options.command}`, passing: true, manifest: options.manifest?.path };
   const embedded = await startEmbedded({ ...options, holder });
