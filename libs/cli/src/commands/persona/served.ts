@@ -2,7 +2,7 @@
 import {
   listServedPersonas,
   pausePersona,
-  removeServedPersona,
+  removeAnnouncement,
   resumePersona,
   withConnection,
 } from '@coxswain/adapter-nats';
@@ -53,7 +53,7 @@ export const remove: CommandRun = (invocation) =>
     const known = (await listServedPersonas(nc, tenant)).find((one) => one.name === name);
     const serving = known?.instances.length ?? 0;
     if (serving > 0) refuse('persona_serving', `${serving} serve ${name}; stop them first`);
-    if (!(await removeServedPersona(nc, tenant, name)))
+    if (!(await removeAnnouncement(nc, { kind: 'personas', tenant, name })))
       refuse('persona_not_registered', `no persona ${name} is announced; see cox persona list --served`);
     return { type: 'persona_removed', text: `the announcement of ${name} is removed` };
   });

@@ -1,13 +1,16 @@
-import { TOOL_SERVICE_BOUNDS, type ToolEnded } from '@coxswain/protocol';
+import { SERVED_BOUNDS, type ServedHookAnswer, type WorkEnded } from '@coxswain/protocol';
 
-/** The ending of a call. */
-export type CallEnding = Pick<ToolEnded, 'status' | 'result' | 'edited'>;
+/** The ending of a call or a step. */
+export type CallEnding = Pick<WorkEnded, 'status' | 'result' | 'edited'>;
 
-/** A call in the ledger. */
+/** The ending of a request: that of a call, or the answer of a hook. */
+export type WorkEnding = CallEnding | { readonly answer: ServedHookAnswer };
+
+/** A request in the ledger. */
 export interface LedgerEntry {
   readonly key: string;
   readonly stop: AbortController;
-  /** The newest epoch that has requested it. */
+  /** The newest epoch that has requested it; 0 for a question to a hook. */
   epoch: number;
   /** Notifies the last sender of a request for it. */
   tell: Tell;
@@ -17,10 +20,10 @@ export interface LedgerEntry {
   givenUp: string | null;
   /** The epoch of its outcome, which is sent as a command; null before that is certain. */
   accepted: number | null;
-  ending: CallEnding | null;
+  ending: WorkEnding | null;
 }
 
-/** Notifies the waiting sender of a call. Must not throw. */
+/** Notifies the waiting sender of a request. Must not throw. */
 export type Tell = (
   what:
     | { readonly type: 'progress' | 'feedback'; readonly text: string }
@@ -29,7 +32,7 @@ export type Tell = (
     | { readonly type: 'accepted'; readonly epoch: number; readonly asked: number },
 ) => void;
 
-/** The limits of a ledger; see {@link TOOL_SERVICE_BOUNDS}. */
+/** The limits of a ledger; see {@link SERVED_BOUNDS}. */
 export interface LedgerBounds {
   readonly ledgerEntriesMax: number;
   readonly ledgerMaxBytes: number;
@@ -38,13 +41,13 @@ export interface LedgerBounds {
 }
 
 /**
- * The calls of a process that serves a tool, by idempotency key.
+ * The requests of one service in a process, by idempotency key.
  *
- * G1: A key runs once while the ledger keeps it. A second request for it gets the outcome of the first.
- * G2: A running call is never removed. Ended calls are removed oldest first, bounded by number, bytes and age.
- * G3: The newest epoch of each remembered session counts; an older owner is rejected from then on.
+ * LEDGER-1  A key runs once while the ledger keeps it. A second request for it gets the outcome of the first.
+ * LEDGER-2  A running call is never removed. Ended calls are removed oldest first, bounded by number, bytes and age.
+ * LEDGER-3  The newest epoch of each remembered session counts; an older owner is rejected from then on.
  */
-export class ToolLedger {
+export class WorkLedger {
   readonly #bounds: LedgerBounds;
   readonly #nowMs: () => number;
   readonly #running = new Map<string, LedgerEntry>();
@@ -54,24 +57,24 @@ export class ToolLedger {
   #bytes = 0;
 
   /** @param nowMs A monotonic clock in milliseconds. */
-  constructor(nowMs: () => number, bounds: LedgerBounds = TOOL_SERVICE_BOUNDS) {
+  constructor(nowMs: () => number, bounds: LedgerBounds = SERVED_BOUNDS) {
     this.#nowMs = nowMs;
     this.#bounds = bounds;
   }
 
-  /** The running calls. */
+  /** The running requests. */
   get running(): readonly LedgerEntry[] {
     return [...this.#running.values()];
   }
 
-  /** The entry of a call, or null. */
+  /** The entry of a request, or null. */
   find(key: string): LedgerEntry | null {
     this.#forget();
     return this.#running.get(key) ?? this.#ended.get(key)?.entry ?? null;
   }
 
-  /** Adds a call that starts. */
-  begin(key: string, epoch: number, tell: Tell): LedgerEntry {
+  /** Adds a request that starts. */
+  start(key: string, epoch: number, tell: Tell): LedgerEntry {
     const entry: LedgerEntry = {
       key,
       stop: new AbortController(),
@@ -86,8 +89,13 @@ export class ToolLedger {
     return entry;
   }
 
+  /** Drops a request without keeping its ending: a repeated question to a hook runs again. */
+  forget(entry: LedgerEntry): void {
+    this.#running.delete(entry.key);
+  }
+
   /** Records the ending of a call. */
-  end(entry: LedgerEntry, ending: CallEnding): void {
+  end(entry: LedgerEntry, ending: WorkEnding): void {
     this.#running.delete(entry.key);
     entry.ending = ending;
     const bytes = Buffer.byteLength(JSON.stringify(ending));
@@ -98,9 +106,11 @@ export class ToolLedger {
 
   /**
    * Compares an owner's epoch with the newest known one of its session, and remembers the newer.
+   * @param epoch undefined for work without an epoch, which is always admitted.
    * @returns whether the owner is the newest.
    */
-  admit(session: string, epoch: number): boolean {
+  admit(session: string, epoch: number | undefined): boolean {
+    if (epoch === undefined) return true;
     const newest = this.#epochs.get(session) ?? 0;
     // Moved to the end: the least recently used session is removed first.
     this.#epochs.delete(session);

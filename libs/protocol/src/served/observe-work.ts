@@ -3,7 +3,7 @@
  */
 
 /** A piece of work at its start. */
-export interface BegunWork {
+export interface StartedWork {
   /** A call of a tool, a model step of a persona, or a question to a hook. */
   readonly kind: 'tool' | 'step' | 'hook';
   /** The tool's name, the persona's name, or the hook's id. */
@@ -26,7 +26,7 @@ export interface EndedWork {
 }
 
 /** A running piece of work. */
-export interface WorkUnderWay {
+export interface RunningWork {
   /** Trace context for outgoing calls; undefined without tracing. */
   readonly traceparent: string | undefined;
   /** Contract: called once; does not throw. */
@@ -35,5 +35,5 @@ export interface WorkUnderWay {
 
 /** Observes the work of a process. Contract: does not throw. */
 export interface WorkObserver {
-  begin(work: BegunWork): WorkUnderWay;
+  begin(work: StartedWork): RunningWork;
 }
