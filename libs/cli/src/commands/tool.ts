@@ -2,10 +2,9 @@
 
 import { type ListedInstance, type ListedService, listServed, removeAnnouncement } from '@coxswain/adapter-nats';
 import { BusToolName, type TenantId, type ToolAnnouncement, toolDigest } from '@coxswain/protocol';
-import { type Connection, listCommand, removeCommand } from '../instance/announced.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
-import { counted } from '../terminal/counted.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { type Connection, listCommand, removeCommand } from '../instance/mod.ts';
+import { CliError, EXIT, type ExitCode } from '../line/mod.ts';
+import { counted, standardStreams } from '../terminal/mod.ts';
 
 /** Lists the tools that are announced on the bus, with their instances. */
 export const list = listCommand(print);
