@@ -84,7 +84,7 @@ async function askedBytes(bench: Bench): Promise<AskedBytes> {
   const tap = nc.subscribe('>', {
     callback(_error, message) {
       lengths.set(message.subject, message.data.length);
-      if (message.subject.startsWith(subjects.hook(DEFAULT_TENANT, 'hook-policy-PreToolUse'))) question = message;
+      if (message.subject.startsWith(subjects.hook(DEFAULT_TENANT, 'hook-policy'))) question = message;
     },
   });
   const ref = freshRef();

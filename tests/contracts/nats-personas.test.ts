@@ -25,8 +25,8 @@ servedPersonasContract('NATS', () => ({
 
 test('whoever has taken a step just now has not gone, though none of its beats was heard yet', async () => {
   const deaf = withFault(bus.nc, (method, [subject]) =>
-    method === 'subscribe' && subject === subjects.personaBeats
-      ? () => bus.nc.subscribe(subjects.personaBeats, { callback: () => undefined })
+    method === 'subscribe' && subject === subjects.heartbeats('personas')
+      ? () => bus.nc.subscribe(subjects.heartbeats('personas'), { callback: () => undefined })
       : undefined,
   );
   const host = await createNatsPersonas(deaf, log);
@@ -37,7 +37,7 @@ test('whoever has taken a step just now has not gone, though none of its beats w
     toldAsked = resolve;
   });
   const onTaken = (by: string) => {
-    const orders = subjects.personaInstance('default', definition.name, versionToken(definition.version), by);
+    const orders = subjects.orderTo(subjects.persona('default', definition.name, versionToken(definition.version)), by);
     bus.nc.subscribe(orders, { callback: () => toldAsked() });
   };
   const slow: Models = {

@@ -2,19 +2,26 @@
  * Fail-over between instances of a bus tool: the host's calls and the instances' ledgers as they are, between them a bus in
  * memory, and time that the test moves on.
  */
+
+import {
+  createAsking,
+  type Instances,
+  RunningWork,
+  type ServedAddress,
+  type ServingWork,
+  serveWork,
+} from '@coxswain/bus';
 import type { ToolCall, ToolOutcome } from '@coxswain/ports';
-import { SessionId, sessionRef, subjects, TenantId, TOOL_LIVENESS, TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
+import { SERVED_BOUNDS, SERVED_LIVENESS, SessionId, sessionRef, subjects, TenantId } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type CallPresence, createNatsToolCalls } from '../../libs/adapters/nats/src/nats-tool-calls.ts';
+import { askOf, outcomeOf, probeOf } from '../../libs/adapters/nats/src/served/tool-outcomes.ts';
 import { checkTool } from '../../libs/client/src/define-tool.ts';
-import { type ServingCalls, serveCalls } from '../../libs/client/src/serve-calls.ts';
-import { ToolCalls } from '../../libs/client/src/tool-calls.ts';
 import { FakeBus, FakeProcess } from './fake-connection.ts';
 
-const log = { debug() {}, info() {}, warn() {}, error() {} };
 const tenant = TenantId.parse('default');
 const ref = sessionRef(SessionId.parse('s1'), tenant);
 const name = 'stock';
+const to: ServedAddress = { kind: 'tools', tenant, name };
 
 beforeEach(
   () =>
@@ -38,7 +45,7 @@ const sentCall: ToolCall = {
 interface Instance {
   readonly id: string;
   readonly process: FakeProcess;
-  readonly serving: ServingCalls;
+  readonly serving: ServingWork;
   /** Ends its oldest open call. */
   end(): void;
 }
@@ -50,25 +57,25 @@ async function stage() {
   const heardMs = new Map<string, number>();
   /** Which instances have started the call, in order. */
   const runs: string[] = [];
-  const isSilent = (id: string) => performance.now() - (heardMs.get(id) ?? 0) >= TOOL_LIVENESS.ttlMs;
-  const presence: CallPresence = {
+  const isSilent = (id: string) => performance.now() - (heardMs.get(id) ?? 0) >= SERVED_LIVENESS.ttlMs;
+  const presence: Instances = {
     isServed: () => [...heardMs.keys()].some((id) => !isSilent(id)),
     serving: () =>
       [...heardMs.keys()].filter((id) => !isSilent(id)).sort((a, b) => (heardMs.get(b) ?? 0) - (heardMs.get(a) ?? 0)),
     living: () => [...heardMs.keys()].filter((id) => !isSilent(id)),
     silent: () => [...heardMs.keys()].filter(isSilent),
-    forget: (_tenant, _name, id) => void heardMs.delete(id),
-    silentMs: (_tenant, _name, id) => performance.now() - (heardMs.get(id) ?? Number.NEGATIVE_INFINITY),
+    forget: (_of, id) => void heardMs.delete(id),
+    silentMs: (_of, id) => performance.now() - (heardMs.get(id) ?? Number.NEGATIVE_INFINITY),
     listenedMs: () => performance.now(),
   };
-  host.nc.subscribe(`${subjects.toolBeat(tenant, name, 'x').slice(0, -1)}*`, {
+  host.nc.subscribe(`${subjects.heartbeat('tools', tenant, name, 'x').slice(0, -1)}*`, {
     callback(_error, message) {
       const id = message.subject.split('.').at(-1) as string;
       if (message.json<{ state: string }>().state === 'gone') heardMs.delete(id);
       else heardMs.set(id, performance.now());
     },
   });
-  const calls = createNatsToolCalls(host.nc, presence, log);
+  const asking = createAsking(host.nc, presence, () => undefined);
 
   async function serve(id: string): Promise<Instance> {
     const process = new FakeProcess(bus);
@@ -85,16 +92,11 @@ async function stage() {
         });
       },
     });
-    const ports = { tenant, nowMs: () => performance.now(), bring: async () => false };
-    const serving = await serveCalls({ nc: process.nc } as never, {
-      tenant,
-      name,
+    const serving = await serveWork(process.nc, {
+      at: to,
       instance: id,
-      calls: new ToolCalls(tool, ports),
-      asked: { subject: subjects.tool(tenant, name), own: subjects.toolCallTo(tenant, name, id), queue: 'cox-tools' },
-      orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, id)],
-      heartbeatSubject: subjects.toolBeat(tenant, name, id),
-      heartbeat: (state) => ({ v: 1, state }),
+      work: new RunningWork(() => tool, { tenant, nowMs: () => performance.now() }),
+      heartbeat: () => ({}),
       announce: async () => undefined,
       problem: () => undefined,
       drainMs: 0,
@@ -111,12 +113,13 @@ async function stage() {
     call(isIdempotent: boolean, signal = new AbortController().signal, effect = '3-0') {
       const state: { outcome?: ToolOutcome } = {};
       const idempotencyKey = `default.s1.${effect}`;
-      void calls.call({ ...sentCall, idempotencyKey, isIdempotent }, signal).then((outcome) => {
-        state.outcome = outcome;
+      void asking.ask(askOf({ ...sentCall, idempotencyKey, isIdempotent }, to), signal).then((end) => {
+        state.outcome = outcomeOf(end);
       });
       return state;
     },
-    probe: () => calls.probe({ idempotencyKey: 'default.s1.3-0', ref, tool: name, epoch: 2 }),
+    probe: async () =>
+      probeOf(await asking.probe({ key: 'default.s1.3-0', ref, to, epoch: 2 }), (call) => askOf(call, to)),
   };
 }
 
@@ -261,7 +264,7 @@ test('a call that no instance takes ends after 15 s as unavailable, and at once 
   expect(called.outcome).toBeUndefined();
   await pass(2_000);
   expect(called.outcome).toMatchObject({ status: 'unavailable', result: { detail: { code: 'tool_unavailable' } } });
-  for (const id of ['a', 'b']) presence.forget(tenant, name, id);
+  for (const id of ['a', 'b']) presence.forget(to, id);
   const again = call(false);
   await pass(10);
   expect(again.outcome?.status).toBe('unavailable');
@@ -288,7 +291,7 @@ test('an order to begin that finds no process leaves the call to another instanc
   const called = call(false);
   // It dies between its answer and the order.
   bus.loses = (subject) => {
-    if (subject === subjects.toolInstance(tenant, name, 'a')) return false;
+    if (subject === subjects.orderTo(subjects.tool(tenant, name), 'a')) return false;
     if (subject.startsWith('_INBOX')) first.process.kill();
     return false;
   };
@@ -340,7 +343,7 @@ test('a cancel reaches every instance that was sent the call, and only those', a
   stop.abort('wrong one');
   await pass(10);
   expect(alone.outcome?.status).toBe('cancelled');
-  expect(abortsOn(bus)).toEqual([subjects.toolInstance(tenant, name, 'a')]);
+  expect(abortsOn(bus)).toEqual([subjects.orderTo(subjects.tool(tenant, name), 'a')]);
 
   other.process.freeze();
   const again = new AbortController();
@@ -350,7 +353,7 @@ test('a cancel reaches every instance that was sent the call, and only those', a
   again.abort('wrong again');
   await pass(10);
   expect(called.outcome?.status).toBe('cancelled');
-  expect(abortsOn(bus).slice(1)).toEqual([subjects.toolInstances(tenant, name)]);
+  expect(abortsOn(bus).slice(1)).toEqual([subjects.orders(subjects.tool(tenant, name))]);
   other.process.wake();
   await pass(60_000);
   expect(runs).toEqual(['a', 'a']);
@@ -368,15 +371,15 @@ test('a cancel by a later owner reaches instances that only the owner before kno
   void known.attach({ ...sentCall, isIdempotent: true, epoch: 2 }, stop.signal);
   stop.abort('wrong one');
   await pass(10);
-  expect(abortsOn(bus)[0]).toBe(subjects.toolInstances(tenant, name));
+  expect(abortsOn(bus)[0]).toBe(subjects.orders(subjects.tool(tenant, name)));
 });
 
 test('a late refusal by an instance that never took the call does not end it', async () => {
   const { bus, first, other, call, runs } = await pair();
   const filler = { v: 1, session_id: 's1', epoch: 1, call_id: 'x', hold: 1, args: {} };
   const fill = (key: string) => JSON.stringify({ ...filler, key });
-  for (let i = 0; i < TOOL_SERVICE_BOUNDS.callsAtOnceMax; i++)
-    bus.connect(first.process).publish(subjects.toolCallTo(tenant, name, 'a'), fill(`default.s1.9-${i}`));
+  for (let i = 0; i < SERVED_BOUNDS.requestsAtOnceMax; i++)
+    bus.connect(first.process).publish(subjects.requestTo(subjects.tool(tenant, name), 'a'), fill(`default.s1.9-${i}`));
   await pass(10);
   first.process.freeze();
   const called = call(false);

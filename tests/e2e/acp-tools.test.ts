@@ -310,7 +310,7 @@ describe('files of an editor', () => {
     expect(await readIn(() => first.prompt(id, 'read'))).toEqual(['of the first\n']);
     const served = `editor_${id}_read_file`;
     const serving = new Map<string, string>();
-    const beats = fixture.bus.bare.subscribe(tenantSubjects.toolBeats(DEFAULT_TENANT, served), {
+    const beats = fixture.bus.bare.subscribe(tenantSubjects.heartbeats('tools', DEFAULT_TENANT, served), {
       callback: (_error, message) =>
         void serving.set(message.subject, message.json<{ readonly state: string }>().state),
     });

@@ -1,5 +1,5 @@
 /** Tools on a bus where every program has a key of its own: calls pass, and a worker reaches nothing but its own tools. */
-import { HookAnnouncement, sessionRef, subjects, TOOL_QUEUE_GROUP, tenantSubjects, VERBS } from '@coxswain/protocol';
+import { HookAnnouncement, QUEUE_GROUPS, sessionRef, subjects, tenantSubjects, VERBS } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
@@ -176,7 +176,7 @@ test('a worker with the key of one tool answers no other’s calls, announces no
     return Object.keys(info.json<{ state: { subjects: Record<string, number> } }>().state.subjects).sort();
   };
   const before = await registry();
-  expect(before).toContain(subjects.toolAnnouncement('default', 'slow_level'));
+  expect(before).toContain(subjects.announcement('tools', 'default', 'slow_level'));
 
   const attacker = await bus.as('workers/evil');
   const refused = refusalsOf(attacker);
@@ -190,11 +190,11 @@ test('a worker with the key of one tool answers no other’s calls, announces no
     });
   const victim = subjects.tool('default', 'slow_level');
   listen(victim);
-  listen(victim, TOOL_QUEUE_GROUP);
-  listen(subjects.toolInstances('default', 'slow_level'));
-  listen(subjects.toolInstance('default', 'slow_level', 'x'));
-  listen(tenantSubjects.tools('default'));
-  listen(tenantSubjects.toolBeats('default', 'slow_level'));
+  listen(victim, QUEUE_GROUPS.tools);
+  listen(subjects.orders(subjects.tool('default', 'slow_level')));
+  listen(subjects.orderTo(subjects.tool('default', 'slow_level'), 'x'));
+  listen(tenantSubjects.allRequests('tools', 'default'));
+  listen(tenantSubjects.heartbeats('tools', 'default', 'slow_level'));
   listen('_R_.>');
   listen('_INBOX.>');
 
@@ -203,19 +203,19 @@ test('a worker with the key of one tool answers no other’s calls, announces no
   const forbidden = [
     ...VERBS.map((verb) => subjects.command(sessionRef(session.id, 'default'), verb)),
     subjects.command(sessionRef(session.id, 'default'), 'feedback'),
-    subjects.toolAnnouncement('default', 'slow_level'),
-    subjects.toolBeat('default', 'slow_level', 'x'),
-    subjects.toolAnnouncement('other', 'evil_tool'),
-    subjects.hookService('default', 'policy'),
-    subjects.hookInstance('default', 'policy', 'x'),
+    subjects.announcement('tools', 'default', 'slow_level'),
+    subjects.heartbeat('tools', 'default', 'slow_level', 'x'),
+    subjects.announcement('tools', 'other', 'evil_tool'),
+    subjects.announcement('hooks', 'default', 'policy'),
+    subjects.heartbeat('hooks', 'default', 'policy', 'x'),
     subjects.journal(sessionRef(session.id, 'default')),
     victim,
-    subjects.toolInstances('default', 'slow_level'),
+    subjects.orders(subjects.tool('default', 'slow_level')),
     '_R_.x.y',
     '_INBOX.host.x.q',
     '$JS.API.STREAM.PURGE.KV_cox_registry',
     '$JS.API.STREAM.MSG.DELETE.KV_cox_registry',
-    `$JS.API.DIRECT.GET.KV_cox_registry.${subjects.toolAnnouncement('default', 'slow_level')}`,
+    `$JS.API.DIRECT.GET.KV_cox_registry.${subjects.announcement('tools', 'default', 'slow_level')}`,
   ];
   for (const subject of forbidden) attacker.publish(subject, 'hostile');
   attacker.publish('nobody.may', 'x');
@@ -223,7 +223,7 @@ test('a worker with the key of one tool answers no other’s calls, announces no
   expect(forbidden.filter((subject) => !refused.has(`publish ${subject}`))).toEqual([]);
 
   // Its own key it may write; by a header it can have nobody else's deleted.
-  const own = subjects.toolAnnouncement('default', 'evil_tool');
+  const own = subjects.announcement('tools', 'default', 'evil_tool');
   for (const rollup of ['all', 'sub']) {
     const head = headers();
     head.set('Nats-Rollup', rollup);
@@ -256,7 +256,7 @@ test('a hook service cannot empty the registry by a header, nor hear questions o
     since: '2026-01-01T00:00:00.000Z',
     registrations: [],
   });
-  const said = await attacker.request(subjects.hookService('default', 'evil'), JSON.stringify(announcement), {
+  const said = await attacker.request(subjects.announcement('hooks', 'default', 'evil'), JSON.stringify(announcement), {
     headers: head,
     timeout: 5_000,
   });

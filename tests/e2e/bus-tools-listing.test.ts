@@ -1,5 +1,5 @@
 /** `cox tool list`: which tools are announced, who serves them, versions side by side, other tenants, and taking one back. */
-import { subjects, TOOL_LIVENESS } from '@coxswain/protocol';
+import { SERVED_LIVENESS, subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, type CalledTool, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
 import { type Child, cox } from './kit/child.ts';
@@ -132,12 +132,12 @@ test('a version whose only instance starts and stops within a moment does not st
   // Time to have read the registry: the service looks at it once it has listened for as long as others take to be heard.
   await until(
     'two reads of the registry',
-    async () => Date.now() - Date.parse(before?.since ?? '') > 2 * TOOL_LIVENESS.ttlMs,
+    async () => Date.now() - Date.parse(before?.since ?? '') > 2 * SERVED_LIVENESS.ttlMs,
   );
-  await fixture.bus.publish(subjects.toolAnnouncement('default', one.name), JSON.stringify(foreign(one.name)));
+  await fixture.bus.publish(subjects.announcement('tools', 'default', one.name), JSON.stringify(foreign(one.name)));
   for (const state of ['serving', 'gone']) {
-    const beat = { v: 1, state, since: new Date().toISOString(), digest: '00000000', running: 0 };
-    await fixture.bus.publish(subjects.toolBeat('default', one.name, 'x'), JSON.stringify(beat));
+    const beat = { v: 1, state, since: new Date().toISOString(), version: '00000000', running: 0 };
+    await fixture.bus.publish(subjects.heartbeat('tools', 'default', one.name, 'x'), JSON.stringify(beat));
   }
   await until('its own version', async () => (await listed(one.name))?.digest === before?.digest);
 });
@@ -167,11 +167,11 @@ test('a version that was replaced and is announced again where it starts and nob
 test('where nobody serves what is announced the listing says so, and what to do', async () => {
   const name = fresh('tool');
   const announcement = foreign(name);
-  await fixture.bus.publish(subjects.toolAnnouncement('default', name), JSON.stringify(announcement));
-  const beat = { v: 1, state: 'serving', since: announcement.since, digest: '00000000', running: 0 };
+  await fixture.bus.publish(subjects.announcement('tools', 'default', name), JSON.stringify(announcement));
+  const beat = { v: 1, state: 'serving', since: announcement.since, version: '00000000', running: 0 };
   const beats = setInterval(
-    () => void fixture.bus.publish(subjects.toolBeat('default', name, 'x'), JSON.stringify(beat)),
-    TOOL_LIVENESS.beatMs,
+    () => void fixture.bus.publish(subjects.heartbeat('tools', 'default', name, 'x'), JSON.stringify(beat)),
+    SERVED_LIVENESS.heartbeatMs,
   );
   try {
     const said = await until('the listing to say so', async () => {

@@ -99,7 +99,7 @@ test('a host that stood still while another took over calls and aborts nothing a
   await zombie.says('it releases its sessions to them');
   // What it says late is refused by its epoch where the call runs: said here in its name.
   const refused = await fixture.bus.bare.request(
-    subjects.toolInstances('default', name),
+    subjects.orders(subjects.tool('default', name)),
     JSON.stringify({ v: 1, session_id: id, key: (await keyOf(id)) ?? '', epoch: 1, want: 'abort', reason: 'late' }),
     { timeout: 5_000 },
   );
@@ -236,13 +236,13 @@ test('a call whose worker dies of it before it has said so is in doubt, although
   };
   bare.subscribe(subjects.tool('default', name), { callback: (_, message) => said(message, 'taker', 'ready') });
   // The instance that is ordered to begin is never heard of again.
-  bare.subscribe(subjects.toolInstance('default', name, 'taker'), { max: 1, callback: () => void taken++ });
-  bare.subscribe(subjects.toolInstances('default', name), {
+  bare.subscribe(subjects.orderTo(subjects.tool('default', name), 'taker'), { max: 1, callback: () => void taken++ });
+  bare.subscribe(subjects.orders(subjects.tool('default', name)), {
     callback(_, message) {
       if (message.reply) said(message, 'other', 'unknown');
     },
   });
-  await publish(subjects.toolAnnouncement('default', name), JSON.stringify({ ...announcement, traits }));
+  await publish(subjects.announcement('tools', 'default', name), JSON.stringify({ ...announcement, traits }));
   await fixture.host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
   const id = await start([calls(name), done]);
   expect(await endings(id)).toMatchObject([{ status: 'interrupted' }]);

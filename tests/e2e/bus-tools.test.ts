@@ -223,12 +223,12 @@ test('an older owner of the session is refused once a newer one has asked', asyn
   const question = (effect: string, epoch: number) => ({ key: `default.z.${effect}`, epoch, call_id: 'c', args: {} });
   const at = subjects.tool('default', name);
   expect(
-    await ask(subjects.toolInstances('default', name), { want: 'probe', key: 'default.z.1-1', epoch: 5 }),
+    await ask(subjects.orders(subjects.tool('default', name)), { want: 'probe', key: 'default.z.1-1', epoch: 5 }),
   ).toMatchObject({ type: 'unknown' });
   expect(await ask(at, question('1-1', 4))).toMatchObject({ type: 'refused', code: 'stale_epoch' });
   expect(await ask(at, question('1-2', 5))).toMatchObject({ type: 'running' });
   const stop = { want: 'abort', key: 'default.z.1-2', epoch: 4, reason: 'a zombie says so' };
-  expect(await ask(subjects.toolInstances('default', name), stop)).toMatchObject({ type: 'refused' });
+  expect(await ask(subjects.orders(subjects.tool('default', name)), stop)).toMatchObject({ type: 'refused' });
   // The same key again is answered from the ledger.
   await until('it ran', async () => (await module.log()).length === 1);
   expect(await ask(at, question('1-2', 5))).toMatchObject({ type: 'ended', status: 'ok' });
@@ -270,14 +270,14 @@ test('a worker that answers garbage, for others, twice and too much does no harm
       say(ended('another answer'));
     },
   });
-  await fixture.bus.publish(subjects.toolAnnouncement('default', name), JSON.stringify(announcement));
+  await fixture.bus.publish(subjects.announcement('tools', 'default', name), JSON.stringify(announcement));
   // What is announced so that it would take a host's own place is not taken.
   await fixture.bus.publish(
     '$KV.cox_registry.tools.default.read_file',
     JSON.stringify({ ...announcement, name: 'read_file' }),
   );
   await fixture.host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
-  await fixture.host.says(/tools\.default\.read_file.*invalid tool/);
+  await fixture.host.says(/tools\.default\.read_file.*invalid key of tools/);
   const id = await start([calls(name), done]);
   const journal = await endOf(fixture.bus, id);
   expect(journal.of('call_ended')).toMatchObject([{ status: 'ok', result: { content: [{ text: 'the answer' }] } }]);

@@ -1,7 +1,7 @@
 /** Hooks over the bus, each service a process of its own: asked, killed, doubled, restarted, changed and malicious. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HOOK_LIVENESS, subjects } from '@coxswain/protocol';
+import { SERVED_LIVENESS, subjects } from '@coxswain/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Child, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
@@ -232,7 +232,7 @@ test('a point that nobody has registered for costs no message', async () => {
   const { name } = await serve(`export default { post_turn: () => {} };`);
   await endOf(fixture.bus, await start([reads, done]));
   // One for each of the two turns, and none for any other point.
-  const subject = subjects.hook('default', `${name}-post_turn-1`);
+  const subject = subjects.hook('default', name);
   expect(asked).toEqual([subject, subject]);
   tap.unsubscribe();
 });
@@ -258,10 +258,10 @@ test('points that this session never comes to are served, stand in the journalâ€
 
   for (const { id, point } of table) {
     const payload = { event: point, session: { id: 's' }, persona: 'mate', turn: 1 };
-    const asked = { v: 1, hook: id, session_id: 's', effect_id: '1-0', point, payload, timeout_ms: 1_000 };
-    const question = JSON.stringify({ ...asked, callback: '_INBOX.nobody' });
-    const answer = await fixture.bus.bare.request(subjects.hook('default', id), question, { timeout: 10_000 });
-    expect(answer.json()).toMatchObject({ hook: id, status: 'returned', raw: { body: `asked at ${point}` } });
+    const args = { point, payload, timeout_ms: 1_000, fetch: '_INBOX.nobody' };
+    const question = JSON.stringify({ v: 1, key: `default.s.1-0.${id}`, session_id: 's', hook: id, args });
+    const answer = await fixture.bus.bare.request(subjects.hook('default', name), question, { timeout: 10_000 });
+    expect(answer.json()).toMatchObject({ answer: { status: 'returned', raw: { body: `asked at ${point}` } } });
   }
 });
 
@@ -302,45 +302,42 @@ describe('malicious answers do no harm', () => {
     const hook = { id, point: 'PreToolUse', pattern: '*', priority: 0, timeout_ms: 5_000, on_error: 'fail_closed' };
     const announcement = { v: 1, service: name, since: new Date().toISOString(), registrations: [hook] };
     let asks = 0;
-    const answering = bare.subscribe(subjects.hook('default', id), {
+    const answering = bare.subscribe(subjects.hook('default', name), {
       callback(_error, message) {
-        const asked = message.json() as { session_id: string; effect_id: string; callback: string };
-        // Otherwise the question would go to the instance once more, as soon as its heartbeat was heard.
-        bare.publish(asked.callback, JSON.stringify({ want: 'taken', instance: 'rogue' }));
-        const answer = { v: 1, hook: id, session_id: asked.session_id, effect_id: asked.effect_id, status: 'returned' };
+        const { key } = message.json() as { key: string };
+        const common = { v: 1, key, instance: 'rogue' };
+        // Otherwise the question would go to the instance once more.
+        message.respond(JSON.stringify({ ...common, type: 'running' }));
+        const answer = { ...common, type: 'answered', answer: { status: 'returned', raw: true } };
         const rogue = [
           'no json',
-          JSON.stringify({ ...answer, session_id: 'another' }),
-          JSON.stringify({ ...answer, effect_id: '1-0' }),
+          JSON.stringify({ ...answer, key: 'default.another.1-0' }),
           JSON.stringify({ ...answer, more: 1 }),
           'x'.repeat(600_000),
-          JSON.stringify({ ...answer, raw: { deny: 'the first' } }),
         ];
         message.respond(rogue[asks++] as string);
-        message.respond(JSON.stringify({ ...answer, raw: true }));
+        message.respond(JSON.stringify({ ...answer, answer: { status: 'returned', raw: { deny: 'the first' } } }));
+        message.respond(JSON.stringify(answer));
       },
     });
-    await bare.request(subjects.hookService('default', name), JSON.stringify(announcement), { timeout: 10_000 });
+    await bare.request(subjects.announcement('hooks', 'default', name), JSON.stringify(announcement), {
+      timeout: 10_000,
+    });
     const beats = setInterval(() => {
-      bare.publish(subjects.hookInstance('default', name, 'rogue'), JSON.stringify({ v: 1, state: 'serving' }));
-    }, HOOK_LIVENESS.beatMs);
+      bare.publish(subjects.heartbeat('hooks', 'default', name, 'rogue'), JSON.stringify({ v: 1, state: 'serving' }));
+    }, SERVED_LIVENESS.heartbeatMs);
     try {
       await fixture.host.says(new RegExp(`"service":"${name}".*hooks are registered`));
-      const journal = await endOf(fixture.bus, await start([...Array(6).fill(reads), done]));
-      expect(answers(journal).map(({ failure, verdict }) => failure?.code ?? verdict)).toEqual([
-        'hook_unavailable',
-        'hook_unavailable',
-        'hook_unavailable',
-        'hook_unavailable',
-        'return_unreadable',
-        { kind: 'deny', reason: 'the first' },
-      ]);
-      expect(journal.of('call_ended').map(({ status }) => status)).toEqual(Array(6).fill('denied'));
+      const journal = await endOf(fixture.bus, await start([...Array(4).fill(reads), done]));
+      expect(answers(journal).map(({ failure, verdict }) => failure?.code ?? verdict)).toEqual(
+        Array(4).fill({ kind: 'deny', reason: 'the first' }),
+      );
+      expect(journal.of('call_ended').map(({ status }) => status)).toEqual(Array(4).fill('denied'));
     } finally {
       clearInterval(beats);
       answering.unsubscribe();
-      const leaving = JSON.stringify({ v: 1, state: 'leaving' });
-      bare.publish(subjects.hookInstance('default', name, 'rogue'), leaving);
+      const leaving = JSON.stringify({ v: 1, state: 'gone' });
+      bare.publish(subjects.heartbeat('hooks', 'default', name, 'rogue'), leaving);
       names.add(name);
     }
   });

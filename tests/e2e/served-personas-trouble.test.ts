@@ -1,7 +1,7 @@
 /** Personas in processes of their own, when versions meet, instances go, and somebody asks for what cannot be. */
 import { writeFile } from 'node:fs/promises';
 import type { ServePersonaOptions } from '@coxswain/client';
-import { PERSONA_QUEUE_GROUP, subjects, versionToken } from '@coxswain/protocol';
+import { QUEUE_GROUPS, subjects, versionToken } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { calls, done, textOf } from './kit/called-tools.ts';
 import { cox } from './kit/child.ts';
@@ -125,7 +125,7 @@ test('steps that come to whoever dies before it says that it has them are begun 
   const swallowed: unknown[] = [];
   const token = versionToken(version);
   const dying = fixture.bus.bare.subscribe(subjects.persona('default', name, token), {
-    queue: PERSONA_QUEUE_GROUP,
+    queue: QUEUE_GROUPS.personas,
     callback: (_, message) => {
       swallowed.push(message.subject);
       if (swallowed.length === 2) dying.unsubscribe();

@@ -70,9 +70,9 @@ function sessionsOf(tenant: string): SessionRef[] {
 
 function beatsOf(tenant: string): string[] {
   return [
-    subjects.hookInstance(tenant, 's', 'i'),
-    subjects.toolBeat(tenant, 't', 'i'),
-    subjects.personaBeat(tenant, 'p', 'i'),
+    subjects.heartbeat('hooks', tenant, 's', 'i'),
+    subjects.heartbeat('tools', tenant, 't', 'i'),
+    subjects.heartbeat('personas', tenant, 'p', 'i'),
   ];
 }
 
@@ -87,9 +87,9 @@ function keptOf(tenant: string): string[] {
     subjects.snapshot(ref),
     subjects.activeSession(ref),
     subjects.sessionEntry(ref),
-    subjects.hookService(tenant, 's'),
-    subjects.toolAnnouncement(tenant, 't'),
-    subjects.personaAnnouncement(tenant, 'p'),
+    subjects.announcement('hooks', tenant, 's'),
+    subjects.announcement('tools', tenant, 't'),
+    subjects.announcement('personas', tenant, 'p'),
     subjects.personaPause(tenant, 'p'),
     subjects.rememberedRule(tenant, { persona: 'p', session: 's', id: 'i' }),
     // Files lie together for all tenants: here they are called by theirs.
@@ -221,11 +221,11 @@ const HOST_READS: readonly Request[] = [RED, BLUE, '*', '>'].flatMap((tenant) =>
 
 /** What another tenant's clients, workers and hosts hear. */
 function heardOf(tenant: string): string[] {
-  const { events, deltas, approvals, commands, queries, keys, tools, personas, hooks, inboxes, largeFields } =
-    tenantSubjects;
-  return [events, deltas, approvals, commands, queries, keys, tools, personas, hooks, inboxes, largeFields].flatMap(
-    (of) => of(tenant),
-  );
+  const { events, deltas, approvals, commands, queries, keys, allRequests, inboxes, largeFields } = tenantSubjects;
+  return [
+    ...[events, deltas, approvals, commands, queries, keys, inboxes, largeFields].map((of) => of(tenant)),
+    ...(['tools', 'personas', 'hooks'] as const).map((kind) => allRequests(kind, tenant)),
+  ];
 }
 
 /**

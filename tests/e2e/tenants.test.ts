@@ -27,14 +27,14 @@ const PUBLISHED = [
   subjects.hook('blue', 'policy'),
   subjects.tool('blue', 'stock'),
   'cox.blue.tool.stock.all',
-  subjects.hookService('blue', 'policy'),
-  subjects.hookInstance('blue', 'policy', 'i'),
-  subjects.toolAnnouncement('blue', 'stock'),
+  subjects.announcement('hooks', 'blue', 'policy'),
+  subjects.heartbeat('hooks', 'blue', 'policy', 'i'),
+  subjects.announcement('tools', 'blue', 'stock'),
   subjects.persona('blue', 'clerk', 'v'),
-  subjects.personaInstances('blue', 'clerk', 'v'),
-  subjects.personaInstance('blue', 'clerk', 'v', 'i'),
-  subjects.personaBeat('blue', 'clerk', 'i'),
-  subjects.personaAnnouncement('blue', 'clerk'),
+  subjects.orders(subjects.persona('blue', 'clerk', 'v')),
+  subjects.orderTo(subjects.persona('blue', 'clerk', 'v'), 'i'),
+  subjects.heartbeat('personas', 'blue', 'clerk', 'i'),
+  subjects.announcement('personas', 'blue', 'clerk'),
   subjects.personaPause('blue', 'clerk'),
   subjects.events(theirs),
   subjects.deltas(theirs),
@@ -56,9 +56,9 @@ const HEARD = [
   tenantSubjects.deltas('blue'),
   tenantSubjects.approvals('blue'),
   tenantSubjects.inboxes('blue'),
-  ...tenantSubjects.hooks('blue'),
-  tenantSubjects.tools('blue'),
-  tenantSubjects.personas('blue'),
+  tenantSubjects.allRequests('hooks', 'blue'),
+  tenantSubjects.allRequests('tools', 'blue'),
+  tenantSubjects.allRequests('personas', 'blue'),
   tenantSubjects.commands('blue'),
   'cox.*.events.*',
   'cox.*.deltas.*',
@@ -138,7 +138,7 @@ test('a hook service of one tenant can neither take nor empty what another has a
   for (const rollup of ['all', 'sub']) {
     const set = headers();
     set.set('Nats-Rollup', rollup);
-    const answer = await hostile.request(subjects.hookService('red', 'hostile'), '{}', {
+    const answer = await hostile.request(subjects.announcement('hooks', 'red', 'hostile'), '{}', {
       headers: set,
       timeout: 5_000,
     });

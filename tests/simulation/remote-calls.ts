@@ -2,9 +2,10 @@
  * Calls of one host to the workers: sent to one of them, followed, asked after. What a bus does in between is a moment's delay,
  * and nothing at all once host or worker has gone.
  */
+
+import type { SendReport } from '@coxswain/bus';
 import type { Clock, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
-import { SESSION_LEFT, type ToolAsked, type ToolOrder } from '@coxswain/protocol';
-import type { Answer } from '../../libs/client/src/tool-calls.ts';
+import { SESSION_LEFT, type WorkOrder, type WorkRequest } from '@coxswain/protocol';
 import { answer } from '../../libs/session/test/fake-tools.ts';
 import type { ToolWorld } from './sim-tools.ts';
 import type { ToolWorkers, WorkerProcess } from './tool-workers.ts';
@@ -13,7 +14,7 @@ import type { ToolWorkers, WorkerProcess } from './tool-workers.ts';
 const BELIEVED_MS = 3_000;
 const LOOKED_EVERY_MS = 500;
 
-type Named = Pick<ToolOrder, 'v' | 'key' | 'session_id' | 'epoch'>;
+type Named = Pick<WorkOrder, 'v' | 'key' | 'session_id' | 'epoch'>;
 
 /** See the top of the file. */
 export class RemoteCalls {
@@ -34,14 +35,14 @@ export class RemoteCalls {
     await this.#hop();
     const { living } = this.#workers;
     if (living.length === 0) return { ...answer('nobody serves it', 'error'), status: 'unavailable' };
-    const asked: ToolAsked = { ...named(call), call_id: call.callId, hold: 1, args: call.args };
+    const asked: WorkRequest = { ...named(call), call_id: call.callId, hold: 1, args: call.args };
     const worker = this.#world.random.pick(living);
     return this.#follow(worker, call, signal, true, (to) => worker.ask(call.tool, asked, to));
   }
 
   /** As the tool port's: everybody that may live is asked, and those that have just died are waited for. */
   async probe(key: string, sessionId: string, tool: string, epoch: number): Promise<ToolProbe> {
-    const order: ToolOrder = { v: 1, key, session_id: sessionId, epoch, want: 'probe' };
+    const order: WorkOrder = { v: 1, key, session_id: sessionId, epoch, want: 'probe' };
     for (;;) {
       await this.#hop();
       let probe: ToolProbe | null = null;
@@ -49,7 +50,7 @@ export class RemoteCalls {
         worker.order(tool, order, (said) => {
           if (said.type === 'ended') probe = { state: 'done', outcome: { status: said.status, result: said.result } };
           if (said.type !== 'running' && said.type !== 'accepted') return;
-          const attach: ToolOrder = { ...order, want: 'attach' };
+          const attach: WorkOrder = { ...order, want: 'attach' };
           probe = {
             state: 'running',
             attach: (call, signal) => {
@@ -72,7 +73,7 @@ export class RemoteCalls {
   async stop(key: string, sessionId: string, tool: string, reason: string, epoch: number): Promise<boolean> {
     await this.#hop();
     if (this.#world.random.chance(0.2)) return false;
-    const order: ToolOrder = { v: 1, key, session_id: sessionId, epoch, want: 'abort', reason };
+    const order: WorkOrder = { v: 1, key, session_id: sessionId, epoch, want: 'abort', reason };
     let told = false;
     for (const worker of this.#workers.living)
       worker.order(tool, order, ({ type }) => {
@@ -87,7 +88,7 @@ export class RemoteCalls {
     call: ToolCall,
     signal: AbortSignal,
     isNew: boolean,
-    send: (to: Answer) => void,
+    send: (to: SendReport) => void,
   ): Promise<ToolOutcome> {
     return new Promise((resolve) => {
       let settled = false;
@@ -97,7 +98,7 @@ export class RemoteCalls {
         resolve(outcome);
       };
       const lost = () => settle({ ...answer('whoever ran it has gone', 'error'), status: 'lost' });
-      const hear: Answer = (said) => {
+      const hear: SendReport = (said) => {
         isUnanswered = false;
         if (said.type === 'running') call.onTaken?.();
         else if (said.type === 'progress') call.onProgress(said.text);
@@ -105,15 +106,15 @@ export class RemoteCalls {
         else if (said.type === 'accepted') settle({ ...answer('taken up'), status: 'accepted', epoch: said.epoch });
         else if (said.type === 'ended') settle({ status: said.status, result: said.result });
         else if (said.type === 'unknown' || said.type === 'given_up') lost();
-        else if (said.type === 'ready') worker.order(call.tool, { ...named(call), want: 'begin', hold: said.hold }, to);
-        else {
+        else if (said.type === 'ready') worker.order(call.tool, { ...named(call), want: 'start', hold: said.hold }, to);
+        else if (said.type === 'refused') {
           this.#refused();
           settle({ ...answer(said.message, 'error'), status: 'unavailable' });
         }
       };
       // Answers come in their order, each a moment later; a host that is dead hears none.
       let before: Promise<void> = Promise.resolve();
-      const to: Answer = (said) => {
+      const to: SendReport = (said) => {
         before = before.then(() => this.#hop()).then(() => (settled ? undefined : hear(said)));
       };
       const aborted = () => {

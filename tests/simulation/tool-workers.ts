@@ -4,11 +4,9 @@
  * long-running tools they bring as commands: once as a rule, now and then twice, in two versions, with an epoch that
  * was never given, or not at all; where a function has answered LATER, somebody else does.
  */
-import { DEFAULT_TRAITS, type JsonObject, type SessionRef, type ToolAsked, type ToolOrder } from '@coxswain/protocol';
+import { type AcceptedCall, type CallEnding, RunningWork, type SendReport } from '@coxswain/bus';
+import { DEFAULT_TRAITS, type JsonObject, type SessionRef, type WorkOrder, type WorkRequest } from '@coxswain/protocol';
 import { type CheckedTool, LATER, type ToolCallContext } from '../../libs/client/src/define-tool.ts';
-import type { AcceptedCall } from '../../libs/client/src/send-call-outcome.ts';
-import { type Answer, ToolCalls } from '../../libs/client/src/tool-calls.ts';
-import type { CallEnding } from '../../libs/client/src/tool-ledger.ts';
 import { answer } from '../../libs/session/test/fake-tools.ts';
 import type { ToolRun } from './history.ts';
 import { beginRun, TOOLS, type ToolWorld } from './sim-tools.ts';
@@ -26,10 +24,10 @@ export class WorkerProcess {
   readonly name: string;
   /** When it was killed. */
   diedMs: number | null = null;
-  readonly #calls = new Map<string, ToolCalls>();
-  readonly #make: (tool: string) => ToolCalls;
+  readonly #calls = new Map<string, RunningWork>();
+  readonly #make: (tool: string) => RunningWork;
 
-  constructor(name: string, make: (worker: WorkerProcess, tool: string) => ToolCalls) {
+  constructor(name: string, make: (worker: WorkerProcess, tool: string) => RunningWork) {
     this.name = name;
     this.#make = (tool) => make(this, tool);
   }
@@ -39,22 +37,22 @@ export class WorkerProcess {
   }
 
   /** A call comes. */
-  ask(tool: string, asked: ToolAsked, to: Answer): void {
-    if (this.isAlive) this.#of(tool).ask(asked, this.#living(to));
+  ask(tool: string, asked: WorkRequest, to: SendReport): void {
+    if (this.isAlive) this.#of(tool).take(asked, this.#living(to));
   }
 
   /** An order comes. */
-  order(tool: string, order: ToolOrder, to: Answer): void {
+  order(tool: string, order: WorkOrder, to: SendReport): void {
     if (this.isAlive) this.#of(tool).order(order, this.#living(to));
   }
 
-  #living(to: Answer): Answer {
+  #living(to: SendReport): SendReport {
     return (said) => {
       if (this.isAlive) to(said);
     };
   }
 
-  #of(tool: string): ToolCalls {
+  #of(tool: string): RunningWork {
     const known = this.#calls.get(tool) ?? this.#make(tool);
     this.#calls.set(tool, known);
     return known;
@@ -94,7 +92,7 @@ export class ToolWorkers {
     this.all.push(new WorkerProcess(`worker${this.all.length + 1}`, (worker, tool) => this.#serve(worker, tool)));
   }
 
-  #serve(worker: WorkerProcess, name: string): ToolCalls {
+  #serve(worker: WorkerProcess, name: string): RunningWork {
     const traits = this.#world.plant.traits(name, { ...DEFAULT_TRAITS, ...TOOLS[name]?.traits });
     const tool: CheckedTool = {
       announced: {
@@ -106,10 +104,10 @@ export class ToolWorkers {
       check: async (args) => ({ args }),
       run: (args, context) => this.#run(worker, name, args, context),
     };
-    return new ToolCalls(tool, {
+    return new RunningWork(() => tool, {
       tenant: 'default',
       nowMs: () => this.#world.elapsedMs(),
-      bring: async (ref, call, ending) => {
+      sendOutcome: async (ref, call, ending) => {
         if (!worker.isAlive) return new Promise(() => undefined);
         this.#outcome(ref, call, ending);
         return true;

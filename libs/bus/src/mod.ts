@@ -1,4 +1,4 @@
-/** What both ends of the bus share: connections, requests, errors, stored commands, reads of streams, back-off. */
+/** What both ends of the bus share: connections, requests, errors, stored commands, reads of streams, back-off, served work. */
 export { awaitPermanentClose, connectNats, withConnection } from './connect.ts';
 export type { ConnectNatsOptions } from './connect-options.ts';
 export { type BusLog, logConnection, onConnectionChange } from './connection-changes.ts';
@@ -17,6 +17,7 @@ export {
   NotPermittedError,
   StreamFullError,
   StreamNotFoundError,
+  StreamsMissingError,
 } from './errors.ts';
 export { askJetStream, nullIfNoStream, streamInfo } from './jetstream-api.ts';
 export {
@@ -26,8 +27,36 @@ export {
   orderedConsumer,
   storedMessages,
 } from './ordered-follow.ts';
+export { isRemovedKey, readKey, replaceKey } from './registry.ts';
 export { type Retries, retryRequest, retryWhileUnavailable } from './retry-while-unavailable.ts';
+export type { ServedAddress } from './served/address.ts';
+export {
+  type Announcement,
+  announce,
+  readAnnouncement,
+  removeAnnouncement,
+  removeKey,
+  type StoredAnnouncement,
+  type When,
+} from './served/announcements.ts';
+export { type Asking, createAsking, type NoteProblem } from './served/asking.ts';
+export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
+export { type Instances, isWithoutInstances } from './served/instances.ts';
+export { type CallEnding, type LedgerBounds, WorkLedger } from './served/ledger.ts';
+export { type Ask, type AskEnd, type AskName, type AskTraits, LOST } from './served/open-ask.ts';
+export type { AskProbe } from './served/probes.ts';
+export { failed, type RunnableTool } from './served/run-tool.ts';
+export {
+  type AcceptedCall,
+  type AnswerQuestion,
+  type FindWork,
+  RunningWork,
+  type RunningWorkPorts,
+  type SendReport,
+} from './served/running-work.ts';
+export { type ServingWork, serveWork, type WorkService } from './served/serve-work.ts';
 export { answerOf, type PublishAck, STATUS, statusOf } from './status.ts';
 export { type CommandHeaders, type StoredPosition, storeCommand, storeMessage } from './store-message.ts';
 export { createStreamReader, directMessage, type StoredMessage, type StreamReader } from './stream-reader.ts';
+export { type ValueSchema, valueIn } from './value-in.ts';
 export { inboxPrefixOf, isTenantsKey, tracedBy, type Wire, wireOf } from './wire.ts';

@@ -1,4 +1,5 @@
 /** A client with a NATS connection. It can also serve tools and personas, and report outcomes of calls and jobs. */
+import type { AcceptedCall } from '@coxswain/bus';
 import { type JsonObject, readId, SessionId, type SessionRef, sessionRef, TenantId } from '@coxswain/protocol';
 import { type BusInfo, busInfo, storedCommands } from './bus-info.ts';
 import type { BusTransport } from './bus-transport.ts';
@@ -13,7 +14,7 @@ import type { ListPlace, NewestSessions } from './newest-sessions.ts';
 import { checkOptions, checkRecordNumber } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
-import { type AcceptedCall, type CallOutcome, callOutcomeToWire, sendCallOutcome } from './send-call-outcome.ts';
+import { type CallOutcome, callOutcomeToWire, sendCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
 import {

@@ -1,4 +1,5 @@
 /** The typed client: connect to NATS or to a gateway, start, steer and follow sessions. */
+export type { AcceptedCall } from '@coxswain/bus';
 export {
   busErrorOf as toClientError,
   isNotPermitted,
@@ -61,7 +62,7 @@ export {
 } from './persona-form.ts';
 export { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
 export type { JournalPlace, JournalReading, StoredJournalRecord } from './read-journal.ts';
-export type { AcceptedCall, CallOutcome } from './send-call-outcome.ts';
+export type { CallOutcome } from './send-call-outcome.ts';
 export type { JobReport } from './send-job-report.ts';
 export {
   type ForeignTool,

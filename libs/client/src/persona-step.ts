@@ -2,6 +2,7 @@
  * Runs a step of a served persona as a call. It reads or fetches the request, reports pieces as progress, and returns
  * the result.
  */
+import { fetchWhole, type RunnableTool } from '@coxswain/bus';
 import { runModelStep } from '@coxswain/handlers';
 import {
   cutText,
@@ -22,7 +23,6 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import type { CheckedTool } from './define-tool.ts';
 import type { StepLine } from './step-line.ts';
 
 /** A piece of a model's answer. `again`: the attempt starts again. */
@@ -31,12 +31,10 @@ export type AnswerPart =
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
   | { readonly type: 'again' };
 
-const FETCH_TIMEOUT_MS = 10_000;
-
 /** The step of a persona as a tool. @internal */
-export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, line: StepLine): CheckedTool {
+export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, line: StepLine): RunnableTool {
   return {
-    announced: { name: 'step', description: '', input_schema: {}, traits: DEFAULT_TRAITS },
+    announced: { name: 'step', traits: DEFAULT_TRAITS },
     async check(args) {
       const read = readStrictly(ModelStepArgs, args);
       return read.ok ? { args: read.data } : { problem: `invalid step request: ${problemSentences(read.problems)[0]}` };
@@ -97,18 +95,10 @@ function cut(text: string): string[] {
 
 async function requestOf(nc: NatsConnection, args: ModelStepArgs): Promise<StepRequest> {
   if ('request' in args) return args.request;
-  const { subject, bytes } = args.fetch;
+  const { subject } = args.fetch;
   if (!isInboxSubject(subject)) throw new Error('the request must be fetched, and its inbox is invalid');
-  const parts: Uint8Array[] = [];
-  let offset = 0;
-  while (offset < bytes) {
-    const part = await nc.request(subject, JSON.stringify({ offset }), { timeout: FETCH_TIMEOUT_MS });
-    if (part.data.length === 0 || offset + part.data.length > bytes)
-      throw new Error('the host did not provide the request');
-    parts.push(part.data);
-    offset += part.data.length;
-  }
-  return StepRequest.parse(JSON.parse(Buffer.concat(parts).toString('utf8')));
+  const text = await fetchWhole(nc, subject, 'request', PERSONA_SERVICE_BOUNDS.requestMaxBytes);
+  return StepRequest.parse(JSON.parse(text));
 }
 
 function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelAsked {

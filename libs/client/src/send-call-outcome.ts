@@ -1,15 +1,9 @@
 /** Sends the outcome of an accepted call: a command for workers. NATS permissions limit its subject to them. */
+import type { AcceptedCall } from '@coxswain/bus';
 import { type CamelCased, parseCallOutcome, pathText, type SessionRef, ToolResult, toWire } from '@coxswain/protocol';
 import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
 import type { SendOptions, WireSentCommand } from './outgoing-command.ts';
 import { type CommandBus, sendPayload } from './send-command.ts';
-
-/** A call of a `longRunning` tool that is answered later, identified by members of its function's context. */
-export interface AcceptedCall {
-  readonly idempotencyKey: string;
-  readonly toolCallId: string;
-  readonly epoch: number;
-}
 
 /** The outcome of a call. */
 export interface CallOutcome {

@@ -3,34 +3,41 @@
  * of the same version.
  */
 import { createHash } from 'node:crypto';
-import { awaitPermanentClose } from '@coxswain/bus';
 import {
+  type Announcement,
+  type AnswerQuestion,
+  announce,
+  awaitPermanentClose,
+  fetchWhole,
+  RunningWork,
+  serveWork,
+} from '@coxswain/bus';
+import { answerHook, runHookHandler } from '@coxswain/handlers';
+import {
+  type AnyHandler,
+  BOUNDS,
   CoxswainError,
   canonicalJson,
   DEFAULT_TENANT,
+  type HookRegistration,
   type JsonObject,
-  PERSONA_QUEUE_GROUP,
   PERSONA_SERVICE_BOUNDS,
   PERSONA_TOOL_SOURCE,
   type Persona,
   PersonaAnnouncement,
-  type PersonaBeat,
   pathText,
   problemSentences,
   readId,
   readPersonaHooks,
   type StepModels,
-  subjects,
   TenantId,
   ToolDefinition,
   type ToolResult,
-  versionToken,
   type WorkObserver,
 } from '@coxswain/protocol';
-import { nuid } from '@nats-io/nats-core';
-import { announce } from './announce-tool.ts';
+import { type NatsConnection, nuid } from '@nats-io/nats-core';
 import { refuseUnknown } from './command-form.ts';
-import { servedOnOwnConnection } from './connected-nats.ts';
+import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
@@ -38,10 +45,7 @@ import { readPersonaDefinition } from './persona-form.ts';
 import type { PersonaHandlers } from './persona-handlers.ts';
 import { type AnswerPart, personaStep } from './persona-step.ts';
 import type { CommandBus } from './send-command.ts';
-import { serveCalls } from './serve-calls.ts';
-import { type ServedHook, servePersonaHooks } from './serve-persona-hooks.ts';
 import { StepLine } from './step-line.ts';
-import { ToolCalls } from './tool-calls.ts';
 
 /** A tool whose schema and code belong to another program, such as an MCP server. */
 export interface ForeignTool {
@@ -122,6 +126,12 @@ export class PersonaVersionTakenError extends CoxswainError {
         `or remove the announcement with cox persona remove ${persona}`,
     );
   }
+}
+
+/** A hook and its function. */
+interface ServedHook {
+  readonly registration: HookRegistration;
+  readonly handler: AnyHandler;
 }
 
 const DRAIN_MS = 20_000;
@@ -234,74 +244,43 @@ async function serveCheckedPersona(
 ): Promise<ServedPersonaInstance> {
   const { nc } = bus;
   const { name, version } = announced;
-  const token = versionToken(version);
   const instance = nuid.next();
   const problem = options.onProblem ?? (() => undefined);
   const line = new StepLine(stepsAtOnce);
   const step = personaStep(nc, options.models, line);
-  const calls = new ToolCalls(({ tool }) => (tool === undefined ? step : (tools.get(tool) ?? null)), {
-    tenant,
-    nowMs: () => performance.now(),
-    observer: options.observer,
-    servedAs: (tool) => (tool === undefined ? { kind: 'step', name } : { kind: 'tool', name: tool }),
-    // None of its tools is longRunning.
-    bring: async () => false,
-  });
-  const since = new Date().toISOString();
-  const key = {
-    name,
-    subject: subjects.personaAnnouncement(tenant, name),
-    schema: PersonaAnnouncement,
-    value: (first: string): PersonaAnnouncement => ({ v: 1, since: first, ...announced }),
-    conflict: (before: PersonaAnnouncement) => versionConflict(announced, before),
-  };
-  // Hooks must respond as soon as the persona is announced.
-  const hooked = servePersonaHooks(
-    nc,
-    tenant,
+  const work = new RunningWork(
+    ({ tool, hook }) => {
+      if (hook !== undefined) return hookNamed(nc, hooks, hook, options.observer);
+      return tool === undefined ? step : (tools.get(tool) ?? null);
+    },
     {
-      shared: subjects.personaHooks(tenant, name, token),
-      own: subjects.personaHookTo(tenant, name, token, instance),
+      tenant,
+      nowMs: () => performance.now(),
+      observer: options.observer,
+      servedAs: (tool) => (tool === undefined ? { kind: 'step', name } : { kind: 'tool', name: tool }),
     },
-    instance,
-    hooks,
-    problem,
-    options.observer,
   );
-  const serving = await serveCalls(bus, {
-    tenant,
-    name,
+  const since = new Date().toISOString();
+  const announcement: Announcement<PersonaAnnouncement> = {
+    at: { kind: 'personas', tenant, name },
+    schema: PersonaAnnouncement,
+    value: (first) => ({ v: 1, since: first, ...announced }),
+    conflict: (before) => versionConflict(announced, before),
+  };
+  const serving = await serveWork(nc, {
+    at: { kind: 'personas', tenant, name, version },
     instance,
-    calls,
-    asked: {
-      subject: subjects.persona(tenant, name, token),
-      own: subjects.personaCallTo(tenant, name, token, instance),
-      queue: PERSONA_QUEUE_GROUP,
-    },
-    orders: [subjects.personaInstances(tenant, name, token), subjects.personaInstance(tenant, name, token, instance)],
-    heartbeatSubject: subjects.personaBeat(tenant, name, instance),
-    // The announced states of a persona do not include standby.
-    heartbeat: (state): PersonaBeat => ({
-      v: 1,
-      state: state === 'standby' ? 'draining' : state,
-      since,
-      version,
-      running: calls.running,
-    }),
+    work,
+    heartbeat: () => ({ version, since }),
     async announce(when) {
-      const former = await announce(bus, key, when);
+      const former = await announce(nc, announcement, when);
       if (former && former.version !== version)
         problem(`${name} was announced as version ${former.version}: new sessions get ${version}`);
     },
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,
     onDraining: () => line.close(),
-    // Running steps may still ask hooks. Hosts ask nothing more of an instance that is gone.
-    onDrained: () => hooked.stop(),
-  }).catch(async (error: Error) => {
-    await hooked.stop();
-    throw error;
-  });
+  }).catch(refuseUnprepared);
   let stopping: Promise<void> | null = null;
   return {
     name,
@@ -317,6 +296,29 @@ async function serveCheckedPersona(
       return stopping ? null : why;
     },
   };
+}
+
+/** The work of the persona's hook with an id; null if it has none. */
+function hookNamed(
+  nc: NatsConnection,
+  hooks: readonly ServedHook[],
+  id: string,
+  observer: WorkObserver | undefined,
+): AnswerQuestion | null {
+  const served = hooks.filter(({ registration }) => registration.id === id);
+  if (served.length === 0) return null;
+  const hookAt = (at: HookRegistration['point']) => served.find(({ registration: { point } }) => point === at);
+  return (received) =>
+    answerHook(received, {
+      registrationAt: (point) => hookAt(point)?.registration,
+      fetch: (subject, want) => fetchWhole(nc, subject, want, BOUNDS.transformedViewMaxBytes),
+      answer: async (question, signal) => {
+        const handler = hookAt(question.registration.point)?.handler;
+        if (!handler) return { status: 'failed', code: 'hook_unavailable', message: 'it is no longer served' };
+        return runHookHandler(handler, question, signal);
+      },
+      observer,
+    });
 }
 
 /** A version identifies one definition: a session must find the definition that it has pinned. */

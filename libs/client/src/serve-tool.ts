@@ -1,5 +1,5 @@
 /** Serves a tool on the bus: announces it, sends heartbeats, and answers calls in a queue group. */
-import { awaitPermanentClose } from '@coxswain/bus';
+import { type AcceptedCall, awaitPermanentClose, type CallEnding, failed, RunningWork, serveWork } from '@coxswain/bus';
 import {
   type BackOff,
   DEFAULT_TENANT,
@@ -7,24 +7,18 @@ import {
   type JsonObject,
   readId,
   type SessionRef,
-  subjects,
   TenantId,
-  TOOL_QUEUE_GROUP,
-  type ToolBeat,
   toolDigest,
   type WorkObserver,
 } from '@coxswain/protocol';
 import { nuid } from '@nats-io/nats-core';
 import { CommandRejectedError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
-import { servedOnOwnConnection } from './connected-nats.ts';
+import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
-import { type AcceptedCall, sendCallOutcome } from './send-call-outcome.ts';
+import { sendCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
-import { serveCalls } from './serve-calls.ts';
-import { failed, ToolCalls } from './tool-calls.ts';
-import type { CallEnding } from './tool-ledger.ts';
 import { type ToolSuccession, watchSuccession } from './tool-succession.ts';
 import { watchToolVersions } from './tool-versions.ts';
 
@@ -86,8 +80,8 @@ export interface ServedTool {
 
 const DRAIN_MS = 600_000;
 /** The maximum number of attempts to send an outcome, and the pauses between them. */
-const BRINGS_MAX = 120;
-const BRINGS: BackOff = { firstMs: 100, maxMs: 5_000 };
+const OUTCOMES_MAX = 120;
+const OUTCOME_PAUSES: BackOff = { firstMs: 100, maxMs: 5_000 };
 
 /**
  * Connects, announces a tool and serves it until it is stopped. Several processes can serve the same tool.
@@ -119,34 +113,22 @@ export async function serveToolOn(
   const { name } = tool.announced;
   const instance = nuid.next();
   const problem = options.onProblem ?? (() => undefined);
-  const calls = new ToolCalls(tool, {
+  const work = new RunningWork(() => tool, {
     tenant,
     nowMs: () => performance.now(),
     observer: options.observer,
-    servedAs: () => ({ kind: 'tool', name }),
-    bring: (ref, call, ending) => bring(bus, ref, call, ending, problem),
+    sendOutcome: (ref, call, ending) => sendOutcome(bus, ref, call, ending, problem),
   });
   const versions = watchToolVersions(bus, tenant, { name, instance, tool: () => tool, problem });
   const since = new Date().toISOString();
   let succession: ToolSuccession | null = null;
-  const serving = await serveCalls(bus, {
-    tenant,
-    name,
+  const serving = await serveWork(nc, {
+    at: { kind: 'tools', tenant, name },
     instance,
-    calls,
-    asked: {
-      subject: subjects.tool(tenant, name),
-      own: subjects.toolCallTo(tenant, name, instance),
-      queue: TOOL_QUEUE_GROUP,
-    },
-    orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)],
-    heartbeatSubject: subjects.toolBeat(tenant, name, instance),
-    heartbeat: (state): ToolBeat => ({
-      v: 1,
-      state,
+    work,
+    heartbeat: () => ({
+      version: toolDigest(tool.announced),
       since,
-      digest: toolDigest(tool.announced),
-      running: calls.running,
       ...(succession ? { claimed: succession.claimed } : {}),
     }),
     startsInStandby: options.succession === 'waits',
@@ -155,9 +137,9 @@ export async function serveToolOn(
     drainMs: options.drainMs ?? DRAIN_MS,
   }).catch((error: unknown) => {
     versions.stop();
-    throw error;
+    return refuseUnprepared(error);
   });
-  versions.begin();
+  versions.start();
   if (options.succession !== undefined) {
     const { setServing, sendHeartbeat } = serving;
     succession = watchSuccession(bus, tenant, { name, instance, setServing, sendHeartbeat, problem });
@@ -179,7 +161,6 @@ export async function serveToolOn(
         tool = before;
         throw error;
       }
-      calls.update(tool);
     },
     async claim() {
       await succession?.claim();
@@ -210,7 +191,7 @@ export async function serveToolOn(
  * Sends the outcome of a call with retries. The id is the same each time, so it is applied once.
  * @returns whether it is stored.
  */
-async function bring(
+async function sendOutcome(
   bus: CommandBus,
   ref: SessionRef,
   call: AcceptedCall,
@@ -219,7 +200,7 @@ async function bring(
 ): Promise<boolean> {
   const id = `outcome-${call.idempotencyKey.split('.').at(-1)}-${call.epoch}`;
   let end = ending;
-  for (let attempt = 1; attempt <= BRINGS_MAX; attempt++) {
+  for (let attempt = 1; attempt <= OUTCOMES_MAX; attempt++) {
     try {
       await sendCallOutcome(bus, ref, call, end, { id });
       return true;
@@ -228,7 +209,7 @@ async function bring(
       if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
       // The result does not fit into a command: an error replaces it.
       if (error instanceof CommandRejectedError) end = failed(`the call ran; ${message}`, 'tool_result_too_large');
-      else await new Promise((resolve) => setTimeout(resolve, delayAfter(attempt, BRINGS)));
+      else await new Promise((resolve) => setTimeout(resolve, delayAfter(attempt, OUTCOME_PAUSES)));
     }
   }
   problem(`the outcome of ${call.idempotencyKey} could not be sent`);

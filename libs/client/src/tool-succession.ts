@@ -1,4 +1,5 @@
-import { subjects, type TenantId, TOOL_LIVENESS, ToolBeat, tenantSubjects } from '@coxswain/protocol';
+import { valueIn } from '@coxswain/bus';
+import { Heartbeat, SERVED_LIVENESS, subjects, type TenantId, tenantSubjects } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import type { CommandBus } from './send-command.ts';
 
@@ -40,7 +41,7 @@ const LOOKED_EVERY_MS = 500;
 /** The maximum number of known instances; further ones are ignored. */
 const INSTANCES_MAX = 256;
 /** A live instance sends a heartbeat within this time, except on a very busy machine. */
-const HEARD_WITHIN_MS = 2 * TOOL_LIVENESS.beatMs;
+const HEARD_WITHIN_MS = 2 * SERVED_LIVENESS.heartbeatMs;
 
 /** Starts listening to the heartbeats of the tool's other instances. */
 export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successor): ToolSuccession {
@@ -53,8 +54,8 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
   let deciding: Promise<void> = Promise.resolve();
   const waiting = new Set<() => void>();
 
-  const prefix = subjects.toolBeat(tenant, name, 'x').slice(0, -1);
-  const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
+  const prefix = subjects.heartbeat('tools', tenant, name, 'x').slice(0, -1);
+  const subscription = bus.nc.subscribe(tenantSubjects.heartbeats('tools', tenant, name), {
     callback(error, message) {
       if (error) cannotHear = true;
       else hear(message);
@@ -66,15 +67,19 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
 
   function hear(message: Msg): void {
     const who = message.subject.slice(prefix.length);
-    const beat = beatIn(message);
-    if (who === instance || !beat) return;
+    const heartbeat = valueIn(message.data, Heartbeat);
+    if (who === instance || !heartbeat) return;
     others.delete(who);
-    if ((beat.state === 'serving' || beat.state === 'standby') && others.size < INSTANCES_MAX)
-      others.set(who, { claimed: beat.claimed ?? 0, serves: beat.state === 'serving', heardMs: performance.now() });
+    if ((heartbeat.state === 'serving' || heartbeat.state === 'standby') && others.size < INSTANCES_MAX)
+      others.set(who, {
+        claimed: heartbeat.claimed ?? 0,
+        serves: heartbeat.state === 'serving',
+        heardMs: performance.now(),
+      });
   }
 
   function liveInstances() {
-    const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
+    const oldestMs = performance.now() - SERVED_LIVENESS.ttlMs;
     for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
     return [...others];
   }
@@ -93,7 +98,8 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
         if (isOver || bus.nc.isClosed()) return;
         if (cannotHear) await own.setServing(true);
         else if (!isNewest()) await own.setServing(false);
-        else if (claimed > 0 || performance.now() - listeningSinceMs > TOOL_LIVENESS.ttlMs) await own.setServing(true);
+        else if (claimed > 0 || performance.now() - listeningSinceMs > SERVED_LIVENESS.ttlMs)
+          await own.setServing(true);
       })
       .catch((error: Error) => problem(`${name}: the owner of its calls could not be determined: ${error.message}`));
   }
@@ -126,7 +132,7 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
       check();
       await deciding;
       own.sendHeartbeat();
-      await until(() => cannotHear || liveInstances().every(([, { serves }]) => !serves), TOOL_LIVENESS.ttlMs);
+      await until(() => cannotHear || liveInstances().every(([, { serves }]) => !serves), SERVED_LIVENESS.ttlMs);
     },
     stop() {
       isOver = true;
@@ -135,13 +141,4 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
       for (const wake of [...waiting]) wake();
     },
   };
-}
-
-function beatIn(message: Msg): ToolBeat | null {
-  try {
-    return ToolBeat.safeParse(message.json()).data ?? null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }

@@ -1,21 +1,22 @@
 import {
+  type Announcement,
+  announce,
+  readAnnouncement,
+  removeAnnouncement,
+  type StoredAnnouncement,
+  valueIn,
+  type When,
+} from '@coxswain/bus';
+import {
+  Heartbeat,
+  SERVED_LIVENESS,
   subjects,
   type TenantId,
-  TOOL_LIVENESS,
   ToolAnnouncement,
-  ToolBeat,
   tenantSubjects,
   toolDigest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
-import {
-  announce,
-  type CurrentEntry,
-  deleteAnnouncement,
-  type RegistryKey,
-  readEntry,
-  type When,
-} from './announce-tool.ts';
 import type { CheckedTool } from './define-tool.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -39,7 +40,7 @@ export interface ToolVersions {
   /** Removes the announcement, if no other instance of the tool is known. @throws errors of NATS. */
   withdraw(): Promise<void>;
   /** Starts to apply N3. */
-  begin(): void;
+  start(): void;
   stop(): void;
 }
 
@@ -76,24 +77,24 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   /** An announcement without instances, and the time when it was found. */
   let unserved: { readonly revision: number; readonly sinceMs: number } | null = null;
 
-  const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
+  const subscription = bus.nc.subscribe(tenantSubjects.heartbeats('tools', tenant, name), {
     callback(error, message) {
       if (error) cannotHear = true;
       else hear(message);
     },
   });
-  const prefix = subjects.toolBeat(tenant, name, 'x').slice(0, -1);
+  const prefix = subjects.heartbeat('tools', tenant, name, 'x').slice(0, -1);
 
   function hear(message: Msg): void {
     const who = message.subject.slice(prefix.length);
-    const beat = beatIn(message);
-    if (who === instance || !beat) return;
+    const heartbeat = valueIn(message.data, Heartbeat);
+    if (who === instance || !heartbeat) return;
     const before = others.get(who);
     others.delete(who);
-    const serves = beat.state === 'serving';
-    if (before?.digest !== beat.digest || before?.serves !== serves) changes += 1;
-    if ((serves || beat.state === 'standby') && beat.digest !== undefined && others.size < INSTANCES_MAX)
-      others.set(who, { digest: beat.digest, serves, heardMs: performance.now() });
+    const serves = heartbeat.state === 'serving';
+    if (before?.digest !== heartbeat.version || before?.serves !== serves) changes += 1;
+    if ((serves || heartbeat.state === 'standby') && heartbeat.version !== undefined && others.size < INSTANCES_MAX)
+      others.set(who, { digest: heartbeat.version, serves, heardMs: performance.now() });
     wake();
   }
 
@@ -101,15 +102,15 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   /** The versions that have instances, including this one. */
   function served(): Set<string> {
-    const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
+    const oldestMs = performance.now() - SERVED_LIVENESS.ttlMs;
     for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
     const serving = [...others.values()].filter(({ serves }) => serves);
     return new Set([ownDigest(), ...serving.map(({ digest }) => digest)]);
   }
 
-  const key = (tool: CheckedTool): RegistryKey<ToolAnnouncement> => ({
-    name,
-    subject: subjects.toolAnnouncement(tenant, name),
+  const at = { kind: 'tools', tenant, name } as const;
+  const announcementOf = (tool: CheckedTool): Announcement<ToolAnnouncement> => ({
+    at,
     schema: ToolAnnouncement,
     value: (since) => ({ v: 1, since, ...tool.announced }),
     headers: (before, when) => {
@@ -120,7 +121,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   });
 
   async function put(tool: CheckedTool, when: When<ToolAnnouncement>): Promise<ToolAnnouncement | null> {
-    const former = await announce(bus, key(tool), when);
+    const former = await announce(bus.nc, announcementOf(tool), when);
     seen = null;
     return former;
   }
@@ -132,7 +133,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   /** Waits for the heartbeat of an instance of a version, for at most the heartbeat timeout. */
   async function isHeard(digest: string): Promise<boolean> {
-    const untilMs = performance.now() + TOOL_LIVENESS.ttlMs;
+    const untilMs = performance.now() + SERVED_LIVENESS.ttlMs;
     while (!served().has(digest)) {
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0 || cannotHear) return false;
@@ -148,11 +149,11 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   }
 
   async function check(): Promise<void> {
-    if (cannotHear || performance.now() - listeningSinceMs < TOOL_LIVENESS.ttlMs) return;
+    if (cannotHear || performance.now() - listeningSinceMs < SERVED_LIVENESS.ttlMs) return;
     const now = served();
     const text = [changes, ...[...now].sort()].join();
     if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
-    const current = await readEntry(bus, key(own.tool()));
+    const current = await readAnnouncement(bus.nc, { at, schema: ToolAnnouncement });
     const announced = current.value ? toolDigest(current.value) : NONE;
     seen = { served: text, announced };
     // A removed announcement is not restored.
@@ -162,7 +163,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     }
     // The heartbeat of an instance that has just announced it may not have arrived yet.
     if (unserved?.revision !== current.revision) unserved = { revision: current.revision, sinceMs: performance.now() };
-    else if (performance.now() - unserved.sinceMs > TOOL_LIVENESS.ttlMs) {
+    else if (performance.now() - unserved.sinceMs > SERVED_LIVENESS.ttlMs) {
       reportReplaced(await put(own.tool(), { replacing: current }), ', which has no instances');
       unserved = null;
     }
@@ -179,7 +180,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   return {
     async announceFirst() {
-      const { value, headers } = await readEntry(bus, key(own.tool()));
+      const { value, headers } = await readAnnouncement(bus.nc, { at, schema: ToolAnnouncement });
       if (value && replacedIn(headers).includes(ownDigest()) && (await isHeard(toolDigest(value)))) {
         problem(`${name} was replaced by another served version, ${toolDigest(value)}`);
         return;
@@ -197,9 +198,9 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     async withdraw() {
       served();
       // Another instance of the tool keeps the announcement, or replaces it.
-      if (others.size === 0) await deleteAnnouncement(bus, key(own.tool()));
+      if (others.size === 0) await removeAnnouncement(bus.nc, at);
     },
-    begin: scheduleCheck,
+    start: scheduleCheck,
     stop() {
       clearTimeout(timer);
       timer = undefined;
@@ -214,15 +215,6 @@ function noteOf(replaced: readonly string[]): Record<string, string> {
   return newest.length === 0 ? {} : { [REPLACED_HEADER]: newest.join(',') };
 }
 
-function replacedIn(headers: CurrentEntry<unknown>['headers']): string[] {
+function replacedIn(headers: StoredAnnouncement<unknown>['headers']): string[] {
   return (headers?.get(REPLACED_HEADER) ?? '').split(',').filter((one) => /^[0-9a-f]{8}$/.test(one));
-}
-
-function beatIn(message: Msg): ToolBeat | null {
-  try {
-    return ToolBeat.safeParse(message.json()).data ?? null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }

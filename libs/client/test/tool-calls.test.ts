@@ -1,15 +1,14 @@
 /** The calls of a served tool and its ledger, without a bus: what is asked and ordered, and what is said. */
-import type { ToolAsked, ToolOrder, ToolSaid } from '@coxswain/protocol';
-import { TOOL_LIVENESS, TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { type CallEnding, RunningWork, WorkLedger } from '@coxswain/bus';
+import type { WorkOrder, WorkReport, WorkRequest } from '@coxswain/protocol';
+import { APPROVAL_CHECK_MS, SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { checkTool, defineTool, LATER, type Tool, ToolDefinitionError } from '../src/define-tool.ts';
-import { ToolCalls } from '../src/tool-calls.ts';
-import { type CallEnding, ToolLedger } from '../src/tool-ledger.ts';
 
-type Said = Pick<ToolSaid, 'type'> & Record<string, unknown>;
+type Said = Pick<WorkReport, 'type'> & Record<string, unknown>;
 
-const asked = (effect: string, epoch = 1, args: ToolAsked['args'] = {}): ToolAsked => ({
+const asked = (effect: string, epoch = 1, args: WorkRequest['args'] = {}): WorkRequest => ({
   v: 1,
   key: `default.s.${effect}`,
   session_id: 's',
@@ -17,7 +16,7 @@ const asked = (effect: string, epoch = 1, args: ToolAsked['args'] = {}): ToolAsk
   epoch,
   args,
 });
-const order = (want: ToolOrder['want'], effect: string, epoch = 1, hold = 1): ToolOrder =>
+const order = (want: WorkOrder['want'], effect: string, epoch = 1, hold = 1): WorkOrder =>
   ({
     v: 1,
     key: `default.s.${effect}`,
@@ -25,8 +24,8 @@ const order = (want: ToolOrder['want'], effect: string, epoch = 1, hold = 1): To
     epoch,
     want,
     ...(want === 'abort' ? { reason: 'so' } : {}),
-    ...(want === 'begin' ? { hold } : {}),
-  }) as ToolOrder;
+    ...(want === 'start' ? { hold } : {}),
+  }) as WorkOrder;
 
 /** A tool whose calls end when the test says so. */
 async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise.resolve(true)) {
@@ -39,10 +38,10 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
   };
   const clock = { nowMs: 0 };
   const tool = await checkTool({ name: 't', description: '', inputSchema: { type: 'object' }, execute, ...more });
-  const calls = new ToolCalls(tool, {
+  const calls = new RunningWork(() => tool, {
     tenant: 'default',
     nowMs: () => clock.nowMs,
-    bring: (_, call, ending) => {
+    sendOutcome: (_, call, ending) => {
       brought.push({ ...call, ...ending });
       return durable;
     },
@@ -57,8 +56,8 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
     runs,
     brought,
     clock,
-    ask: (one: ToolAsked) => say((answer) => calls.ask(one, answer as never)),
-    order: (one: ToolOrder) => say((answer) => calls.order(one, answer as never)),
+    ask: (one: WorkRequest) => say((answer) => calls.take(one, answer as never)),
+    order: (one: WorkOrder) => say((answer) => calls.order(one, answer as never)),
     /** Lets the oldest call end, and what follows of it happen. */
     async end(answer: string | typeof LATER = 'x') {
       await settled(() => ends.length > 0);
@@ -94,12 +93,12 @@ test('a held call runs at the order to begin its newest sending, and an order th
   const { ask, order: say, runs } = await bed();
   expect(ask({ ...asked('1-1'), hold: 1 })).toEqual([{ type: 'ready', hold: 1 }]);
   expect(ask({ ...asked('1-1'), hold: 2 })).toEqual([{ type: 'ready', hold: 2 }]);
-  expect(say(order('begin', '1-1', 1, 1))).toEqual([]);
+  expect(say(order('start', '1-1', 1, 1))).toEqual([]);
   await turns();
   expect(runs).toHaveLength(0);
   expect(say(order('attach', '1-1'))).toEqual([{ type: 'ready', hold: 2 }]);
-  expect(say(order('begin', '1-1', 1, 2))).toMatchObject([{ type: 'running' }]);
-  expect(say(order('begin', '1-1', 1, 1))).toMatchObject([{ type: 'running' }]);
+  expect(say(order('start', '1-1', 1, 2))).toMatchObject([{ type: 'running' }]);
+  expect(say(order('start', '1-1', 1, 1))).toMatchObject([{ type: 'running' }]);
   await turns();
   expect(runs).toHaveLength(1);
 });
@@ -109,8 +108,8 @@ test('a held call is dropped when heartbeats of its time count no more, by a pro
   for (const effect of ['1-1', '1-2', '1-3']) ask({ ...asked(effect), hold: 1 });
   expect(say(order('probe', '1-2'))).toEqual([{ type: 'unknown' }]);
   expect(say(order('abort', '1-3'))).toEqual([{ type: 'unknown' }]);
-  clock.nowMs = TOOL_LIVENESS.ttlMs;
-  for (const effect of ['1-1', '1-2', '1-3']) expect(say(order('begin', effect))).toEqual([{ type: 'unknown' }]);
+  clock.nowMs = SERVED_LIVENESS.ttlMs;
+  for (const effect of ['1-1', '1-2', '1-3']) expect(say(order('start', effect))).toEqual([{ type: 'unknown' }]);
   await turns();
   expect(runs).toHaveLength(0);
 });
@@ -223,7 +222,7 @@ test('arguments are checked again, and a result that is none or too large is an 
   expect(strict.runs).toHaveLength(0);
   for (const [returned, code] of [
     [{ content: 'no list' }, 'tool_failed'],
-    ['x'.repeat(TOOL_SERVICE_BOUNDS.answerMaxBytes), 'tool_result_too_large'],
+    ['x'.repeat(SERVED_BOUNDS.outcomeMaxBytes), 'tool_result_too_large'],
   ] as const) {
     const { ask } = await bed({ execute: () => returned as never });
     const said = ask(asked('1-1'));
@@ -256,7 +255,7 @@ test('a drain waits for what runs, and takes nothing more', async () => {
 
 test('an instance takes as many calls as its bound says, and refuses the next', async () => {
   const { ask } = await bed();
-  for (let n = 1; n <= TOOL_SERVICE_BOUNDS.callsAtOnceMax; n++) ask(asked(`1-${n}`));
+  for (let n = 1; n <= SERVED_BOUNDS.requestsAtOnceMax; n++) ask(asked(`1-${n}`));
   expect(ask(asked('2-1'))).toMatchObject([{ type: 'refused', code: 'tool_unavailable' }]);
 });
 
@@ -266,20 +265,20 @@ test('the ledger forgets the oldest that ended, by number, bytes and age, and ne
     status: 'ok',
     result: { content: [{ type: 'text', text }], is_error: false },
   });
-  const made = (bounds: Partial<ConstructorParameters<typeof ToolLedger>[1]>) =>
-    new ToolLedger(() => nowMs, {
+  const made = (bounds: Partial<ConstructorParameters<typeof WorkLedger>[1]>) =>
+    new WorkLedger(() => nowMs, {
       ledgerEntriesMax: 100,
       ledgerMaxBytes: 10_000,
       ledgerMaxAgeMs: 1_000,
       sessionsFencedMax: 2,
       ...bounds,
     });
-  const known = (ledger: ToolLedger) => ['r', 'a', 'b', 'c'].filter((key) => ledger.find(key) !== null);
-  const fill = (ledger: ToolLedger) => {
-    ledger.begin('r', 1, () => undefined);
+  const known = (ledger: WorkLedger) => ['r', 'a', 'b', 'c'].filter((key) => ledger.find(key) !== null);
+  const fill = (ledger: WorkLedger) => {
+    ledger.start('r', 1, () => undefined);
     for (const key of ['a', 'b', 'c']) {
       ledger.end(
-        ledger.begin(key, 1, () => undefined),
+        ledger.start(key, 1, () => undefined),
         ending('x'.repeat(1_000)),
       );
       nowMs += 400;
@@ -299,7 +298,7 @@ test('the ledger forgets the oldest that ended, by number, bytes and age, and ne
 });
 
 test('the newest epoch of a session is remembered until others push it out', () => {
-  const ledger = new ToolLedger(() => 0, {
+  const ledger = new WorkLedger(() => 0, {
     ledgerEntriesMax: 1,
     ledgerMaxBytes: 1,
     ledgerMaxAgeMs: 1,
@@ -355,10 +354,25 @@ test.each<[string, Tool['needsApproval'], boolean]>([
   // Asked although it has no function: another version is announced.
   ['no function', undefined, true],
 ])('whether a person must approve a call is answered by %s, and runs nothing', async (_, needsApproval, needed) => {
-  const { calls, runs } = await bed({ inputSchema: z.object({ n: z.number().default(1) }) as never, needsApproval });
-  const asked = { v: 1, want: 'approval', session_id: 's1', call_id: 'c1', args: {} } as const;
-  expect(await calls.needsApproval(asked)).toBe(needed);
+  const { ask, runs } = await bed({ inputSchema: z.object({ n: z.number().default(1) }) as never, needsApproval });
+  const said = ask({ ...asked('0-0.q'), epoch: undefined, approval: true });
+  await vi.waitFor(() => expect(said).toEqual([{ type: 'answered', answer: { status: 'returned', raw: needed } }]));
   expect(runs).toEqual([]);
+});
+
+test('a function that does not answer whether a call needs an approval counts as yes after five seconds', async () => {
+  vi.useFakeTimers();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+    const late = new AbortController();
+    setTimeout(() => late.abort(), ms);
+    return late.signal;
+  });
+  const { ask } = await bed({ needsApproval: () => new Promise(() => undefined) });
+  const said = ask({ ...asked('0-0.q'), epoch: undefined, approval: true });
+  await vi.advanceTimersByTimeAsync(APPROVAL_CHECK_MS);
+  expect(said.at(-1)).toEqual({ type: 'answered', answer: { status: 'returned', raw: true } });
+  timeout.mockRestore();
+  vi.useRealTimers();
 });
 
 test.each([

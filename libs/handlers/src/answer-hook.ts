@@ -1,109 +1,66 @@
-/**
- * Answers one hook question that arrived over the bus, for any process that serves handlers and any connection.
- */
-
+/** Answers one question to a hook that arrived over the bus, for any process that serves handlers. */
 import {
   BOUNDS,
   canonicalJson,
   cutText,
-  HookAsked,
-  type HookCallback,
+  HookArgs,
+  type HookPoint,
   type HookQuestion,
   type HookRegistration,
   type HookReply,
   isInboxSubject,
   type JsonObject,
   Message,
+  type ReceivedQuestion,
   returnProblem,
-  type TenantId,
+  type ServedHookAnswer,
   type WorkObserver,
 } from '@coxswain/protocol';
 
-/** The part of a connection that an answer needs. */
-export interface HookCallbacks {
-  /** Fetches one part of a list from the host. @returns its bytes, and the total size of all parts. */
-  fetch(subject: string, wanted: string): Promise<{ readonly part: Uint8Array; readonly total: number }>;
-  /** Sends a message to the host. */
-  tell(subject: string, text: string): void;
+/** What an answer needs of the process that serves the hook. */
+export interface HookService {
+  /** Finds the registration of the hook at a point; undefined if it is not served. */
+  registrationAt(point: HookPoint): HookRegistration | undefined;
+  /** Fetches a list from the host, as JSON. */
+  fetch(subject: string, want: 'transcript' | 'messages'): Promise<string>;
+  /** Runs the handler on a question. Contract: never rejects. */
+  answer(question: HookQuestion, signal: AbortSignal): Promise<HookReply>;
+  readonly observer?: WorkObserver | undefined;
 }
 
-/** Runs a handler on a question. Contract: never rejects. */
-export type AnswerHook = (question: HookQuestion, signal: AbortSignal) => Promise<HookReply>;
-
-/** The maximum number of concurrent hook questions in one process. Further questions are rejected. */
-export const HOOKS_ANSWERING_MAX = 256;
-
-/**
- * Parses a question.
- * @param isServed whether this process serves a hook with the id.
- * @returns null for an invalid question, and for a hook that this process does not serve.
- */
-export function readHookQuestion(text: string, isServed: (hook: string) => boolean): HookAsked | null {
-  try {
-    const parsed = HookAsked.safeParse(JSON.parse(text));
-    return parsed.success && isServed(parsed.data.hook) && isInboxSubject(parsed.data.callback) ? parsed.data : null;
-  } catch {
-    // The text is not JSON.
-    return null;
-  }
-}
-
-/** Confirms to the host that this process has the question. */
-export function confirmHook(callbacks: HookCallbacks, { callback }: HookAsked, instance: string): void {
-  try {
-    callbacks.tell(callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
-  } catch {
-    // Without the connection, the host asks again once it has another instance or the connection returns.
-  }
-}
-
-/** The reply to a question that this process cannot answer. */
-export function hookUnavailable(asked: HookAsked, message: string): string {
-  return replyOf(asked, failed('hook_unavailable', message));
-}
-
-/**
- * How long a process may work on a question before it confirms that it has the question, milliseconds. An answer within
- * this time needs no confirmation. The host waits for one at least 30 times as long.
- */
-const CONFIRM_AFTER_MS = 20;
-
-/**
- * Answers a question.
- * @param instance the process, as its heartbeats name it.
- * @returns the text of the reply; null if the host no longer waits for it.
- */
+/** Answers a question. @returns null if the host no longer waits for it. */
 export async function answerHook(
-  asked: HookAsked,
-  tenant: TenantId,
-  registration: HookRegistration,
-  instance: string,
-  callbacks: HookCallbacks,
-  answer: AnswerHook,
-): Promise<string | null> {
-  const { payload, callback, timeout_ms } = asked;
+  { ref, effectId, hook, args, signal, traceparent, onFeedback }: ReceivedQuestion,
+  { registrationAt, fetch, answer, observer }: HookService,
+): Promise<ServedHookAnswer | null> {
+  const read = HookArgs.safeParse(args);
+  if (!read.success || !isInboxSubject(read.data.fetch)) return failed('hook_unavailable', 'invalid question');
+  const { point, payload, timeout_ms, fetch: subject, shows_messages } = read.data;
+  const registration = registrationAt(point);
+  if (!registration) return failed('hook_unavailable', `this process does not serve ${hook} at ${point}`);
   const fetched = new Map<string, Promise<readonly Message[]>>();
-  const list = (want: 'transcript' | 'messages') => async () => {
-    const known = fetched.get(want) ?? fetchList(callbacks, callback, want);
+  const list = (want: 'transcript' | 'messages') => () => {
+    const known = fetched.get(want) ?? fetch(subject, want).then((text) => Message.array().parse(JSON.parse(text)));
     fetched.set(want, known);
     return known;
   };
   const question: HookQuestion = {
-    ref: { tenant, sessionId: asked.session_id },
-    effectId: asked.effect_id,
+    ref,
+    effectId,
     registration,
     payload,
     transcript: list('transcript'),
-    ...(asked.shows_messages ? { messages: list('messages') } : {}),
-    onFeedback: (text) => tell(callbacks, callback, text),
+    ...(shows_messages ? { messages: list('messages') } : {}),
+    onFeedback,
   };
-  const confirm = () => confirmHook(callbacks, asked, instance);
-  const reply = await answeredWithin(timeout_ms, (signal) => answer(question, signal), confirm);
+  const reply = await answeredWithin(timeout_ms, signal, (stop) =>
+    observedHook(observer, question, traceparent, () => answer(question, stop)),
+  );
   if (reply === null) return null;
-  if (reply.status === 'failed') return replyOf(asked, reply);
+  if (reply.status === 'failed') return reply;
   const problem = problemOf(reply.raw);
-  if (problem !== null) return replyOf(asked, failed('return_unreadable', `the return is not JSON: ${problem}`));
-  return replyOf(asked, shapedBy(reply.raw, await fetched.get('messages')));
+  if (problem !== null) return failed('return_unreadable', `the return is not JSON: ${problem}`);
+  return bounded(shapedBy(reply.raw, await fetched.get('messages')));
 }
 
 // The return value may be an object with a getter that throws.
@@ -116,43 +73,36 @@ function problemOf(raw: unknown): string | null {
 }
 
 /**
- * Aborts a handler after the time limit and resolves to null. The host's own limit started earlier, so the host reports
- * the timeout itself. Most handlers answer immediately and need no timer.
- * @param confirm called if the answer takes {@link CONFIRM_AFTER_MS}.
+ * Aborts a handler after the time limit, or when the host no longer waits, and resolves to null. The host's own limit
+ * started earlier, so the host reports the timeout itself. Most handlers answer immediately and need no timer.
  */
 function answeredWithin(
   timeoutMs: number,
-  ask: (signal: AbortSignal) => Promise<HookReply>,
-  confirm: () => void,
+  signal: AbortSignal,
+  ask: (stop: AbortSignal) => Promise<HookReply>,
 ): Promise<HookReply | null> {
   const waiting = new AbortController();
   return new Promise((resolve, reject) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let confirming: ReturnType<typeof setTimeout> | undefined;
     const late = () => {
       resolve(null);
       waiting.abort();
     };
     const starting = setImmediate(() => {
       timer = setTimeout(late, timeoutMs);
-      confirming = setTimeout(confirm, CONFIRM_AFTER_MS);
     });
+    signal.addEventListener('abort', late, { once: true });
     const settled = () => {
       clearImmediate(starting);
       clearTimeout(timer);
-      clearTimeout(confirming);
+      signal.removeEventListener('abort', late);
     };
     void ask(waiting.signal).then(resolve, reject).then(settled);
   });
 }
 
-type Answer =
-  | Extract<HookReply, { status: 'failed' }>
-  | { readonly status: 'returned'; readonly raw: unknown }
-  | { readonly status: 'shaped'; readonly messages: readonly (number | Message)[] };
-
 // A whole view may exceed the size of a message, so shown messages are returned by their index.
-function shapedBy(raw: unknown, shown: readonly Message[] | undefined): Answer {
+function shapedBy(raw: unknown, shown: readonly Message[] | undefined): ServedHookAnswer {
   if (!shown) return { status: 'returned', raw };
   try {
     const { messages, ...rest } = raw as { messages?: unknown };
@@ -173,50 +123,21 @@ function byPlaces(returned: readonly Message[], shown: readonly Message[]): (num
 function failed(
   code: 'hook_unavailable' | 'return_unreadable',
   message: string,
-): Extract<Answer, { status: 'failed' }> {
+): Extract<ServedHookAnswer, { status: 'failed' }> {
   return { status: 'failed', code, message };
 }
 
 const encoder = new TextEncoder();
 
-function replyOf({ hook, session_id, effect_id }: HookAsked, answer: Answer): string {
-  const reply = (what: Answer) => JSON.stringify({ v: 1, hook, session_id, effect_id, ...what });
+/** Replaces an answer that is too long or not JSON. */
+function bounded(answer: ServedHookAnswer): ServedHookAnswer {
   try {
-    const text = reply(answer);
-    const bytes = encoder.encode(text).length;
-    if (bytes <= BOUNDS.hookPayloadMaxBytes) return text;
-    return reply(
-      failed('return_unreadable', `the return has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`),
-    );
+    const bytes = encoder.encode(JSON.stringify(answer)).length;
+    if (bytes <= BOUNDS.hookPayloadMaxBytes) return answer;
+    return failed('return_unreadable', `the return has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`);
   } catch (error) {
-    return reply(failed('return_unreadable', `the return is not JSON: ${cutText((error as Error).message, 500)}`));
+    return failed('return_unreadable', `the return is not JSON: ${cutText((error as Error).message, 500)}`);
   }
-}
-
-function tell(callbacks: HookCallbacks, callback: string, text: string): void {
-  const said: HookCallback = { want: 'feedback', text: cutText(text, 8_192) };
-  callbacks.tell(callback, JSON.stringify(said));
-}
-
-async function fetchList(
-  callbacks: HookCallbacks,
-  callback: string,
-  want: 'transcript' | 'messages',
-): Promise<Message[]> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let offset = 0;
-  let total = Number.POSITIVE_INFINITY;
-  while (offset < total) {
-    const wanted: HookCallback = { want, offset };
-    const fetched = await callbacks.fetch(callback, JSON.stringify(wanted));
-    total = fetched.total;
-    if (!(total <= BOUNDS.transformedViewMaxBytes) || fetched.part.length === 0)
-      throw new Error('the host did not provide it');
-    text += decoder.decode(fetched.part, { stream: true });
-    offset += fetched.part.length;
-  }
-  return Message.array().parse(JSON.parse(text + decoder.decode()));
 }
 
 /** Answers a question and notifies the observer. Rejects only if the answer does. */

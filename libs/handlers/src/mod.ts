@@ -1,13 +1,4 @@
 /** Runs handlers of hooks and requests to models. Needs the protocol only: the client and every adapter can use it. */
-export {
-  type AnswerHook,
-  answerHook,
-  confirmHook,
-  HOOKS_ANSWERING_MAX,
-  type HookCallbacks,
-  hookUnavailable,
-  observedHook,
-  readHookQuestion,
-} from './answer-hook.ts';
+export { answerHook, type HookService, observedHook } from './answer-hook.ts';
 export { type HandlerSurroundings, runHookHandler } from './run-hook-handler.ts';
 export { runModelStep } from './run-model-step.ts';

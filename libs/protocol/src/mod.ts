@@ -136,7 +136,7 @@ export {
 } from './hooks/hook-helpers.ts';
 export { HOOK_PAYLOADS } from './hooks/hook-payloads.ts';
 export { BUDGET_HOOK_PERCENTAGES, HOOK_CATALOGUE, HOOK_POINTS, HookPoint, hookPointName } from './hooks/hook-points.ts';
-export type { HookQuestion, HookReply } from './hooks/hook-questions.ts';
+export type { HookQuestion, HookReply, ReceivedQuestion } from './hooks/hook-questions.ts';
 export {
   HookRegistration,
   HookTable,
@@ -147,16 +147,10 @@ export {
 } from './hooks/hook-registrations.ts';
 export { HOOK_RETURNS, type ReturnRow } from './hooks/hook-returns.ts';
 export {
-  HOOK_ENVELOPE_MAX_BYTES,
-  HOOK_LIVENESS,
-  HOOK_PART_BYTES,
-  HOOK_QUEUE_GROUP,
   HookAnnouncement,
-  HookAnswered,
-  HookAsked,
-  HookBeat,
-  HookCallback,
+  HookArgs,
   HookServiceName,
+  ServedHookAnswer,
 } from './hooks/hook-services.ts';
 export { isOpenJob, JobReceipt, type JobSettings } from './hooks/job-receipts.ts';
 export { isHookFailure, parseReturn } from './hooks/parse-return.ts';
@@ -333,13 +327,10 @@ export {
 } from './personas/persona.ts';
 export {
   ModelStepArgs,
-  PERSONA_QUEUE_GROUP,
   PERSONA_SERVICE_BOUNDS,
   PERSONA_TOOL_SOURCE,
   PersonaAnnouncement,
-  PersonaBeat,
   PersonaPause,
-  StepFetch,
   versionToken,
 } from './personas/persona-services.ts';
 export { PersonaStepInput } from './personas/persona-steps.ts';
@@ -356,7 +347,20 @@ export {
 export { LOAD_SKILL, SKILL_FILE, Skill, SkillFile, skillIndex } from './personas/skills.ts';
 export { ErrorBoundary, readStepArgs, Step, StepArgs, StepStatus } from './personas/steps.ts';
 export { StopCondition, textStops } from './personas/stop-conditions.ts';
-// tools/: definitions, calls, results and tool services
+// served/: heartbeats, requests, orders and reports of served work, and its observation
+export { Heartbeat, QUEUE_GROUPS, SERVED_LIVENESS, type ServedKind } from './served/heartbeats.ts';
+export type { StartedWork, WorkObserver } from './served/observe-work.ts';
+export {
+  isKeyOf,
+  isQuestion,
+  SERVED_BOUNDS,
+  WorkEnded,
+  WorkFetch,
+  WorkOrder,
+  WorkReport,
+  WorkRequest,
+} from './served/work.ts';
+// tools/: definitions, calls and results
 export { CallStatus, DEFAULT_TRAITS, SESSION_LEFT, ToolDefinition, ToolTraits } from './tools/calls.ts';
 export {
   DELEGATE_TOOL,
@@ -369,7 +373,6 @@ export {
   type SendMessageArgs,
 } from './tools/crew-tools.ts';
 export { conditionHolds, globMatches, hookPatternMatches, parseHookPattern } from './tools/patterns.ts';
-export type { BegunWork, WorkObserver } from './tools/served-work.ts';
 export { APPROVAL_CHECK_MS, type ToolApprovalContext, type ToolCallContext } from './tools/tool-call-context.ts';
 export {
   type InputSchema,
@@ -383,18 +386,7 @@ export {
 export { StandIns, ToolSelection } from './tools/tool-selection.ts';
 export {
   BusToolName,
-  isKeyOf,
-  TOOL_LIVENESS,
-  TOOL_QUEUE_GROUP,
-  TOOL_SERVICE_BOUNDS,
   ToolAnnouncement,
-  ToolApprovalAsked,
-  ToolApprovalSaid,
-  ToolAsked,
-  ToolBeat,
-  ToolEnded,
-  ToolOrder,
-  ToolSaid,
   toolDigest,
 } from './tools/tool-services.ts';
 // wire/: subjects, ids, JSON, names and bounds
@@ -457,14 +449,12 @@ export {
   PARTITIONS,
   PARTITIONS_PER_JOURNAL_STREAM,
   parseActiveSession,
-  parseBusTool,
-  parseHookService,
   parseJournalSubject,
   parseLargeField,
   parsePublishedCommand,
   parseQuery,
   parseRememberedRule,
-  parseServedPersona,
+  parseServedKey,
   parseSessionEntry,
   parseStoredCommand,
   parseTenantKeys,

@@ -174,7 +174,7 @@ describe('builders reject texts that could change the subject', () => {
     expect(() => subjects.tenantJournals(text)).toThrow();
     expect(() => subjects.persona('default', text, 'v')).toThrow();
     expect(() => subjects.hook('default', text)).toThrow();
-    for (const build of [subjects.tool, subjects.personaAnnouncement, subjects.hook])
+    for (const build of [subjects.tool, subjects.personaPause, subjects.hook])
       expect(() => build(text, 'name')).toThrow();
     // Tools may have longer names than sessions.
     expect(() => subjects.tool('default', text === 'x'.repeat(65) ? `${text}.` : text)).toThrow();

@@ -1,37 +1,29 @@
 /**
- * Personas that services on NATS serve: their steps, and their tools.
+ * Personas that services on NATS serve: their steps, their tools and their hooks.
  *
- * P1: A step is sent like a tool call, to the instances of one persona version. Unlike a tool call it may be started
- *     again. So its instance is declared dead as soon as the server reports no subscriber for it.
- * P2: Each try of a step has its own key, so that late answers to an abandoned try are ignored. If no instance takes a
- *     try in time, it is sent again under another key. An instance that still holds the earlier message must not start
- *     it.
- * P3: Parts and results of an instance are untrusted and validated strictly. After a missing or invalid part, no
- *     further part is delivered; the result contains the whole message.
+ * PERSONA-1  A step is repeatable work. Its session moves it after its start, under another key: the text that was
+ *            streamed so far is void then.
+ * PERSONA-2  Parts and results of an instance are untrusted and validated strictly. After a missing or invalid part, no
+ *            further part is delivered; the result contains the whole message.
  */
-import { randomUUID } from 'node:crypto';
-import { inboxPrefixOf } from '@coxswain/bus';
+import { type Ask, type AskEnd, createAsking, type NoteProblem, offerData, type ServedAddress } from '@coxswain/bus';
 import type { Log, ModelPart, ModelResult, PersonaStep, ServedPersonas, StepEnd, ToolSource } from '@coxswain/ports';
 import {
-  HEADERS,
   isKeyOf,
   type JsonObject,
   PERSONA_SERVICE_BOUNDS,
+  SERVED_LIVENESS,
   SESSION_LEFT,
-  StepFetch,
   StepPart,
   type StepRequest,
   StepResult,
-  subjects,
   type ToolDefinition,
-  versionToken,
 } from '@coxswain/protocol';
-import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
-import { createApprovalQuestions } from './ask-approval.ts';
-import { createPersonaHookQuestions } from './ask-persona-hooks.ts';
-import { type CallRoutes, createNatsToolCalls } from './nats-tool-calls.ts';
-import { nameAndVersion, servedAs, watchPersonaPresence } from './persona-presence.ts';
-import { unavailable } from './tool-answers.ts';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { createHookQuestions } from './served/hook-questions.ts';
+import { watchPauses } from './served/pauses.ts';
+import { watchPresence } from './served/presence.ts';
+import { askApproval, askOf, outcomeOf, probeOf, unavailable } from './served/tool-outcomes.ts';
 
 /** Personas that services on NATS serve. */
 export interface NatsPersonas {
@@ -42,66 +34,30 @@ export interface NatsPersonas {
   stop(): Promise<void>;
 }
 
-const routed =
-  (build: (tenant: string, name: string, version: string) => string) => (tenant: string, served: string) => {
-    const [name, version] = nameAndVersion(served);
-    return build(tenant, name, versionToken(version));
-  };
-const ROUTES: CallRoutes = {
-  asked: routed(subjects.persona),
-  all: routed(subjects.personaInstances),
-  one: (tenant, served, instance) => routed((...at) => subjects.personaInstance(...at, instance))(tenant, served),
-  to: (tenant, served, instance) => routed((...at) => subjects.personaCallTo(...at, instance))(tenant, served),
-};
-
 /**
  * Creates the persona ports on this connection. Resolves when every announcement is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
-  const presence = await watchPersonaPresence(nc, log);
-  const calls = createNatsToolCalls(nc, presence, log, ROUTES);
-  const approvals = createApprovalQuestions(nc);
-  const hooks = createPersonaHookQuestions(nc, log, presence);
-  const inbox = createInbox(inboxPrefixOf(nc));
-  /** Requests that are too large to send inline, by the last token of the subject that instances fetch them from. */
-  const fetched = new Map<string, Buffer>();
-  /** Number of abandoned messages of a try that no instance took, by the key of the try. */
-  const untaken = new Map<string, number>();
-  const subscription = nc.subscribe(`${inbox}.c.*`, {
-    callback(error, message) {
-      if (error) return;
-      const request = fetched.get(message.subject.slice(inbox.length + 3));
-      const wanted = request && StepFetch.safeParse(jsonIn(message.data));
-      if (!request || !wanted?.success) return;
-      const head = headers();
-      head.set(HEADERS.total, String(request.length));
-      const { offset } = wanted.data;
-      message.respond(request.subarray(offset, offset + PERSONA_SERVICE_BOUNDS.requestPartBytes), { headers: head });
-    },
-  });
+  const presence = await watchPresence(nc, 'personas', log);
+  const pauses = await watchPauses(nc, log);
+  const noteProblem: NoteProblem = (about, message) => log.info(about, message);
+  const asking = createAsking(nc, presence, noteProblem);
+  const hooks = createHookQuestions(nc, asking, noteProblem);
+  const offered = offerData(nc, noteProblem);
 
   async function step(of: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd> {
     const { ref, epoch, attempt, persona, version, request } = of;
     const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
     if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
     const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
-    // Every tenant may publish to this inbox. Only the random token protects a request from the other tenants.
-    const token = randomUUID();
-    if (isLong) fetched.set(token, bytes);
-    const args = isLong
-      ? { fetch: { subject: `${inbox}.c.${token}`, bytes: bytes.length } }
-      : { request: JSON.parse(bytes.toString('utf8')) as JsonObject };
-    const key = (inEpoch: number, n: number) => `${request.idempotencyKey}-${inEpoch}-${n}`;
-    const tool = servedAs(persona, version);
+    const offer = isLong ? offered.offer((want) => (want === 'request' ? bytes : null)) : null;
+    const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name: persona, version };
+    const key = (inEpoch: number) => `${request.idempotencyKey}-${inEpoch}-${attempt}`;
     // Stop the step that an earlier owner of the session started: its result is no longer used.
     if (of.firstRequestEpoch < epoch)
-      for (const n of [attempt, resent(attempt, 1)])
-        void calls.stop({ idempotencyKey: key(epoch - 1, n), ref, tool, epoch }, 'its session has another owner');
-    const ofTry = key(epoch, attempt);
-    const before = untaken.get(ofTry) ?? 0;
-    untaken.delete(ofTry);
-    let taken: string | null = null;
+      void asking.stop({ key: key(epoch - 1), ref, to, epoch }, 'its session has another owner');
+    let startedBy: string | null = null;
     const parts = new PartReader(onPart);
     // The session's next owner does not resume a running step, so a step is also stopped when its session leaves this
     // host.
@@ -109,85 +65,76 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     const aborted = () => stopping.abort(signal.reason === SESSION_LEFT ? 'its host has left it' : signal.reason);
     signal.addEventListener('abort', aborted, { once: true });
     if (signal.aborted) aborted();
+    const ask: Ask = {
+      key: key(epoch),
+      ref,
+      epoch,
+      to,
+      traits: STEP_TRAITS,
+      request: {
+        call_id: `step-${attempt}`,
+        args: offer
+          ? { fetch: { subject: offer.subject } }
+          : { request: JSON.parse(bytes.toString('utf8')) as JsonObject },
+      },
+      traceparent: request.traceparent,
+      onProgress: (text) => parts.take(text),
+      onFeedback: () => undefined,
+      onStarted(instance) {
+        if (startedBy !== null) return;
+        startedBy = instance;
+        of.onTaken(instance);
+      },
+    };
     try {
-      const outcome = await calls.call(
-        {
-          idempotencyKey: key(epoch, resent(attempt, before)),
-          ref,
-          callId: `step-${attempt}`,
-          tool,
-          args,
-          epoch,
-          isRepeatable: true,
-          isSentAgain: attempt > 0 || before > 0,
-          traceparent: request.traceparent,
-          onProgress: (text) => parts.take(text),
-          onFeedback: () => undefined,
-          onTaken(instance) {
-            if (instance === undefined || taken !== null) return;
-            taken = instance;
-            of.onTaken(instance);
-          },
-        },
-        stopping.signal,
-      );
-      const instance = taken as string | null;
-      const isHandedBack = outcome.result.detail?.handed_back === true;
-      if (outcome.status === 'ok') {
-        const read = StepResult.safeParse(outcome.result.detail?.step);
-        if (!read.success) return ended(broken('the response is not from a model'));
-        // The instance is shutting down and could not complete the step.
-        if (read.data.status === 'cancelled' && !signal.aborted && instance !== null)
-          return { status: 'lost', instance, cause: 'handed_back' };
-        return ended(resultOf(read.data));
-      }
-      if (instance === null && outcome.status === 'lost') {
-        const [oldest] = untaken.keys();
-        if (untaken.size >= UNTAKEN_MAX && oldest !== undefined) untaken.delete(oldest);
-        untaken.set(ofTry, before + 1);
-      }
-      if (outcome.status === 'unavailable' || instance === null) return { status: 'unserved' };
-      if (outcome.status === 'cancelled' || isHandedBack) return { status: 'lost', instance, cause: 'handed_back' };
-      if (outcome.status === 'lost') return { status: 'lost', instance, cause: 'gone' };
-      const [said] = outcome.result.content;
-      return ended(broken(said?.type === 'text' ? said.text : 'the step failed in the persona service'));
+      const end = await asking.ask(ask, stopping.signal);
+      return stepEnd(end, startedBy, signal.aborted);
     } finally {
       signal.removeEventListener('abort', aborted);
       parts.end();
-      fetched.delete(token);
+      offer?.withdraw();
     }
   }
 
   const personas: ServedPersonas = {
     find(tenant, name) {
-      const found = presence.announcement(tenant, name);
+      const found = presence.find(tenant, name);
       return found && { definition: found.definition, version: found.version };
     },
-    names: (tenant) => presence.names(tenant),
-    isServed: (tenant, name, version) => presence.isServed(tenant, servedAs(name, version)),
-    pause: (tenant, name) => presence.pause(tenant, name),
-    onChange: (changed) => presence.onChange(changed),
+    names: (tenant) => presence.list(tenant).map(({ name }) => name),
+    isServed: (tenant, name, version) => presence.isServed({ kind: 'personas', tenant, name, version }),
+    pause: (tenant, name) => pauses.find(tenant, name),
+    onChange(changed) {
+      const ends = [presence.onChange(changed), pauses.onChange(changed)];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
     step,
-    askHook: (request, signal) => hooks.ask(request, signal),
+    askHook(request, signal) {
+      const { persona = '', persona_version: version = '' } = request.registration;
+      return hooks.ask({ kind: 'personas', tenant: request.ref.tenant, name: persona, version }, request, signal);
+    },
   };
 
   const tools: ToolSource = {
     async open({ ref, served }) {
-      const announced = served && presence.announcement(ref.tenant, served.name);
+      const announced = served && presence.find(ref.tenant, served.name);
       const found: readonly ToolDefinition[] = served?.tools ?? announced?.tools ?? [];
-      const at = served ? servedAs(served.name, served.version) : '';
-      const about = (idempotencyKey: string, epoch: number) => ({ idempotencyKey, ref, tool: at, epoch });
+      const { name = '', version = '' } = served ?? {};
+      const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name, version };
+      const about = (key: string, epoch: number) => ({ key, ref, to, epoch });
       return {
         tools: found,
         async call(call, signal) {
           if (!isKeyOf(call.idempotencyKey, ref.tenant, ref.sessionId))
             return unavailable('the call is of another session');
-          return calls.call({ ...call, tool: at, member: call.tool }, signal);
+          return outcomeOf(await asking.ask(askOf(call, to, call.tool), signal));
         },
-        needsApproval: (question, signal) =>
-          approvals.ask(ROUTES.asked(ref.tenant, at), question, question.tool, signal),
-        probe: (key, _tool, epoch) => calls.probe(about(key, epoch)),
-        stop: (key, _tool, reason, epoch) => calls.stop(about(key, epoch), reason),
+        needsApproval: (question, signal) => askApproval(asking, to, question, signal, question.tool),
+        probe: async (key, _tool, epoch) =>
+          probeOf(await asking.probe(about(key, epoch)), (call) => askOf(call, to, call.tool)),
+        stop: (key, _tool, reason, epoch) => asking.stop(about(key, epoch), reason),
         close: async () => [],
       };
     },
@@ -197,22 +144,45 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     personas,
     tools,
     async stop() {
+      asking.close();
       hooks.stop();
-      approvals.stop();
-      subscription.unsubscribe();
-      calls.close();
+      offered.stop();
       presence.stop();
+      pauses.stop();
     },
   };
 }
 
-/**
- * The number of a message of a try: the try plus 1,000 for each abandoned message. There are far fewer than 1,000
- * tries.
- */
-const resent = (tries: number, before: number) => tries + 1_000 * before;
-/** Maximum tries that are remembered with abandoned messages; beyond it, the oldest is dropped. */
-const UNTAKEN_MAX = 4_096;
+/** A step that no instance accepts within this time waits in its session, which asks again. Milliseconds. */
+const STEP_UNACCEPTED_MAX_MS = SERVED_LIVENESS.ttlMs;
+
+const STEP_TRAITS: Ask['traits'] = {
+  isRepeatable: true,
+  isHeld: false,
+  movesMax: 0,
+  unacceptedMaxMs: STEP_UNACCEPTED_MAX_MS,
+  endsUnserved: true,
+  silentAfterMs: SERVED_LIVENESS.ttlMs,
+  isStreamed: true,
+};
+
+/** @param startedBy the instance that started the step; null if none did. */
+function stepEnd(end: AskEnd, startedBy: string | null, isAborted: boolean): StepEnd {
+  if (end.type === 'ended' && end.status === 'ok') {
+    const read = StepResult.safeParse(end.result.detail?.step);
+    if (!read.success) return ended(broken('the response is not from a model'));
+    // The instance is shutting down and could not complete the step.
+    if (read.data.status === 'cancelled' && !isAborted && startedBy !== null)
+      return { status: 'lost', instance: startedBy, cause: 'handed_back' };
+    return ended(resultOf(read.data));
+  }
+  if (end.type === 'unaccepted' || startedBy === null) return { status: 'unserved' };
+  if (end.type === 'lost') return { status: 'lost', instance: startedBy, cause: 'gone' };
+  const isHandedBack = end.type === 'ended' && (end.status === 'cancelled' || end.result.detail?.handed_back === true);
+  if (end.type === 'cancelled' || isHandedBack) return { status: 'lost', instance: startedBy, cause: 'handed_back' };
+  const [content] = end.type === 'ended' ? end.result.content : [];
+  return ended(broken(content?.type === 'text' ? content.text : 'the step failed in the persona service'));
+}
 
 /** Delivers parts in order, and none after a gap. */
 class PartReader {

@@ -1,42 +1,26 @@
 /**
- * Serves hook handlers on NATS: announces them, sends heartbeats, and answers in a queue group.
+ * Serves hook handlers on NATS, as served work: announces them, sends heartbeats, and answers in a queue group.
  *
- * V1: It subscribes before it announces. After a new announcement it keeps serving removed hooks for a while.
- * V2: An announcement replaces all registrations of the service, in one conditional write.
- * V3: Stopping does not remove the registrations. Open questions are answered first.
+ * HOOK-SERVICE-1  After a new announcement it keeps serving removed hooks for a while.
+ * HOOK-SERVICE-2  An announcement replaces all registrations of the service, in one conditional write.
  */
-import { wireOf } from '@coxswain/bus';
-import {
-  answerHook,
-  confirmHook,
-  HOOKS_ANSWERING_MAX,
-  type HookCallbacks,
-  hookUnavailable,
-  observedHook,
-  readHookQuestion,
-} from '@coxswain/handlers';
+import { type Announcement, type AnswerQuestion, announce, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
+import { answerHook } from '@coxswain/handlers';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import {
-  HEADERS,
-  HOOK_LIVENESS,
-  HOOK_QUEUE_GROUP,
-  type HookAnnouncement,
-  type HookAsked,
+  BOUNDS,
+  HookAnnouncement,
+  type HookPoint,
   HookServiceName,
-  parseHookService,
   readId,
   STREAMS,
-  subjects,
   TenantId,
   type WorkObserver,
 } from '@coxswain/protocol';
-import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
-import { announce, idsOf, keepAnnounced, refuseTaken } from './announce-hooks.ts';
+import { type NatsConnection, nuid } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
-import { beatOf } from './nats-hooks.ts';
-import { replaceKey } from './registry-keys.ts';
-import { readTenantKeys } from './tenant-keys.ts';
+import { readAnnouncements } from './served/list-served.ts';
+import { NoHostRespondsError } from './tenant-keys.ts';
 
 /** The handlers to serve, and the tenant and service that they belong to. */
 export interface ServeHooksOptions {
@@ -72,183 +56,117 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   const service = readId(HookServiceName, 'service', options.service);
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
-  const callbacks = callbacksOver(nc);
-  const subscriptions = new Map<string, readonly Subscription[]>();
-  const running = new Set<Promise<void>>();
   let current = options.handlers;
   let former: HookHandlers | null = null;
   let forgetting: NodeJS.Timeout | undefined;
 
-  const served = ({ hook, point }: HookAsked) => {
+  const servedAt = (hook: string, point: HookPoint) => {
     for (const handlers of [current, former]) {
       const registration = handlers?.table().find((one) => one.id === hook && one.point === point);
       if (handlers && registration) return { handlers, registration };
     }
     return null;
   };
-
-  async function answer(id: string, message: Msg): Promise<void> {
-    const question = readHookQuestion(message.string(), (hook) => hook === id);
-    if (!question) return log.warn({ subject: message.subject }, 'invalid request');
-    const found = served(question);
-    const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;
-    // The host then knows which instance rejects the question, and asks another one.
-    if (!found || busy) confirmHook(callbacks, question, instance);
-    const reply =
-      found && !busy
-        ? await answerHook(question, tenant, found.registration, instance, callbacks, (asked, signal) =>
-            observedHook(options.observer, asked, message.headers?.get(HEADERS.traceparent), () =>
-              found.handlers.answer(asked, signal),
-            ),
-          )
-        : hookUnavailable(question, busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
-    if (reply === null) return;
-    try {
-      message.respond(reply);
-    } catch (error) {
-      // The connection is closed. The host asks again, or its time limit ends the question.
-      log.warn({ hook: id, error }, 'an answer was not sent');
-    }
-  }
-
-  function listen(handlers: HookHandlers): void {
-    for (const id of idsOf(handlers)) {
-      if (subscriptions.has(id)) continue;
-      const callback = (error: Error | null, message: Msg) => {
-        if (error) return log.error({ id, error }, 'a hook cannot be served');
-        const one = answer(id, message).finally(() => running.delete(one));
-        running.add(one);
-      };
-      // The instance's own subject is also subscribed in the group: permission to subscribe without it would expose all
-      // questions.
-      const own = [subjects.hook(tenant, id), subjects.hookTo(tenant, id, instance)];
-      subscriptions.set(
-        id,
-        own.map((subject) => nc.subscribe(subject, { queue: HOOK_QUEUE_GROUP, callback })),
-      );
-    }
-  }
-
-  async function cease(ids: Iterable<string>): Promise<void> {
-    await Promise.all(
-      [...ids].flatMap((id) => {
-        const own = subscriptions.get(id) ?? [];
-        subscriptions.delete(id);
-        return own.map((one) => one.drain());
-      }),
-    );
-  }
-
-  const forget = async () => {
-    former = null;
-    const ids = new Set(idsOf(current));
-    await cease([...subscriptions.keys()].filter((id) => !ids.has(id)));
+  const answerTo =
+    (hook: string): AnswerQuestion =>
+    (received) =>
+      answerHook(received, {
+        registrationAt: (point) => servedAt(hook, point)?.registration,
+        fetch: (subject, want) => fetchWhole(nc, subject, want, BOUNDS.transformedViewMaxBytes),
+        async answer(question, signal) {
+          const handlers = servedAt(hook, question.registration.point)?.handlers ?? current;
+          return handlers.answer(question, signal);
+        },
+        observer: options.observer,
+      });
+  const isServed = (hook: string) =>
+    [current, former].some((handlers) => handlers?.table().some(({ id }) => id === hook) ?? false);
+  const work = new RunningWork(({ hook }) => (hook !== undefined && isServed(hook) ? answerTo(hook) : null), {
+    tenant,
+    nowMs: () => performance.now(),
+  });
+  const since = new Date().toISOString();
+  const at = { kind: 'hooks', tenant, name: service } as const;
+  const announceHooks = async (when: 'always' | 'where_missing') => {
+    await refuseTaken(nc, log, tenant, service, current);
+    const registrations = current.table();
+    const announcement: Announcement<HookAnnouncement> = {
+      at,
+      schema: HookAnnouncement,
+      // Hooks run in the order of their services, the oldest first: a change keeps the service's place.
+      value: (first, before) => ({ v: 1, service, since: before?.since ?? first, registrations }),
+    };
+    await announce(nc, announcement, when);
   };
-
-  function beat(state: 'serving' | 'leaving'): void {
-    try {
-      nc.publish(subjects.hookInstance(tenant, service, instance), JSON.stringify({ v: 1, state }));
-    } catch (error) {
-      // The connection is closed. Hosts receive no heartbeats and declare this instance dead, as intended.
-      log.debug({ error }, 'a beat was not sent');
-    }
-  }
-
-  listen(current);
-  try {
-    await nc.flush();
-    await announce(nc, log, tenant, service, current);
-  } catch (error) {
-    await cease([...subscriptions.keys()]);
-    throw error;
-  }
-  const endKeeping = keepAnnounced(nc, log, tenant, service, () => current);
-  beat('serving');
-  const beats = setInterval(() => beat('serving'), HOOK_LIVENESS.beatMs);
+  const serving = await serveWork(nc, {
+    at,
+    instance,
+    work,
+    heartbeat: () => ({ since }),
+    async announce(when) {
+      // The server may have lost the buckets with its store.
+      if (when === 'where_missing') await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+      await announceHooks(when);
+    },
+    problem: (message) => log.error({ service }, message),
+    drainMs: BOUNDS.hookTimeoutMaxMs,
+  });
 
   return {
     instance,
     async update(handlers) {
-      await refuseTaken(nc, log, tenant, service, handlers);
-      listen(handlers);
-      await nc.flush();
       const before = current;
       current = handlers;
+      former = before;
       try {
-        await announce(nc, log, tenant, service, handlers);
+        await announceHooks('always');
       } catch (error) {
         current = before;
         throw error;
       }
-      former = before;
       clearTimeout(forgetting);
-      forgetting = setTimeout(() => void forget(), FORMER_SERVED_MS);
+      forgetting = setTimeout(() => {
+        former = null;
+      }, FORMER_SERVED_MS);
       forgetting.unref();
     },
     async stop() {
-      endKeeping();
-      clearInterval(beats);
       clearTimeout(forgetting);
-      beat('leaving');
-      await cease([...subscriptions.keys()]);
-      await Promise.allSettled([...running]);
-      if (!nc.isClosed()) await nc.flush();
+      await serving.stop();
     },
   };
 }
 
-/** The requests from handlers back to hosts, over a connection. */
-function callbacksOver(nc: NatsConnection): HookCallbacks {
-  return {
-    async fetch(subject, wanted) {
-      const { data, headers } = await wireOf(nc).request(subject, new TextEncoder().encode(wanted));
-      return { part: data, total: Number(headers?.get(HEADERS.total)) };
-    },
-    tell: (subject, text) => nc.publish(subject, text),
-  };
-}
-
-/** A registered hook service. */
-export interface ListedHookService {
-  readonly service: string;
-  readonly since: string;
-  /** Number of live instances. */
-  readonly instances: number;
-  readonly registrations: HookAnnouncement['registrations'];
+/** Another hook service has registered a hook of this id. */
+export class HookIdTakenError extends Error {
+  override readonly name = 'HookIdTakenError';
+  readonly code = 'hook_id_taken';
 }
 
 /**
- * Lists the hook services of a tenant, oldest first.
- * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError.
+ * Rejects handlers whose ids belong to another hook service of the tenant. A tenant's key lists the services through a
+ * session host. If no host responds, the ids are not compared and a warning is logged: hooks must be registered before
+ * the first host serves a session.
+ * @throws HookIdTakenError if another service has one of the ids; NatsUnavailableError, NatsRefusedError.
  */
-export async function listHookServices(nc: NatsConnection, tenant: TenantId): Promise<ListedHookService[]> {
-  // The bucket of heartbeats is in memory: a restarted server has lost it.
-  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-  const [registered, beats] = await Promise.all([
-    readHookServicesOf(nc, tenant),
-    readTenantKeys(nc, tenant, STREAMS.hosts, 'hooks'),
-  ]);
-  return registered
-    .filter((one) => one.announcement)
-    .map(({ service, announcement }) => ({
-      service,
-      since: announcement?.since ?? '',
-      instances: beats.filter(
-        ({ subject, data }) => parseHookService(subject)?.service === service && beatOf(data) === 'serving',
-      ).length,
-      registrations: announcement?.registrations ?? [],
-    }))
-    .sort((a, b) => (a.since < b.since ? -1 : 1));
-}
-
-/**
- * Removes the registrations of a service.
- * @returns false if no service of this name is registered.
- * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
- */
-export async function removeHookService(nc: NatsConnection, tenant: string, service: string): Promise<boolean> {
-  const subject = subjects.hookService(tenant, service);
-  return replaceKey(nc, subject, `the registration of ${service}`, (stored) =>
-    stored && registeredHooksOf(stored)?.announcement ? null : undefined,
-  );
+async function refuseTaken(
+  nc: NatsConnection,
+  log: Log,
+  tenant: TenantId,
+  service: string,
+  handlers: HookHandlers,
+): Promise<void> {
+  const own = new Set(handlers.table().map(({ id }) => id));
+  const services = await readAnnouncements(nc, tenant, 'hooks').catch((error: Error) => {
+    if (!(error instanceof NoHostRespondsError)) throw error;
+    log.warn(
+      { service },
+      'no session host responds: the ids of these hooks are not compared with those of other services',
+    );
+    return new Map<string, HookAnnouncement>();
+  });
+  for (const [other, { registrations }] of services) {
+    const taken = other === service ? undefined : registrations.find(({ id }) => own.has(id));
+    if (taken) throw new HookIdTakenError(`the hook ${taken.id} is one of the service ${other}`);
+  }
 }

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Log, Telemetry } from '@coxswain/ports';
 import {
-  type BegunWork,
   ERROR_CATALOGUE,
   formatTraceparent,
   isErrorCode,
   parseTraceparent,
+  type StartedWork,
   type WorkObserver,
 } from '@coxswain/protocol';
 
@@ -55,11 +55,11 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
 }
 
 /** The error text of a tool or a hook is content, so the description is that of the error code. */
-function errorOf({ kind, name }: BegunWork, code = 'tool_failed') {
+function errorOf({ kind, name }: StartedWork, code = 'tool_failed') {
   return { type: code, message: isErrorCode(code) ? ERROR_CATALOGUE[code].meaning : `${NAMES[kind]} ${name} failed` };
 }
 
-function attributesOf({ kind, name, sessionId, callId }: BegunWork, status: string) {
+function attributesOf({ kind, name, sessionId, callId }: StartedWork, status: string) {
   return {
     'gen_ai.conversation.id': sessionId,
     'coxswain.status': status,

@@ -31,3 +31,17 @@ export type HookReply =
       readonly code: 'hook_threw' | 'hook_unavailable' | 'return_unreadable' | 'verdict_invalid';
       readonly message: string;
     };
+
+/** A question to a hook, as an instance of a service receives it. */
+export interface ReceivedQuestion {
+  readonly ref: SessionRef;
+  readonly effectId: string;
+  /** The id of the hook. */
+  readonly hook: string;
+  /** The arguments, not yet validated. */
+  readonly args: JsonObject;
+  /** Aborts when the host no longer waits for the answer. */
+  readonly signal: AbortSignal;
+  readonly traceparent: string | undefined;
+  onFeedback(text: string): void;
+}

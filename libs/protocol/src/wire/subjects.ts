@@ -2,6 +2,7 @@
  * Every subject of the bus; no other file contains one. Subjects below `cox.<tenant>.` are for clients and workers of a
  * tenant. Subjects of hosts have other roots, so that no tenant name reaches them.
  */
+import type { ServedKind } from '../served/heartbeats.ts';
 import { TOOL_NAME_PATTERN } from '../tools/calls.ts';
 import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
 import { cutText } from './unicode-text.ts';
@@ -37,6 +38,20 @@ export const INTERNAL_VERBS = [
 function token(text: string, pattern: RegExp = ID_PATTERN): string {
   if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(cutText(text, 64))} cannot stand in a subject`);
   return text;
+}
+
+const SERVED_NAMES: Readonly<Record<ServedKind, RegExp>> = {
+  tools: TOOL_NAME_PATTERN,
+  personas: ID_PATTERN,
+  hooks: ID_PATTERN,
+};
+
+/** The token of a kind in the subjects of its requests. */
+const SERVED_ROOTS: Readonly<Record<ServedKind, string>> = { tools: 'tool', personas: 'persona', hooks: 'hook' };
+
+/** The subject of a service's requests as a filter. That of a persona also has a version. */
+function servedBase(kind: ServedKind, tenant: string, name: string): string {
+  return `cox.${TenantId.parse(tenant)}.${SERVED_ROOTS[kind]}.${oneOrAll(name)}${kind === 'personas' ? '.*' : ''}`;
 }
 
 const oneOrAll = (name: string): string => (name === '*' ? name : token(name, TOOL_NAME_PATTERN));
@@ -132,73 +147,35 @@ export const subjects = {
   allTenantKeys: 'cox.*.keys.*.*',
   /** Calls of a bus tool, in its queue group. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
-  /** Messages to every instance of a bus tool: outcomes of calls, and requests to stop a call. */
-  toolInstances: (tenant: string, name: string) =>
-    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.all`,
-  /** Messages to one instance of a bus tool about a call that it runs. */
-  toolInstance: (tenant: string, name: string, instance: string) =>
-    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.at.${token(instance)}`,
-  /** Calls to one instance of a bus tool: a call that moves from another instance. */
-  toolCallTo: (tenant: string, name: string, instance: string) =>
-    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.to.${token(instance)}`,
-  /** The announcement of a bus tool: a key of the registry. */
-  toolAnnouncement: (tenant: string, name: string) =>
-    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}`,
-  /** The announcements of all bus tools. */
-  toolAnnouncements: '$KV.cox_registry.tools.*.*',
-  /** The heartbeat of an instance of a bus tool: a key of the bucket `cox_hosts`. */
-  toolBeat: (tenant: string, name: string, instance: string) =>
-    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}.${token(instance)}`,
-  /** The heartbeats of all instances of bus tools. */
-  toolBeats: '$KV.cox_hosts.tools.*.*.*',
-  /** Steps and calls of one version of a served persona. `version` is its short form for subjects. */
+  /**
+   * Steps of one version of a served persona, calls of its tools and questions to its hooks, in its queue group.
+   * `version` is its short form for subjects.
+   */
   persona: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
-  /** Calls of the own hooks of one version of a served persona. */
-  personaHooks: (tenant: string, name: string, version: string) =>
-    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook`,
-  /** Calls of these hooks to one instance: a call that moves from another instance. */
-  personaHookTo: (tenant: string, name: string, version: string, instance: string) =>
-    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook.to.${token(instance)}`,
-  /** Messages to every instance of one version of a served persona. */
-  personaInstances: (tenant: string, name: string, version: string) =>
-    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
-  /** Messages to one such instance. */
-  personaInstance: (tenant: string, name: string, version: string, instance: string) =>
-    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.at.${token(instance)}`,
-  /** Calls to one such instance: a call that moves from another instance. */
-  personaCallTo: (tenant: string, name: string, version: string, instance: string) =>
-    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.to.${token(instance)}`,
-  /** The announcement of a persona: a key of the registry. */
-  personaAnnouncement: (tenant: string, name: string) =>
-    `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.${token(name)}`,
-  /** The announcements of all personas. */
-  personaAnnouncements: '$KV.cox_registry.personas.*.*',
+  /** Questions to the hooks of a service, in its queue group. */
+  hook: (tenant: string, service: string) => `cox.${TenantId.parse(tenant)}.hook.${token(service)}`,
+  /** Requests to one instance of a service, such as a call that moves there. `served` is the subject of its requests. */
+  requestTo: (served: string, instance: string) => `${served}.to.${token(instance)}`,
+  /** Orders about a request, to every instance of a service. */
+  orders: (served: string) => `${served}.all`,
+  /** Orders about a request, to one instance of a service. */
+  orderTo: (served: string, instance: string) => `${served}.at.${token(instance)}`,
+  /** The announcement of a tool, a persona or a hook service: a key of the registry. `kind`: tools, personas, hooks. */
+  announcement: (kind: ServedKind, tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.${token(kind)}.${TenantId.parse(tenant)}.${token(name, SERVED_NAMES[kind])}`,
+  /** All announcements of a kind. */
+  announcements: (kind: ServedKind) => `$KV.${STREAMS.registry}.${token(kind)}.*.*`,
+  /** The heartbeat of an instance of a tool, a persona or a hook service: a key of the bucket `cox_hosts`. */
+  heartbeat: (kind: ServedKind, tenant: string, name: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.${token(kind)}.${TenantId.parse(tenant)}.${token(name, SERVED_NAMES[kind])}.${token(instance)}`,
+  /** The heartbeats of all instances of a kind. */
+  heartbeats: (kind: ServedKind) => `$KV.${STREAMS.hosts}.${token(kind)}.*.*.*`,
   /** The mark of a paused persona: a key of the registry, deleted when the persona continues. */
   personaPause: (tenant: string, name: string) =>
     `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.${token(name)}`,
   /** The marks of all paused personas. */
   personaPauses: '$KV.cox_registry.paused-personas.*.*',
-  /** The heartbeat of an instance of a persona: a key of the bucket `cox_hosts`. */
-  personaBeat: (tenant: string, name: string, instance: string) =>
-    `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.${token(name)}.${token(instance)}`,
-  /** The heartbeats of all instances of personas. */
-  personaBeats: '$KV.cox_hosts.personas.*.*.*',
-  /** Calls of a hook, in the queue group of its service. */
-  hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
-  /** Calls of a hook to one instance of its service: a call that moves from another instance. */
-  hookTo: (tenant: string, id: string, instance: string) =>
-    `cox.${TenantId.parse(tenant)}.hook.${token(id)}.to.${token(instance)}`,
-  /** The announcement of a hook service: a key of the registry. */
-  hookService: (tenant: string, service: string) =>
-    `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.${token(service)}`,
-  /** The announcements of all hook services. */
-  hookServices: '$KV.cox_registry.hooks.*.*',
-  /** The heartbeat of an instance of a hook service: a key of the bucket `cox_hosts`. */
-  hookInstance: (tenant: string, service: string, instance: string) =>
-    `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
-  /** The heartbeats of all instances of hook services. */
-  hookInstances: '$KV.cox_hosts.hooks.*.*.*',
   /** A rule that a persona remembers: a key of the registry. */
   rememberedRule: (tenant: string, rule: { readonly persona: string; readonly session: string; readonly id: string }) =>
     `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${[rule.persona, rule.session, rule.id].map((name) => token(name)).join('.')}`,
@@ -244,40 +221,25 @@ export const tenantSubjects = {
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
   /** Notifications of calls that wait for an approval. */
   approvals: (tenant: string) => `cox.${TenantId.parse(tenant)}.approvals.*`,
-  tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
-  /** Messages to instances of a tool, or of every tool (`*`), in addition to its shared calls. */
-  toolOrders: (tenant: string, name: string) =>
-    ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}.${rest}`),
-  /** The calls of a tool, or of every tool (`*`), shared or to one instance: subscribed to in its queue group only. */
-  toolCalls: (tenant: string, name: string) =>
-    ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}${rest}`),
-  /** The announcement of a tool, or of every tool (`*`). */
-  toolAnnouncements: (tenant: string, name: string) =>
-    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
-  /** The heartbeats of instances of the tool. */
-  toolBeats: (tenant: string, name: string) =>
-    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
-  /** All requests to served personas. */
-  personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
-  /** Steps and calls of served personas, shared or to one instance: subscribed to in the queue group only. */
-  personaSteps: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*${rest}`),
-  /** Calls of hooks of personas, shared or to one instance: subscribed to in the queue group only. */
-  personaHooks: (tenant: string) =>
-    ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook${rest}`),
-  /** Messages to instances of personas, in addition to the shared steps. */
-  personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
-  /** Announcements of personas: keys of the registry. */
-  personaAnnouncements: (tenant: string) => `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.*`,
+  /** All requests to services of a kind, and orders about them. */
+  allRequests: (kind: ServedKind, tenant: string) => `cox.${TenantId.parse(tenant)}.${SERVED_ROOTS[kind]}.>`,
+  /**
+   * The requests to services of a kind, shared or to one instance: subscribed to in the queue group only. `name`: of one
+   * tool or hook service; every one if absent.
+   */
+  requests: (kind: ServedKind, tenant: string, name = '*') =>
+    ['', '.to.*'].map((rest) => `${servedBase(kind, tenant, name)}${rest}`),
+  /** The orders about requests, of every tool, persona or hook service or of the named one. */
+  orders: (kind: ServedKind, tenant: string, name = '*') =>
+    ['.all', '.at.*'].map((rest) => `${servedBase(kind, tenant, name)}${rest}`),
+  /** The announcements of a kind: keys of the registry. */
+  announcements: (kind: ServedKind, tenant: string, name = '*') =>
+    `$KV.${STREAMS.registry}.${kind}.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
+  /** The heartbeats of the instances of a kind. */
+  heartbeats: (kind: ServedKind, tenant: string, name = '*') =>
+    `$KV.${STREAMS.hosts}.${kind}.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
   /** Marks of paused personas: keys of the registry. */
   personaPauses: (tenant: string) => `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.*`,
-  /** The heartbeats of instances of personas. */
-  personaBeats: (tenant: string) => `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.*.*`,
-  /** Calls of hooks, shared or to one instance: subscribed to in the queue group only. */
-  hooks: (tenant: string) => ['', '.to.*'].map((rest) => `cox.${TenantId.parse(tenant)}.hook.*${rest}`),
-  /** Announcements of hook services: keys of the registry. */
-  hookServices: (tenant: string) => `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.*`,
-  /** The heartbeats of instances of hook services. */
-  hookInstances: (tenant: string) => `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.*.*`,
   /** The prefix of the inboxes of a role: replies and receipts arrive there. */
   inboxPrefix: (tenant: string, role: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.${token(role)}`,
   /** The inboxes of all roles of a tenant. */
@@ -304,7 +266,7 @@ export const systemSubjects = {
   /** Instances of services of every tenant. */
   instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*', '$KV.cox_hosts.personas.*.*.*'],
   inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
-  /** Callbacks of a hook service to the host that called it. */
+  /** Requests of an instance to the host that asks: it fetches long requests, and the data that hooks read. */
   callbacks: '_INBOX.host.*.c.*',
 } as const;
 
@@ -469,38 +431,27 @@ export function parseTenantKeys(subject: string): { readonly bucket: string; rea
   return kinds?.includes(kind) ? { bucket, filter: `$KV.${bucket}.${kind}.${tenant}.>` } : null;
 }
 
-/** Parses the key of a hook service or of one of its instances; null if it is invalid. */
-export function parseHookService(
-  subject: string,
-): { readonly tenant: TenantId; readonly service: string; readonly instance: string | undefined } | null {
-  const [kv, bucket, hooks, tenant, service, instance, ...rest] = subject.split('.');
-  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
-  if (kv !== '$KV' || !buckets.includes(bucket) || hooks !== 'hooks' || rest.length > 0) return null;
-  if (![tenant, service, instance ?? 'none'].every((name) => ID_PATTERN.test(name ?? ''))) return null;
-  return { tenant: TenantId.parse(tenant), service: service as string, instance };
+/** The kind, the tenant and the name of a tool, a persona or a hook service, in a key. */
+export interface ServedKey {
+  readonly kind: ServedKind | 'paused-personas';
+  readonly tenant: TenantId;
+  readonly name: string;
+  /** The instance of a heartbeat; undefined in a key of the registry. */
+  readonly instance: string | undefined;
 }
 
-/** Parses the key of a bus tool or of one of its instances; null if it is invalid. */
-export function parseBusTool(
-  subject: string,
-): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
-  const [kv, bucket, tools, tenant = '', name = '', instance, ...rest] = subject.split('.');
-  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
-  if (kv !== '$KV' || !buckets.includes(bucket) || tools !== 'tools' || rest.length > 0) return null;
-  if (!ID_PATTERN.test(tenant) || !TOOL_NAME_PATTERN.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
-  return { tenant: TenantId.parse(tenant), name, instance };
+/** Parses the key of an announcement, of a heartbeat or of a persona's pause; null if it is invalid. */
+export function parseServedKey(subject: string): ServedKey | null {
+  const [kv, bucket = '', kind = '', tenant = '', name = '', instance, ...rest] = subject.split('.');
+  const buckets: readonly string[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || !isServedKeyKind(kind) || rest.length > 0) return null;
+  const pattern = kind === 'paused-personas' ? ID_PATTERN : SERVED_NAMES[kind];
+  if (!ID_PATTERN.test(tenant) || !pattern.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
+  return { kind, tenant: TenantId.parse(tenant), name, instance };
 }
 
-/** Parses the key of a persona's announcement, pause or instance; null if it is invalid. */
-export function parseServedPersona(
-  subject: string,
-): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
-  const [kv, bucket, kind, tenant = '', name = '', instance, ...rest] = subject.split('.');
-  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
-  if (kv !== '$KV' || !buckets.includes(bucket) || rest.length > 0) return null;
-  if (kind !== 'personas' && kind !== 'paused-personas') return null;
-  if (![tenant, name, instance ?? 'none'].every((one) => ID_PATTERN.test(one))) return null;
-  return { tenant: TenantId.parse(tenant), name, instance };
+function isServedKeyKind(kind: string): kind is ServedKey['kind'] {
+  return kind === 'paused-personas' || Object.hasOwn(SERVED_NAMES, kind);
 }
 
 /** Parses the key of a remembered rule of a persona; null if it is invalid. */

@@ -7,11 +7,11 @@
  * A2: Permissions are allow lists. If a tenant's permission contains the name of a tenant, it is the user's own tenant.
  */
 import {
-  HOOK_QUEUE_GROUP,
   INJECTION_VERBS,
   INTERNAL_VERBS,
   JOURNAL_STREAMS,
   MISADDRESSED_COMMANDS,
+  QUEUE_GROUPS,
   STREAMS,
   subjects,
   systemSubjects,
@@ -19,7 +19,7 @@ import {
   VERBS,
 } from '@coxswain/protocol';
 import { personaPassages, personaRights } from './persona-services.ts';
-import { TOOL_ANSWERS_EXPIRE, type ToolWorkerKey, toolPassages, toolRights } from './tool-workers.ts';
+import { REPORTS_EXPIRE, type ToolWorkerKey, toolPassages, toolRights } from './tool-workers.ts';
 
 /** The permissions of a user: subjects to publish and to subscribe to. */
 export interface RoleRights {
@@ -265,9 +265,9 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         ...commands,
         // The ids of the tenant's other hook services.
         many(subjects.tenantKeys(tenant, STREAMS.registry, 'hooks')),
-        keyRead(tenantSubjects.hookServices(tenant)),
-        one(tenantSubjects.hookServices(tenant)),
-        { subject: tenantSubjects.hookInstances(tenant), answers: 'none' },
+        keyRead(tenantSubjects.announcements('hooks', tenant)),
+        one(tenantSubjects.announcements('hooks', tenant)),
+        { subject: tenantSubjects.heartbeats('hooks', tenant), answers: 'none' },
         one(systemSubjects.callbacks),
       ];
     case 'tools':
@@ -290,9 +290,9 @@ export function heardBy(tenant: string): readonly string[] {
 /** The requests of hosts to a tenant's services and workers. `threshold` is the time limit of an answer. */
 export function askedOf(tenant: string): readonly (Passage & { readonly threshold: string })[] {
   return [
-    ...tenantSubjects.hooks(tenant).map((subject) => ({ subject, answers: 'one', threshold: '1h' }) as const),
-    { subject: tenantSubjects.tools(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
-    { subject: tenantSubjects.personas(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
+    { subject: tenantSubjects.allRequests('hooks', tenant), answers: 'many', threshold: REPORTS_EXPIRE },
+    { subject: tenantSubjects.allRequests('tools', tenant), answers: 'many', threshold: REPORTS_EXPIRE },
+    { subject: tenantSubjects.allRequests('personas', tenant), answers: 'many', threshold: REPORTS_EXPIRE },
   ];
 }
 
@@ -314,9 +314,13 @@ export function tenantRights(
   if (role === 'hooks')
     return {
       publish,
-      // In the queue group only: a subscription outside of it would expose every question.
-      subscribe: [inbox, ...tenantSubjects.hooks(tenant).map((subject) => `${subject} ${HOOK_QUEUE_GROUP}`)],
-      answers: { max: 1, expires: '1h' },
+      subscribe: [
+        inbox,
+        // In the queue group only: a subscription outside of it would expose every question.
+        ...tenantSubjects.requests('hooks', tenant).map((subject) => `${subject} ${QUEUE_GROUPS.hooks}`),
+        ...tenantSubjects.orders('hooks', tenant),
+      ],
+      answers: { max: -1, expires: REPORTS_EXPIRE },
     };
   const heard = [tenantSubjects.events(tenant), tenantSubjects.deltas(tenant), tenantSubjects.approvals(tenant)];
   return { publish, subscribe: [inbox, ...heard] };

@@ -7,15 +7,7 @@
  * W2: An answer goes to the reply subject of a question, for a limited time. A host repeats its question long before
  *     that.
  */
-import {
-  BusToolName,
-  cutText,
-  ID_PATTERN,
-  STREAMS,
-  TenantId,
-  TOOL_QUEUE_GROUP,
-  tenantSubjects,
-} from '@coxswain/protocol';
+import { BusToolName, cutText, ID_PATTERN, QUEUE_GROUPS, STREAMS, TenantId, tenantSubjects } from '@coxswain/protocol';
 import type { Passage, RoleRights } from './roles.ts';
 
 /** A worker with its own key. */
@@ -57,11 +49,11 @@ export function toolPassages(tenant: string, tools: readonly string[]): readonly
   return [
     { subject: tenantSubjects.command(tenant, 'call_outcome'), answers: 'one' },
     ...tools.flatMap((tool): Passage[] => {
-      const announcement = tenantSubjects.toolAnnouncements(tenant, tool);
+      const announcement = tenantSubjects.announcements('tools', tenant, tool);
       return [
         { subject: `$JS.API.DIRECT.GET.${REGISTRY}.${announcement}`, answers: 'many' },
         { subject: announcement, answers: 'one' },
-        { subject: tenantSubjects.toolBeats(tenant, tool), answers: 'none' },
+        { subject: tenantSubjects.heartbeats('tools', tenant, tool), answers: 'none' },
       ];
     }),
   ];
@@ -74,15 +66,15 @@ export function toolRights(tenant: string, inboxPrefix: string, tools: readonly 
     subscribe: [
       `${inboxPrefix}.>`,
       ...tools.flatMap((tool) => [
-        ...tenantSubjects.toolCalls(tenant, tool).map((subject) => `${subject} ${TOOL_QUEUE_GROUP}`),
-        ...tenantSubjects.toolOrders(tenant, tool),
+        ...tenantSubjects.requests('tools', tenant, tool).map((subject) => `${subject} ${QUEUE_GROUPS.tools}`),
+        ...tenantSubjects.orders('tools', tenant, tool),
         // Other instances' heartbeats contain the versions of the tool that they serve.
-        tenantSubjects.toolBeats(tenant, tool),
+        tenantSubjects.heartbeats('tools', tenant, tool),
       ]),
     ],
-    answers: { max: -1, expires: TOOL_ANSWERS_EXPIRE },
+    answers: { max: -1, expires: REPORTS_EXPIRE },
   };
 }
 
-/** Time limit of an answer. A host that waits for a call repeats its question every few seconds. */
-export const TOOL_ANSWERS_EXPIRE = '2m';
+/** Time limit of a report. A host that waits for the end of a request sends an order about it every few seconds. */
+export const REPORTS_EXPIRE = '2m';

@@ -1,0 +1,419 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type BackOff,
+  BOUNDS,
+  delayAfter,
+  isQuestion,
+  SERVED_LIVENESS,
+  SESSION_LEFT,
+  type WorkOrder,
+  type WorkReport,
+  type WorkRequest,
+} from '@coxswain/protocol';
+import { createInbox, type NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from '../connection-changes.ts';
+import { STATUS, statusOf } from '../status.ts';
+import { inboxPrefixOf, tracedBy } from '../wire.ts';
+import { subjectsOf } from './address.ts';
+import { type Instances, isWithoutInstances } from './instances.ts';
+import {
+  type Ask,
+  type AskEnd,
+  type AskName,
+  LOST,
+  named,
+  newAsk,
+  type OpenAsk,
+  parseReport,
+  reasonOf,
+} from './open-ask.ts';
+import { type AskProbe, createProbes } from './probes.ts';
+
+/**
+ * The asking side of served work, the same for calls, steps and questions to hooks: sends requests, follows them, moves
+ * them to another instance, and probes them.
+ *
+ * ASK-1  A request goes to the queue group first. Until an instance accepts it, it is sent again each second, to the
+ *        instance with the newest heartbeat. So it moves to another live instance within 4 seconds.
+ * ASK-2  An instance only *holds* a call of a tool, and starts it at this host's order. This host orders one instance at
+ *        a time. So no other instance runs it, even if a suspended one finds an older copy when it resumes. Steps and
+ *        questions to hooks start when they arrive.
+ * ASK-3  The instance that has a request is asked for its state, more often while it is silent. The instance has failed
+ *        if it no longer knows the request or gives it up, if the server reports no subscriber for it, or if its
+ *        heartbeats have ceased for the bound of the traits. Repeatable work then moves to another instance, at most
+ *        `movesMax` times. Other work is `lost` when its instance is gone, and after 15 seconds of silence.
+ * ASK-4  A report is untrusted: its size is limited, it is validated strictly, and it counts only for the request that
+ *        it names. Its subject cannot be derived from the subject of another request.
+ * ASK-5  While the connection is lost, nothing is concluded, and no time limit runs except the one after an abort.
+ * ASK-6  `cancelled` is the end of a request whose signal was aborted. An instance that stops work because it ends gives
+ *        it up.
+ */
+export interface Asking {
+  /** Sends a request and waits for its end. Never rejects. */
+  ask(ask: Ask, signal: AbortSignal): Promise<AskEnd>;
+  /** Asks all instances for the state of a request. */
+  probe(about: AskName): Promise<AskProbe>;
+  /** Orders all instances to stop a request. @returns whether an instance that runs it has answered. */
+  stop(about: AskName, reason: string): Promise<boolean>;
+  /** Whether NATS is connected. While it is not, the silence of an instance proves nothing. */
+  isConnected(): boolean;
+  /** Unsubscribes. Open requests end as `lost`. */
+  close(): void;
+}
+
+/** Receives problems that an operator may want to know. */
+export type NoteProblem = (about: Readonly<Record<string, unknown>>, message: string) => void;
+
+const CHECKED_EVERY_MS = 200;
+/** After this silence, an instance is asked each second whether it still has the request, milliseconds. */
+const SILENT_MS = 1_000;
+/**
+ * Interval of the same question to an instance with heartbeats, milliseconds: its report may have been lost with a
+ * connection.
+ */
+const ATTACH_EVERY_MS = 5_000;
+/** A live instance accepts a request within this time. After it, the request is sent to another one. Milliseconds. */
+const RESENT_AFTER_MS = 1_000;
+/** The delay after a refusal, or after "no responders". */
+const RESENDS: BackOff = { firstMs: 100, maxMs: RESENT_AFTER_MS };
+
+/** The message that a report or "no responders" answers, as the last token of its reply subject. */
+const SENT = { request: 'q', attach: 'a', start: 's', probe: 'p' } as const;
+
+/** Creates the asking side on a connection. */
+export function createAsking(nc: NatsConnection, instances: Instances, noteProblem: NoteProblem): Asking {
+  const inbox = createInbox(inboxPrefixOf(nc));
+  const open = new Map<string, OpenAsk>();
+  const probes = createProbes(instances, {
+    isConnected: () => connected,
+    isClosed: () => nc.isClosed(),
+    publish: (subject, order, token) => publish(subject, order, replyTo(token, SENT.probe)),
+  });
+  /** The number of the last held sending. An instance starts a request only by an order with the same number. */
+  let sendings = 0;
+  let connected = true;
+  let checkedMs = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  const replyTo = (token: string, sent: string) => `${inbox}.${token}.${sent}`;
+
+  const subscription = nc.subscribe(`${inbox}.*.*`, {
+    callback(error, message) {
+      if (error) return;
+      const [token = '', sent] = message.subject.slice(inbox.length + 1).split('.');
+      const one = open.get(token);
+      if (statusOf(message) === STATUS.noResponders) {
+        if (one) onNoResponders(one, sent);
+        else probes.onNoResponders(token);
+        return;
+      }
+      const key = one?.ask.key ?? probes.keyOf(token);
+      if (key === undefined) return;
+      const report = parseReport(message, key);
+      if (!report) noteProblem({ key }, 'a report about a request is not valid');
+      else if (one) onReport(one, report);
+      else probes.take(token, report);
+    },
+  });
+
+  const endListening = onConnectionChange(nc, {
+    lost() {
+      connected = false;
+    },
+    restored() {
+      connected = true;
+      const nowMs = performance.now();
+      for (const one of open.values()) {
+        one.askedMs = Number.NEGATIVE_INFINITY;
+        // A request may have been lost with its server.
+        one.resendAtMs = Math.min(one.resendAtMs, nowMs);
+      }
+      clearTimeout(timer);
+      check();
+    },
+  });
+
+  function publish(subject: string, what: WorkRequest | WorkOrder, reply?: string, traceparent?: string): void {
+    try {
+      nc.publish(subject, JSON.stringify(what), {
+        ...(reply === undefined ? {} : { reply }),
+        ...tracedBy(traceparent),
+      });
+    } catch (error) {
+      // The connection is closed, and open requests end with it.
+      noteProblem({ subject, error }, 'a message about a request was not sent');
+    }
+  }
+
+  function attach(one: OpenAsk): void {
+    one.askedMs = performance.now();
+    publish(orderSubject(one, one.moves > 0), { ...named(one.ask), want: 'attach' }, replyTo(one.token, SENT.attach));
+  }
+
+  function orderStart(one: OpenAsk, { instance, hold }: Extract<WorkReport, { type: 'ready' }>): void {
+    one.startOrders++;
+    one.askedMs = performance.now();
+    const order: WorkOrder = { ...named(one.ask), want: 'start', hold };
+    publish(subjectsOf(one.ask.to).orderTo(instance), order, replyTo(one.token, SENT.start));
+  }
+
+  function abort(one: OpenAsk, reason = one.abortReason): void {
+    // Order all instances if this host sent it several times, or follows a request that an earlier owner sent.
+    const mayBeElsewhere = one.sendings !== 1;
+    publish(orderSubject(one, mayBeElsewhere), { ...named(one.ask), want: 'abort', reason });
+  }
+
+  function orderSubject({ instance, ask }: OpenAsk, mayBeElsewhere: boolean): string {
+    const at = subjectsOf(ask.to);
+    return instance === null || mayBeElsewhere ? at.orders : at.orderTo(instance);
+  }
+
+  /** The server reports "no responders". @param sent the message without responders, as in {@link SENT}. */
+  function onNoResponders(one: OpenAsk, sent: string | undefined): void {
+    const { traits } = one.ask;
+    if (one.instance === null) {
+      if (sent !== SENT.request) return;
+      if (traits.endsUnserved && one.sendings === 1) one.settle(unaccepted('no process serves it'));
+      else sendLater(one);
+    } else if (sent === SENT.request) {
+      // A copy of the request for an instance that is gone; another instance has accepted it.
+    } else if (sent === SENT.start && !one.hasStarted && one.startOrders === 1) {
+      // The only order to start it has reached no process, so it has not run.
+      releaseAndResend(one);
+    } else if (traits.isRepeatable) move(one, LOST.gone);
+    else if (silenceMs(one, one.instance) > SERVED_LIVENESS.ttlMs) one.settle(lost());
+  }
+
+  // An instance that has just accepted it may not have sent a heartbeat yet.
+  const silenceMs = ({ ask, reportedMs }: OpenAsk, instance: string) =>
+    Math.min(instances.silentMs(ask.to, instance), performance.now() - reportedMs);
+
+  function onReport(one: OpenAsk, report: WorkReport): void {
+    const { ask } = one;
+    const isCurrent = report.instance === one.instance;
+    switch (report.type) {
+      case 'ready':
+        if (one.abortedMs === null && (one.instance === null || (isCurrent && !one.hasStarted))) {
+          if (!isCurrent) one.startOrders = 0;
+          one.instance = report.instance;
+          one.reportedMs = performance.now();
+          orderStart(one, report);
+        }
+        return;
+      case 'running':
+        // Another instance may have started a copy of repeatable work.
+        if (one.instance !== null && !isCurrent) return;
+        one.instance = report.instance;
+        one.hasStarted = true;
+        one.reportedMs = performance.now();
+        ask.onStarted?.(report.instance);
+        if (one.abortedMs !== null) abort(one);
+        return;
+      case 'progress':
+        if (isCurrent) ask.onProgress(report.text);
+        return;
+      case 'feedback':
+        ask.onFeedback(report.text);
+        return;
+      case 'ended':
+        if (ask.traits.isStreamed && !isCurrent) return;
+        // A frozen instance that finds a copy when it resumes must not spend a model's tokens.
+        if (ask.traits.isStreamed && one.sendings > 1) abort(one, 'another instance has run it');
+        one.settle(report);
+        return;
+      case 'answered':
+      case 'accepted':
+        one.settle(report);
+        return;
+      case 'given_up':
+        if (isCurrent || one.instance === null) move(one, report.message);
+        return;
+      case 'unknown':
+        // While no instance has accepted it, another one may know it.
+        if (!isCurrent) return;
+        if (one.hasStarted) move(one, LOST.gone);
+        else releaseAndResend(one);
+        return;
+      case 'refused':
+        onRefusal(one, report, isCurrent);
+        return;
+    }
+  }
+
+  function onRefusal(one: OpenAsk, report: Extract<WorkReport, { type: 'refused' }>, isCurrent: boolean): void {
+    const isStale = report.code === 'stale_epoch';
+    // A late copy reached another instance: that proves nothing about the instance that has it.
+    if (one.instance !== null && !isCurrent && !isStale) return;
+    if (isStale || one.hasStarted) {
+      one.settle({ type: 'unaccepted', message: report.message, code: report.code });
+      return;
+    }
+    one.refusal = report.message;
+    one.tried.add(report.instance);
+    releaseAndResend(one);
+  }
+
+  /** Sends it again later: no instance has it, and none has started it. */
+  function releaseAndResend(one: OpenAsk): void {
+    one.instance = null;
+    one.startOrders = 0;
+    sendLater(one);
+  }
+
+  function sendLater(one: OpenAsk): void {
+    one.delays++;
+    one.resendAtMs = performance.now() + delayAfter(one.delays, RESENDS);
+  }
+
+  /** Moves it away from an instance that will not complete it. It may run twice. If it may not move, it is lost. */
+  function move(one: OpenAsk, why: string): void {
+    const { isRepeatable, movesMax } = one.ask.traits;
+    if (!isRepeatable || one.abortedMs !== null || one.moves >= movesMax) {
+      one.settle({ ...lost(why), moves: one.moves });
+      return;
+    }
+    one.moves++;
+    if (one.instance !== null) one.tried.add(one.instance);
+    noteProblem({ key: one.ask.key, instance: one.instance }, 'a request moves to another instance');
+    Object.assign(one, { instance: null, hasStarted: false, startOrders: 0, unacceptedMs: 0, delays: 0 });
+    send(one);
+  }
+
+  /** The live instance to send it to next: preferably one that it was not sent to before. */
+  function nextInstance({ ask: { to, request }, tried }: OpenAsk): string | undefined {
+    const serving = instances.serving(to);
+    // A draining instance still answers questions.
+    const known = !isQuestion(request) ? serving : [...new Set([...serving, ...instances.living(to)])];
+    const fresh = known.find((instance) => !tried.has(instance));
+    if (fresh === undefined) tried.clear();
+    return fresh ?? known[0];
+  }
+
+  function send(one: OpenAsk): void {
+    const { ask } = one;
+    const instance = one.sendings++ === 0 ? undefined : nextInstance(one);
+    if (instance !== undefined) one.tried.add(instance);
+    one.askedMs = performance.now();
+    one.resendAtMs = one.askedMs + Math.min(RESENT_AFTER_MS, ask.traits.silentAfterMs);
+    const at = subjectsOf(ask.to);
+    publish(
+      instance === undefined ? at.requests : at.requestTo(instance),
+      { ...named(ask), ...ask.request, ...(ask.traits.isHeld ? { hold: ++sendings } : {}) },
+      replyTo(one.token, SENT.request),
+      ask.traceparent,
+    );
+  }
+
+  function check(): void {
+    timer = undefined;
+    const nowMs = performance.now();
+    // If this host was suspended, that time does not count as waiting time.
+    const passedMs = Math.min(nowMs - checkedMs, 2 * CHECKED_EVERY_MS);
+    checkedMs = nowMs;
+    for (const one of connected ? [...open.values()] : []) {
+      if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs)
+        one.settle({ type: 'cancelled', message: 'It did not stop within its grace.' });
+      else if (one.instance !== null) checkInstance(one, one.instance, nowMs);
+      else checkUnaccepted(one, nowMs, passedMs);
+    }
+    armTimer();
+  }
+
+  function checkInstance(one: OpenAsk, instance: string, nowMs: number): void {
+    const { to, traits } = one.ask;
+    const silence = silenceMs(one, instance);
+    const mayMove = traits.isStreamed || hasAnother(one, instance);
+    if (traits.isRepeatable && silence > traits.silentAfterMs && mayMove) {
+      // When the instance resumes, its answer no longer counts.
+      if (traits.isStreamed) abort(one, 'it has not responded for too long');
+      move(one, LOST.silent);
+    } else if (silence > SERVED_LIVENESS.silentMaxMs) {
+      one.settle({ ...lost(LOST.silent), moves: one.moves });
+    } else {
+      const isSilent = instances.silentMs(to, instance) > SILENT_MS;
+      if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ATTACH_EVERY_MS)) attach(one);
+    }
+  }
+
+  const hasAnother = ({ ask }: OpenAsk, than: string) =>
+    instances.serving(ask.to).some((instance) => instance !== than);
+
+  function checkUnaccepted(one: OpenAsk, nowMs: number, passedMs: number): void {
+    const { to, traits } = one.ask;
+    one.unacceptedMs += passedMs;
+    if (one.abortedMs !== null) return;
+    // No instance is known any longer: all have announced that they leave, or were forgotten.
+    const isDeserted = one.moves === 0 && one.sendings > 0 && isWithoutInstances(instances, to, SERVED_LIVENESS.ttlMs);
+    if (one.unacceptedMs <= traits.unacceptedMaxMs && !isDeserted) {
+      if (nowMs >= one.resendAtMs) send(one);
+    } else if (one.moves > 0) {
+      one.settle(unaccepted(`${LOST.gone}, and ${unacceptedText(one.ask, false)}; it may have taken effect`));
+    } else one.settle(unaccepted(one.refusal ?? unacceptedText(one.ask, isDeserted)));
+  }
+
+  function armTimer(): void {
+    if (open.size === 0 || timer !== undefined) return;
+    timer = setTimeout(check, CHECKED_EVERY_MS);
+    timer.unref();
+  }
+
+  function follow(ask: Ask, signal: AbortSignal, start: (one: OpenAsk) => void, instance?: string): Promise<AskEnd> {
+    const token = randomBytes(12).toString('hex');
+    return new Promise((resolve) => {
+      const one = newAsk(ask, token, instance, (end) => {
+        open.delete(token);
+        signal.removeEventListener('abort', aborted);
+        resolve(end);
+      });
+      const aborted = () => {
+        // The session's next owner probes it.
+        if (signal.reason === SESSION_LEFT) return one.settle(lost(LOST.left));
+        one.abortedMs = performance.now();
+        one.abortReason = reasonOf(signal.reason);
+        abort(one);
+        const isHeld = ask.traits.isHeld && one.moves === 0 && one.instance === null;
+        if (isHeld) one.settle({ type: 'cancelled', message: 'cancelled before it started' });
+        else if (ask.traits.endsAtAbort) one.settle({ type: 'cancelled', message: 'the host no longer waits for it' });
+      };
+      if (open.size === 0) checkedMs = performance.now();
+      open.set(token, one);
+      signal.addEventListener('abort', aborted, { once: true });
+      start(one);
+      if (signal.aborted) aborted();
+      armTimer();
+    });
+  }
+
+  return {
+    isConnected: () => connected,
+    async ask(ask, signal) {
+      const isDeserted = () =>
+        ask.traits.endsUnserved
+          ? !instances.isServed(ask.to)
+          : isWithoutInstances(instances, ask.to, SERVED_LIVENESS.ttlMs);
+      if (isDeserted()) {
+        // Heartbeats may be queued for a host that was suspended. After a flush they have been received.
+        await nc.flush().catch(() => undefined);
+        if (connected && isDeserted()) return unaccepted(unacceptedText(ask, true));
+      }
+      if (signal.aborted) return { type: 'cancelled', message: 'cancelled before it was sent' };
+      return follow(ask, signal, send);
+    },
+    probe: (about) => probes.probe(about, (instance) => (ask, signal) => follow(ask, signal, attach, instance)),
+    stop: (about, reason) => probes.stop(about, reasonOf(reason)),
+    close() {
+      clearTimeout(timer);
+      endListening();
+      subscription.unsubscribe();
+      for (const one of [...open.values()]) one.settle(lost(LOST.left));
+    },
+  };
+}
+
+const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message });
+
+const lost = (message: string = LOST.gone) => ({ type: 'lost', message }) as const;
+
+function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {
+  if (isDeserted) return `no process serves ${name} at the moment`;
+  return `no process that serves ${name} has accepted the call within ${traits.unacceptedMaxMs / 1_000} seconds`;
+}

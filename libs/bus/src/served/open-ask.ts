@@ -1,0 +1,161 @@
+import {
+  cutText,
+  SERVED_BOUNDS,
+  SERVED_LIVENESS,
+  type ServedHookAnswer,
+  type SessionRef,
+  type WorkEnded,
+  type WorkOrder,
+  WorkReport,
+  type WorkRequest,
+} from '@coxswain/protocol';
+import type { Msg } from '@nats-io/nats-core';
+import { valueIn } from '../value-in.ts';
+import type { ServedAddress } from './address.ts';
+
+/** The identity of a request for the instance that runs it. */
+export interface AskName {
+  /** The idempotency key. */
+  readonly key: string;
+  readonly ref: SessionRef;
+  /** The epoch of the session; undefined for a question. */
+  readonly epoch?: number | undefined;
+  readonly to: ServedAddress;
+}
+
+/** How a request may be repeated, and how long it waits. Times in milliseconds. */
+export interface AskTraits {
+  /**
+   * It may run more than once: it moves when its instance dies, falls silent or gives it up. Other work does not move
+   * after its start.
+   */
+  readonly isRepeatable: boolean;
+  /**
+   * The instance starts it only at the host's order. So work that no instance has accepted has certainly not run. Work
+   * that is not repeatable must be held.
+   */
+  readonly isHeld: boolean;
+  /** How often repeatable work may move after its start. Work that crashes its process must not crash all instances. */
+  readonly movesMax: number;
+  /** How long it is sent again while no instance accepts it. Infinity: until the caller aborts it. */
+  readonly unacceptedMaxMs: number;
+  /** "No responders" for the first message ends it at once. */
+  readonly endsUnserved?: boolean;
+  /** Silence after which the instance that runs repeatable work is declared dead. */
+  readonly silentAfterMs: number;
+  /** Only the reports of the current instance count: pieces of two answers must not mix. */
+  readonly isStreamed?: boolean;
+  /** After an abort, it ends without waiting for the instance. */
+  readonly endsAtAbort?: boolean;
+}
+
+/** A request of a host to a service. */
+export interface Ask extends AskName {
+  readonly traits: AskTraits;
+  /** The members of the request that its kind needs. */
+  readonly request: Pick<WorkRequest, 'args' | 'call_id' | 'tool' | 'hook' | 'approval'>;
+  readonly traceparent?: string | undefined;
+  onProgress(text: string): void;
+  onFeedback(text: string): void;
+  /** Called when an instance has started it. */
+  onStarted?: ((instance: string) => void) | undefined;
+}
+
+/**
+ * The end of a request.
+ * - `unaccepted`: no instance accepted it. `mayHaveRun`: an instance that started it earlier is gone.
+ * - `lost`: its outcome is unknown. `moves`: how often it moved.
+ * - `cancelled`: it ended because the signal aborted.
+ */
+export type AskEnd =
+  | WorkEnded
+  | { readonly type: 'answered'; readonly answer: ServedHookAnswer }
+  | { readonly type: 'accepted'; readonly epoch?: number | undefined }
+  | {
+      readonly type: 'unaccepted';
+      readonly message: string;
+      readonly code?: 'stale_epoch' | 'tool_unavailable' | undefined;
+    }
+  | { readonly type: 'lost'; readonly message: string; readonly moves?: number }
+  | { readonly type: 'cancelled'; readonly message: string };
+
+/** The state of an open request. Times are on the monotonic clock, in milliseconds. */
+export interface OpenAsk {
+  readonly ask: Ask;
+  readonly token: string;
+  /** The instance that holds or runs it; null while no instance has it. */
+  instance: string | null;
+  /** Whether the instance may have started it. */
+  hasStarted: boolean;
+  /** Number of start orders to the instance. */
+  startOrders: number;
+  /** Number of moves away from an instance that has run it or may have run it. */
+  moves: number;
+  /** Instances that it was sent to, and those that refused it. Cleared when no other one is left. */
+  readonly tried: Set<string>;
+  sendings: number;
+  resendAtMs: number;
+  /** Number of delayed resends (after refusals or "no responders") since the first message or the last move. */
+  delays: number;
+  /** Connected time during which no instance has accepted it. */
+  unacceptedMs: number;
+  /** Why the last instance refused it. */
+  refusal: string | null;
+  /** Time of the last report of the instance that it holds or runs it. */
+  reportedMs: number;
+  /** Time of the last message about it. */
+  askedMs: number;
+  abortedMs: number | null;
+  abortReason: string;
+  settle(end: AskEnd): void;
+}
+
+/** Reasons why the outcome of a request is unknown, as the end of a sentence. */
+export const LOST = {
+  gone: 'the process that ran this call ended',
+  silent: `the process that runs this call did not answer for ${SERVED_LIVENESS.silentMaxMs / 1_000} seconds`,
+  left: 'this host has left the session',
+} as const;
+
+/** Maximum bytes of one report of an instance, including its common members. */
+const REPORT_MAX_BYTES = SERVED_BOUNDS.outcomeMaxBytes + 4_096;
+
+/** Parses a report about a request. @returns null if it is too large, invalid, or about another request. */
+export function parseReport(message: Msg, key: string): WorkReport | null {
+  const report = valueIn(message.data, WorkReport, REPORT_MAX_BYTES);
+  return report?.key === key ? report : null;
+}
+
+/** The common members of every message about a request. */
+export function named({ key, ref, epoch }: AskName): Pick<WorkOrder, 'v' | 'key' | 'session_id' | 'epoch'> {
+  return { v: 1, key, session_id: ref.sessionId, ...(epoch === undefined ? {} : { epoch }) };
+}
+
+/** The reason to stop a request as text, cut to the allowed length. */
+export function reasonOf(reason: unknown): string {
+  return cutText(typeof reason === 'string' ? reason : 'cancelled', 2_048);
+}
+
+/** The state of a request that was not sent yet. @param instance the instance that runs it, as a probe has found. */
+export function newAsk(ask: Ask, token: string, instance: string | undefined, settle: OpenAsk['settle']): OpenAsk {
+  const nowMs = performance.now();
+  return {
+    ask,
+    token,
+    instance: instance ?? null,
+    hasStarted: instance !== undefined,
+    startOrders: 0,
+    moves: 0,
+    tried: new Set(),
+    sendings: 0,
+    resendAtMs: Number.POSITIVE_INFINITY,
+    delays: 0,
+    unacceptedMs: 0,
+    refusal: null,
+    reportedMs: instance === undefined ? Number.NEGATIVE_INFINITY : nowMs,
+    askedMs: nowMs,
+    abortedMs: null,
+    abortReason: '',
+    settle,
+  };
+}

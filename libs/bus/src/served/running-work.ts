@@ -1,0 +1,376 @@
+import {
+  APPROVAL_CHECK_MS,
+  cutText,
+  isQuestion,
+  LATER,
+  type ReceivedQuestion,
+  SERVED_BOUNDS,
+  type ServedHookAnswer,
+  type SessionRef,
+  type StartedWork,
+  sessionRef,
+  type WorkObserver,
+  type WorkOrder,
+  type WorkReport,
+  type WorkRequest,
+} from '@coxswain/protocol';
+import { type CallEnding, type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
+import { cancelledBefore, codeOf, failed, type RunnableTool, runTool } from './run-tool.ts';
+
+/** A report without its common members. */
+type ReportBody = WorkReport extends infer One
+  ? One extends WorkReport
+    ? Omit<One, 'v' | 'key' | 'instance'>
+    : never
+  : never;
+
+/** Reports to the sender of a request. Must not throw. */
+export type SendReport = (report: ReportBody) => void;
+
+/** Answers the questions to one hook. Contract: never rejects. @returns null if the host no longer waits. */
+export type AnswerQuestion = (question: ReceivedQuestion) => Promise<ServedHookAnswer | null>;
+
+/** Finds the work of a request: a tool, a model step, or the function of a hook. Null if it is not served. */
+export type FindWork = (request: Pick<WorkRequest, 'tool' | 'hook'>) => RunnableTool | AnswerQuestion | null;
+
+/** A call of a `longRunning` tool that is answered later, identified by members of its function's context. */
+export interface AcceptedCall {
+  readonly idempotencyKey: string;
+  readonly toolCallId: string;
+  readonly epoch: number;
+}
+
+/** The dependencies of {@link RunningWork}. */
+export interface RunningWorkPorts {
+  readonly tenant: string;
+  /** A monotonic clock in milliseconds. */
+  nowMs(): number;
+  /** Notified of each call and step that runs. Hooks notify their own observer. */
+  readonly observer?: WorkObserver | undefined;
+  /** The tool or persona of a request, by the request's member `tool`. */
+  servedAs?(tool: string | undefined): Pick<StartedWork, 'kind' | 'name'>;
+  /**
+   * Sends the outcome of a `long_running` call. Does not reject.
+   * @returns whether it is durable; false: the attempts ended. Absent where no tool is `long_running`.
+   */
+  sendOutcome?(ref: SessionRef, call: AcceptedCall, ending: CallEnding): Promise<boolean>;
+}
+
+/** A request that waits for the order `start`. */
+interface HeldRequest {
+  readonly request: WorkRequest;
+  /** The number of the sending. */
+  readonly hold: number;
+  readonly traceparent: string | undefined;
+  readonly untilMs: number;
+}
+
+/**
+ * How long an instance may work on a question before it reports that it has the question, milliseconds. An answer within
+ * this time needs no other report. The host waits for one at least 30 times as long.
+ */
+const REPORT_QUESTION_AFTER_MS = 20;
+
+/**
+ * The requests of one service in this process: takes requests and orders, runs the work, and reports its end. It is
+ * independent of NATS.
+ */
+export class RunningWork {
+  readonly #ports: RunningWorkPorts;
+  readonly #ledger: WorkLedger;
+  readonly #open = new Set<Promise<void>>();
+  /** In the order of arrival; all expire after the same time. */
+  readonly #held = new Map<string, HeldRequest>();
+  readonly #find: FindWork;
+  #draining = false;
+
+  constructor(find: FindWork, ports: RunningWorkPorts, ledger: WorkLedger = new WorkLedger(() => ports.nowMs())) {
+    this.#find = find;
+    this.#ports = ports;
+    this.#ledger = ledger;
+  }
+
+  /** The number of running requests. */
+  get running(): number {
+    return this.#ledger.running.length;
+  }
+
+  /**
+   * Takes a request: runs it, holds it until the order `start`, or reports its state.
+   * @param traceparent The parent span, in a traced session.
+   */
+  take(request: WorkRequest, send: SendReport, traceparent?: string): void {
+    const { key, epoch = 0, hold } = request;
+    const refusal = this.#refusal(request);
+    if (refusal) {
+      send(refusal);
+      return;
+    }
+    const known = this.#ledger.find(key);
+    if (known) {
+      this.#attach(known, epoch, send);
+      return;
+    }
+    if (hold === undefined) {
+      this.#start(request, epoch, send, traceparent);
+      return;
+    }
+    this.#held.delete(key);
+    const untilMs = this.#ports.nowMs() + SERVED_BOUNDS.heldMaxMs;
+    this.#held.set(key, { request, hold, traceparent, untilMs });
+    send({ type: 'ready', hold });
+  }
+
+  /** Takes an order about a request. */
+  order(order: WorkOrder, send: SendReport): void {
+    const { key, session_id, epoch = 0 } = order;
+    const known = this.#ledger.find(key);
+    const held = this.#heldRequest(key);
+    if (!this.#isNewestOwner(order)) {
+      send(stale(session_id));
+    } else if (held && order.want === 'start') {
+      // A late order for an earlier sending: the host may have chosen another instance since.
+      if (held.hold !== order.hold) return;
+      this.#held.delete(key);
+      if (this.#draining) send(refused('this instance is stopping and accepts no more calls'));
+      else this.#start(held.request, epoch, send, held.traceparent);
+    } else if (held && order.want === 'attach') {
+      send({ type: 'ready', hold: held.hold });
+    } else if (held && order.want === 'probe') {
+      // The host decides again where it runs. A later order `start` finds nothing here.
+      this.#held.delete(key);
+      send({ type: 'unknown' });
+    } else if (order.want === 'abort') {
+      this.#held.delete(key);
+      if (known) known.stop.abort(new Error(order.reason));
+      else if (order.epoch !== undefined) this.#forbid(key, epoch, order.reason);
+      send({ type: known && !known.ending ? 'running' : 'unknown' });
+    } else if (!known || known.neverRan) {
+      send({ type: 'unknown' });
+    } else if (order.want !== 'probe' || known.ending || known.accepted !== null) {
+      this.#attach(known, epoch, send);
+    } else {
+      send({ type: 'running' });
+    }
+  }
+
+  /**
+   * Takes no more calls and steps. Questions to hooks are still answered. Resolves when the running requests have ended
+   * and their outcomes were sent.
+   */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    while (this.#open.size > 0) await Promise.all([...this.#open]);
+  }
+
+  /**
+   * Aborts every running request, because the process stops. No session has cancelled them, so their outcomes are
+   * unknown.
+   */
+  abortAll(reason: string): void {
+    for (const entry of this.#ledger.running) {
+      entry.givenUp ??= reason;
+      entry.stop.abort(new Error(reason));
+    }
+  }
+
+  #isNewestOwner({ session_id, epoch }: WorkRequest | WorkOrder): boolean {
+    return epoch === undefined || this.#ledger.admit(session_id, epoch);
+  }
+
+  #refusal(request: WorkRequest): ReportBody | null {
+    const { key, session_id, tool, hook } = request;
+    if (!this.#isNewestOwner(request)) return stale(session_id);
+    if (this.#ledger.find(key)) return null;
+    if (this.#draining && !isQuestion(request)) return refused('this instance is stopping and accepts no more calls');
+    if (!this.#find(request)) {
+      const message = `this instance does not serve ${hook ?? tool}`;
+      // A hook that was removed has an answer. Without one, the host would ask again until the hook's time limit.
+      if (hook !== undefined)
+        return { type: 'answered', answer: { status: 'failed', code: 'hook_unavailable', message } };
+      return refused(message);
+    }
+    const isFull = this.#ledger.running.length + this.#heldCount() >= SERVED_BOUNDS.requestsAtOnceMax;
+    return isFull && !this.#held.has(key) ? refused('this instance has reached its limit of concurrent calls') : null;
+  }
+
+  #heldRequest(key: string): HeldRequest | undefined {
+    this.#heldCount();
+    return this.#held.get(key);
+  }
+
+  /** Drops expired held requests. @returns the number that remain. */
+  #heldCount(): number {
+    const nowMs = this.#ports.nowMs();
+    for (const [key, { untilMs }] of this.#held) {
+      if (untilMs > nowMs) break;
+      this.#held.delete(key);
+    }
+    return this.#held.size;
+  }
+
+  /** Records a call as ended: a request that arrives after its abort must not start it. */
+  #forbid(key: string, epoch: number, reason: string): void {
+    const entry = this.#ledger.start(key, epoch, () => undefined);
+    entry.neverRan = true;
+    this.#ledger.end(entry, cancelledBefore(reason));
+  }
+
+  #attach(entry: LedgerEntry, epoch: number, send: SendReport): void {
+    entry.epoch = Math.max(entry.epoch, epoch);
+    entry.tell = tellBy(send, () => entry);
+    // An outcome that is sent as a command is not reported here, too: the session accepts one and rejects the other.
+    if (entry.accepted !== null) send(acceptedWith(entry.accepted, epoch));
+    else if (entry.ending) entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
+    else send({ type: 'running' });
+  }
+
+  #workOf(request: WorkRequest): RunnableTool | AnswerQuestion | null {
+    const found = this.#find(request);
+    return found && typeof found !== 'function' && request.approval ? approvalOf(found, request) : found;
+  }
+
+  #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
+    const found = this.#workOf(request);
+    if (!found) return;
+    const entry: LedgerEntry = this.#ledger.start(
+      request.key,
+      epoch,
+      tellBy(send, () => entry),
+    );
+    const ref = sessionRef(request.session_id, this.#ports.tenant);
+    if (typeof found !== 'function') send({ type: 'running' });
+    const work = (
+      typeof found === 'function'
+        ? this.#runQuestion(entry, found, request, ref, send, traceparent)
+        : this.#runCall(entry, found, request, ref, traceparent)
+    ).finally(() => this.#open.delete(work));
+    this.#open.add(work);
+  }
+
+  async #runQuestion(
+    entry: LedgerEntry,
+    answer: AnswerQuestion,
+    { hook = '', args }: WorkRequest,
+    ref: SessionRef,
+    send: SendReport,
+    traceparent: string | undefined,
+  ): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // Most handlers answer immediately and need no timer.
+    const starting = setImmediate(() => {
+      timer = setTimeout(() => send({ type: 'running' }), REPORT_QUESTION_AFTER_MS);
+    });
+    const effectId = entry.key.slice(`${ref.tenant}.${ref.sessionId}.`.length, -hook.length - 1);
+    const answered = await answer({
+      ref,
+      effectId,
+      hook,
+      args,
+      signal: entry.stop.signal,
+      traceparent,
+      onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+    });
+    clearImmediate(starting);
+    clearTimeout(timer);
+    this.#ledger.forget(entry);
+    if (entry.givenUp !== null) entry.tell({ type: 'given_up' });
+    else if (answered !== null) {
+      entry.ending = { answer: answered };
+      entry.tell({ type: 'ended' });
+    }
+  }
+
+  async #runCall(
+    entry: LedgerEntry,
+    tool: RunnableTool,
+    { tool: member, call_id = '', args }: WorkRequest,
+    ref: SessionRef,
+    parent: string | undefined,
+  ): Promise<void> {
+    const { epoch } = entry;
+    const { observer, servedAs, sendOutcome } = this.#ports;
+    const work = observer?.begin({
+      ...(servedAs?.(member) ?? { kind: 'tool', name: tool.announced.name }),
+      tenant: ref.tenant,
+      sessionId: ref.sessionId,
+      callId: call_id,
+      traceparent: parent,
+    });
+    const ending = await runTool(tool, args, {
+      abortSignal: entry.stop.signal,
+      toolCallId: call_id,
+      idempotencyKey: entry.key,
+      epoch,
+      ref,
+      traceparent: work?.traceparent ?? parent,
+      progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
+      feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+    });
+    work?.end(ending === LATER ? { status: 'ok' } : { status: ending.status, code: codeOf(ending) });
+    if (ending === LATER) {
+      this.#ledger.end(entry, failed('another process delivers the outcome'));
+      // It can still be aborted, as long as the ledger keeps it.
+      entry.ending = null;
+      this.#accept(entry, epoch);
+      return;
+    }
+    // A function that ended despite the abort has an outcome.
+    if (ending.status !== 'cancelled') entry.givenUp = null;
+    if (sendOutcome && tool.announced.traits.long_running && entry.givenUp === null) {
+      // Until it is stored, this process can lose it: hosts must still see the call as running here.
+      const sent = entry.epoch;
+      const call = { idempotencyKey: entry.key, toolCallId: call_id, epoch: sent };
+      const isDurable = await sendOutcome(ref, call, ending);
+      this.#ledger.end(entry, ending);
+      if (isDurable) return this.#accept(entry, sent);
+    } else this.#ledger.end(entry, ending);
+    entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
+  }
+
+  /** From here on the call does not depend on this process. */
+  #accept(entry: LedgerEntry, epoch: number): void {
+    entry.accepted = epoch;
+    entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
+  }
+}
+
+/** The answer whether a person must approve a call: true without such a function, or if it does not answer in time. */
+function approvalOf({ needsApproval }: RunnableTool, { call_id: toolCallId = '' }: WorkRequest): AnswerQuestion {
+  return async ({ ref, args, signal }) => {
+    const late = AbortSignal.timeout(APPROVAL_CHECK_MS);
+    const abortSignal = AbortSignal.any([signal, late]);
+    const isLate = new Promise<true>((resolve) => late.addEventListener('abort', () => resolve(true), { once: true }));
+    const needed = needsApproval?.(args, { toolCallId, ref, abortSignal }) ?? true;
+    return { status: 'returned', raw: await Promise.race([needed, isLate]) };
+  };
+}
+
+function acceptedWith(epoch: number, asked: number): ReportBody {
+  return { type: 'accepted', ...(epoch < asked ? { epoch } : {}) };
+}
+
+function tellBy(send: SendReport, entry: () => LedgerEntry): Tell {
+  return (what) => {
+    if (what.type === 'progress') send({ type: 'progress', text: cutText(what.text, SERVED_BOUNDS.progressMaxChars) });
+    else if (what.type === 'feedback')
+      send({ type: 'feedback', text: cutText(what.text, SERVED_BOUNDS.feedbackMaxChars) });
+    else if (what.type === 'accepted') send(acceptedWith(what.epoch, what.asked));
+    else if (what.type === 'given_up') send({ type: 'given_up', message: cutText(entry().givenUp ?? '', 2_048) });
+    else sendEnding(send, entry().ending);
+  };
+}
+
+function sendEnding(send: SendReport, ending: WorkEnding | null): void {
+  if (ending === null) return;
+  if ('answer' in ending) send({ type: 'answered', answer: ending.answer });
+  else send({ type: 'ended', ...ending });
+}
+
+function refused(message: string): ReportBody {
+  return { type: 'refused', code: 'tool_unavailable', message };
+}
+
+function stale(sessionId: string): ReportBody {
+  return { type: 'refused', code: 'stale_epoch', message: `the session ${sessionId} has a newer owner` };
+}

@@ -1,0 +1,224 @@
+/**
+ * The serving side of served work, the same for tools, personas and hooks: subscribes, sends heartbeats, announces again
+ * after a registry was lost, and drains.
+ *
+ * SERVE-1  It subscribes before it announces.
+ * SERVE-2  During a drain, an instance keeps its subscriptions for probes and aborts until its last request has ended.
+ * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
+ */
+import {
+  HEADERS,
+  type Heartbeat,
+  isAnswerSubject,
+  isKeyOf,
+  QUEUE_GROUPS,
+  SERVED_LIVENESS,
+  subjects,
+  WorkOrder,
+  type WorkReport,
+  WorkRequest,
+} from '@coxswain/protocol';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
+import { onConnectionChange } from '../connection-changes.ts';
+import { type ValueSchema, valueIn } from '../value-in.ts';
+import { type ServedAddress, subjectsOf } from './address.ts';
+import type { RunningWork, SendReport } from './running-work.ts';
+
+/** The work to serve, and its announcement. */
+export interface WorkService {
+  readonly at: ServedAddress;
+  readonly instance: string;
+  readonly work: RunningWork;
+  /** The members of a heartbeat, except its state and the number of requests. */
+  heartbeat(): Omit<Heartbeat, 'v' | 'state' | 'running'>;
+  /** Announces the service. `where_missing`: keeps an existing announcement. */
+  announce(when: 'always' | 'where_missing'): Promise<unknown>;
+  readonly problem: (message: string) => void;
+  /** The time limit of running requests during a stop, in milliseconds. */
+  readonly drainMs: number;
+  /** Whether it starts without accepting requests, until {@link ServingWork.setServing}. */
+  readonly startsInStandby?: boolean;
+  /** Called when it accepts no further requests. */
+  readonly onDraining?: () => void;
+}
+
+/** A running service. */
+export interface ServingWork {
+  /** Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and five seconds later. */
+  stop(): Promise<void>;
+  /**
+   * Takes requests, or stands by: running ones end here. Repeating it does nothing, and neither does a call after a stop.
+   */
+  setServing(serves: boolean): Promise<void>;
+  /** Sends a heartbeat now. */
+  sendHeartbeat(): void;
+  /**
+   * Reports this instance as gone although requests run: hosts treat their outcomes as unknown.
+   * @returns the number of requests.
+   */
+  abandon(): number;
+}
+
+/** The time between aborting the requests and abandoning them, at the end of a drain. */
+const ABORT_GRACE_MS = 5_000;
+/** The pause before a failed announcement is repeated. */
+const ANNOUNCED_AGAIN_MS = 1_000;
+/** One for each subscription, and some more. */
+const EARLY_MAX = 16;
+
+/**
+ * Serves until it is stopped.
+ * @throws errors of the announcement.
+ */
+export async function serveWork(nc: NatsConnection, served: WorkService): Promise<ServingWork> {
+  const { at, instance, work } = served;
+  const { kind, tenant, name } = at;
+  const { requests, orders: allOrders, requestTo, orderTo } = subjectsOf(at);
+  let state: Heartbeat['state'] = served.startsInStandby ? 'standby' : 'serving';
+  /** Problems during the start, reported only after a successful start: a failed start has its own error. */
+  let early: string[] | null = [];
+  const problem = (message: string) => {
+    if (early === null) served.problem(message);
+    else if (early.length < EARLY_MAX) early.push(message);
+  };
+
+  const reportTo = (message: Msg, key: string) => (what: object) => {
+    const report = { v: 1, key, instance, ...what } as WorkReport;
+    try {
+      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(report));
+    } catch (error) {
+      // The connection is closed: the host asks again.
+      problem(`a report was not sent: ${(error as Error).message}`);
+    }
+  };
+  const subscriptionFor = <T extends WorkRequest | WorkOrder>(
+    schema: ValueSchema<T>,
+    take: (data: T, send: SendReport, traceparent: string | undefined) => void,
+  ) => ({
+    callback: (error: Error | null, message: Msg) => {
+      if (error) return problem(`${name} cannot be served: ${error.message}`);
+      const data = valueIn(message.data, schema);
+      if (data && isKeyOf(data.key, tenant, data.session_id))
+        take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
+      else problem(`invalid request on ${message.subject}`);
+    },
+  });
+
+  const subscribeToRequests = () =>
+    [requests, requestTo(instance)].map((subject) =>
+      nc.subscribe(subject, {
+        // Also for its own subject: a client that may subscribe without the group could read every request.
+        queue: QUEUE_GROUPS[kind],
+        ...subscriptionFor(WorkRequest, (request, send, traceparent) => work.take(request, send, traceparent)),
+      }),
+    );
+  let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
+  const orders = [allOrders, orderTo(instance)].map((subject) =>
+    nc.subscribe(
+      subject,
+      subscriptionFor(WorkOrder, (order, send) => work.order(order, send)),
+    ),
+  );
+  const drain = (subscriptions: readonly Subscription[]) =>
+    Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
+  const unsubscribeAll = async () => {
+    await drain([...requestSubscriptions, ...orders]);
+  };
+  const sendHeartbeat = () => {
+    try {
+      const heartbeat: Heartbeat = { v: 1, state, ...served.heartbeat(), running: work.running };
+      nc.publish(subjects.heartbeat(kind, tenant, name, instance), JSON.stringify(heartbeat));
+    } catch {
+      // The connection is closed: hosts miss the heartbeat, which is correct.
+      return;
+    }
+  };
+  let announcing: NodeJS.Timeout | undefined;
+  let lastFailure = '';
+  // Retries until it succeeds: without the announcement of a hook, sessions do not ask a policy.
+  const announceAgain = async (): Promise<void> => {
+    clearTimeout(announcing);
+    if (state !== 'serving') return;
+    try {
+      await served.announce('where_missing');
+      lastFailure = '';
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== lastFailure) problem(`${name} was not announced: ${message}`);
+      lastFailure = message;
+      if (nc.isClosed()) return;
+      clearTimeout(announcing);
+      announcing = setTimeout(() => void announceAgain(), ANNOUNCED_AGAIN_MS);
+      announcing.unref();
+    }
+  };
+
+  try {
+    await nc.flush();
+    await served.announce(served.startsInStandby ? 'where_missing' : 'always');
+  } catch (error) {
+    await unsubscribeAll();
+    throw error;
+  }
+  for (const message of early) served.problem(message);
+  early = null;
+  sendHeartbeat();
+  const heartbeats = setInterval(sendHeartbeat, SERVED_LIVENESS.heartbeatMs);
+  // A new server may have an empty registry.
+  const endListening = onConnectionChange(nc, { restored: () => void announceAgain() });
+  const endTimers = () => {
+    clearInterval(heartbeats);
+    clearTimeout(announcing);
+    endListening();
+  };
+
+  return {
+    abandon() {
+      endTimers();
+      state = 'gone';
+      sendHeartbeat();
+      for (const one of [...requestSubscriptions, ...orders]) if (!one.isClosed()) one.unsubscribe();
+      return work.running;
+    },
+    sendHeartbeat,
+    async setServing(wanted) {
+      if (wanted && state === 'standby') {
+        state = 'serving';
+        requestSubscriptions = subscribeToRequests();
+        await nc.flush();
+        await announceAgain();
+        sendHeartbeat();
+      } else if (!wanted && state === 'serving') {
+        state = 'standby';
+        // Messages that the server has already sent are accepted and run. Then the new state is reported.
+        await drain(requestSubscriptions);
+        requestSubscriptions = [];
+        sendHeartbeat();
+      }
+    },
+    async stop() {
+      state = 'draining';
+      sendHeartbeat();
+      // Messages that the server has already sent are accepted and run. Its own subject stays: the steps that still run may
+      // need the answers of its hooks.
+      await drain(requestSubscriptions.slice(0, 1));
+      served.onDraining?.();
+      // A closed connection cannot send outcomes: there is nothing to wait for.
+      const drainMs = nc.isClosed() ? 0 : served.drainMs;
+      const late = setTimeout(() => work.abortAll('its process is stopping'), drainMs);
+      let giveUp: NodeJS.Timeout | undefined;
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
+      });
+      await Promise.race([work.drain(), givenUp]);
+      endTimers();
+      state = 'gone';
+      sendHeartbeat();
+      await unsubscribeAll();
+      await Promise.race([work.drain(), givenUp]);
+      clearTimeout(late);
+      clearTimeout(giveUp);
+      if (!nc.isClosed()) await nc.flush();
+    },
+  };
+}
