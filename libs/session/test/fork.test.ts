@@ -12,7 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { LoadTurns } from '../src/hosting/load-turns.ts';
+import { LoadLimit } from '../src/hosting/load-limit.ts';
 import { type HostOptions, replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
 import { hook, returns, silent } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -563,9 +563,9 @@ describe('a crash', () => {
         snapshotEvery: 200,
         noted: async () => undefined,
         notedAgain: () => undefined,
-        loads: new LoadTurns(bed.time.clock(host)),
-        transcripts: new LoadTurns(bed.time.clock(host)),
-        traces: new LoadTurns(bed.time.clock(host)),
+        loads: new LoadLimit(bed.time.clock(host)),
+        transcripts: new LoadLimit(bed.time.clock(host)),
+        traces: new LoadLimit(bed.time.clock(host)),
         mayBegin: () => true,
       };
       return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));

@@ -13,7 +13,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { LoadTurns } from '../src/hosting/load-turns.ts';
+import { LoadLimit } from '../src/hosting/load-limit.ts';
 import { contentText, inputMessages } from '../src/trace/gen-ai-attributes.ts';
 import { SessionObserver } from '../src/trace/observe-session.ts';
 import { LINKS_MAX } from '../src/trace/open-spans.ts';
@@ -174,7 +174,7 @@ test('a run that failed is logged as a warning, with its reason; another one is 
     const line = (level: string) => (fields: object) => void lines.push([level, fields]);
     const logs = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
     const ports = { journal: { read: async function* () {} }, blobs: { get: async () => null }, clock, log: logs };
-    const observer = new SessionObserver(ports, refOf(records), new LoadTurns(clock));
+    const observer = new SessionObserver(ports, refOf(records), new LoadLimit(clock));
     observer.recorded({ ...(records[0] as JournalRecord), events }, NO_STEP, null);
     return lines;
   };
@@ -251,7 +251,7 @@ test('a new owner continues the open spans of the previous owner, and exports no
         },
       };
       const ports = { telemetry: { meters, spans }, journal, blobs: { get: async () => null }, clock, log };
-      return new SessionObserver(ports, refOf(records), new LoadTurns(clock));
+      return new SessionObserver(ports, refOf(records), new LoadLimit(clock));
     };
     const [first, second] = [observer(0), observer(1)];
     for (const record of records.slice(0, taken)) first.recorded(record, NO_STEP, null);

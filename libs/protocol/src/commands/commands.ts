@@ -275,7 +275,7 @@ export const INVALID_COMMAND_ID: CommandProblem = {
  * Parses a published command. Plain text is a body for `prompt`, `steer`, `followup` and `remind`. Text with `{` as its
  * first non-blank character must be valid JSON. Never throws.
  * @param verb the last token of the subject.
- * @param payload the message's bytes as published, at most {@link BOUNDS}.commandBodyMaxBytes.
+ * @param payload the message's bytes as published. More than {@link BOUNDS}.commandBodyMaxBytes are rejected.
  */
 export function parseCommand(verb: string, payload: Uint8Array): ParsedCommand {
   const isKnown = Object.hasOwn(COMMAND_BODIES, verb);

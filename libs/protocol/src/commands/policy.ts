@@ -73,9 +73,9 @@ const SECTIONS = {
   /** Whether a start may replace built-in tools by tools of the bus. Default: none. */
   stand_ins: z.enum(['none', 'any']).optional(),
   /**
-   * The most a message from another session may do: wait for the next run, wait for the next seam, or interrupt. It
-   * applies to every session of the host, even if the bus is trusted. Default: `steer`, which never ends a pending
-   * approval.
+   * The most a message from another session may do: wait for the end of the current work (`followup`), wait for the next seam
+   * (`steer`), or interrupt. It applies to every session of the host, even if the bus is trusted. Default: `steer`, which
+   * never ends a pending approval.
    */
   session_messages: z.enum(SESSION_MESSAGES).optional(),
   /**
@@ -343,12 +343,12 @@ export function messageProblem(
   );
 }
 
-// A prompt waits for the end of the run, like a follow-up.
+// While a run is active, a prompt waits like a follow-up.
 function rankOf(mode: MessageMode): number {
   return SESSION_MESSAGES.indexOf(mode === 'prompt' ? 'followup' : mode);
 }
 
-/** A rule of a request that would run commands without a human approval, or that the policy denies. */
+/** The first rule of a request that would run commands without a human approval; null without one, or if the policy allows it. */
 function commandProblem(
   { run_command: most }: HostRules,
   { field, permissions: { rules } }: Extract<NamedThing, { section: 'run_command' }>,

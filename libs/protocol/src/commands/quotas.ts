@@ -18,7 +18,7 @@ export const Quotas = z.strictObject({
   sender_commands_per_second: rate(500),
   /** Burst of commands of one sender. */
   sender_commands_burst: burst(5_000),
-  /** Queued steers, reminders and follow-ups of all sessions of a host together, in bytes. */
+  /** Queued steers, reminders and follow-ups of the tenant's sessions on a host together, in bytes. */
   pending_bytes: bytes().default(256 * 1024 * 1024),
   /** Sessions in the store without deleted ones; null: unlimited. */
   sessions: z.number().int().positive().nullable().default(null),

@@ -2,8 +2,8 @@
  * Helper functions for return values of handlers: `allow()`, `deny()`, `ask()`, `rewrite()`, `remind()` and
  * `startJob()`.
  *
- * Invariant: an answer never leaves the process that runs the handler. {@link toPlainReturn} replaces it by the plain
- * object of its point. The spelling differs between points: a refusal is `{block}`, `{deny}`, `{decision}` or `{allow:
+ * Invariant: the answer of a helper never leaves the process that runs the handler. {@link toPlainReturn} replaces it by
+ * the plain object of its point. The spelling differs between points: a refusal is `{block}`, `{deny}`, `{decision}` or `{allow:
  * false}`.
  */
 import type { HookPoint } from './hook-points.ts';

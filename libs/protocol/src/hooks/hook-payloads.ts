@@ -18,7 +18,10 @@ export const HookTool = z.strictObject({ name: z.string(), args: Json, call_id: 
 const tool = HookTool;
 const step = z.strictObject({ name: z.string(), args: Json, output: Json.optional() });
 const pass = {
-  /** `window`: the estimated prompt exceeds the window. `overflow`: the provider refused the prompt as too long. */
+  /**
+   * `window`: the estimated prompt exceeds the window minus the reserve. `overflow`: the provider refused the prompt as too
+   * long.
+   */
   mode: z.enum(['window', 'overflow']),
   strategy: CompactionStrategy,
   message_count: count,

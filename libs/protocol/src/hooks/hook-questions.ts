@@ -1,5 +1,6 @@
 /**
- * One question to one handler, and the reply. They are the same for every asker and every place of the handler.
+ * One question to one handler, and the reply. They are the same for a handler in the host's process and for one behind the
+ * bus.
  */
 
 import type { Message } from '../journal/messages.ts';

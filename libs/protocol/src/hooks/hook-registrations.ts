@@ -42,7 +42,7 @@ export const REGISTRATION_FIELDS = {
   persona: HookGlob.optional(),
   /** Only for steps that this glob matches. */
   step: HookGlob.optional(),
-  /** At `OnBudgetThreshold`: the percentage; by default all usual ones. */
+  /** At `OnBudgetThreshold`: the percentage; by default 50, 80, 95 and 100. */
   pct: z.number().int().min(1).max(100).optional(),
   /** Lower numbers are called first. */
   priority: z.number().int().min(-1_000).max(1_000).default(0),

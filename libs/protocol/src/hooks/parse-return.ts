@@ -20,7 +20,7 @@ interface KeyedReturn {
 
 const reasoned = (reason: string | undefined) => (reason === undefined ? {} : { reason });
 
-/** Returns with a distinctive first key. */
+/** Returns that their keys distinguish, apart from `reason`. */
 const KEYED: readonly KeyedReturn[] = [
   {
     keys: ['block', 'reason'],

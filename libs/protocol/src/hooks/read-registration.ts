@@ -20,7 +20,7 @@ import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { isHookFailure, parseReturn } from './parse-return.ts';
 import { payloadPathProblem } from './payload-paths.ts';
 
-/** A registration in a file. */
+/** A registration as written in a file or in code. */
 export const WrittenRegistration = z.strictObject({
   ...REGISTRATION_FIELDS,
   /** In snake_case or PascalCase. A budget's point may contain its percentage: `OnBudgetThreshold(80)`. */
@@ -101,7 +101,7 @@ function meant(name: string): string {
   return point === undefined ? '' : `; did you mean ${hookPointName(point)}?`;
 }
 
-// A condition on a path that no payload of the point has would never be true, and its guard never be called.
+// A condition on a path that no payload of the point has would never be true, and its hook never be called.
 function pathProblem(point: HookPoint, text: string): string | null {
   const pattern = parseHookPattern(text);
   if (typeof pattern === 'string' || pattern.kind !== 'condition') return null;

@@ -22,7 +22,7 @@ export const CallCancellation = z.strictObject({
   }),
   reason: z.string().nullable().meta({
     description:
-      'Why the call was cancelled, as the first cancel says. Null without a reason, and where that cancel is over.',
+      'Why the call was cancelled, as the first cancel says. Null if that cancel gave no reason, if the call has ended by then, and with `not_found`.',
   }),
 });
 export type CallCancellation = z.infer<typeof CallCancellation>;
@@ -35,7 +35,7 @@ export type CallCancellation = z.infer<typeof CallCancellation>;
 export function cancellationIn({ events }: Pick<JournalRecord, 'events'>, commandId: string): CallCancellation | null {
   for (const event of events) {
     if (event.type !== 'control_outcome' || event.control !== 'cancel_call' || event.command_id !== commandId) continue;
-    // A rejected command has a `command_rejected` event instead.
+    // The status of a rejected command is the code of its rejection.
     const outcome = CancelOutcome.safeParse(event.status);
     if (outcome.success)
       return {

@@ -63,7 +63,7 @@ export const ControlVerb = z.enum([
 ]);
 export type ControlVerb = z.infer<typeof ControlVerb>;
 
-/** The outcome of a control. A rejected control has a `command_rejected` event instead. */
+/** The outcome of a control. For a rejected control: the code of the `command_rejected` event before it. */
 export const ControlStatus = z.enum([
   'allowed',
   'denied',
@@ -479,6 +479,7 @@ export const EVENT_SCHEMAS = {
   }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
+    /** Without a decision: `superseded` by a cancel of the call or an interrupt, `aborted` by the end of the run, `expired`. */
     decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
     actor: StoredActor.optional(),
@@ -501,7 +502,7 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
-    /** The steer or follow-up that the guard checks, or the `approve` with the edited call. */
+    /** The steer or follow-up that `user_prompt_submit` hooks check, or the `approve` with the edited call. */
     command_id: z.string().optional(),
     payload: JsonObject,
   }),
@@ -523,7 +524,10 @@ export const EVENT_SCHEMAS = {
   }),
   /** A `user_prompt_submit` hook blocked a steer or a follow-up, which is never delivered. */
   injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
-  /** The check of a steer or follow-up has ended. `none`: it was cancelled, or the message is no longer queued. */
+  /**
+   * `user_prompt_submit` hooks have checked a queued steer or follow-up. `none`: the check was cancelled, or the message is no
+   * longer queued.
+   */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
     /** Absent if no hook was called because no condition matches. */
@@ -555,8 +559,8 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     status: ControlStatus,
     /**
-     * The target of the rejected command: a call's id, another command's id, or the session's id, also if the command
-     * is unreadable.
+     * The target of the control: a call's id, another command's id, or the session's id. For an unreadable command: the
+     * session's id.
      */
     target: z.string(),
     tool: z.string().optional(),
@@ -661,7 +665,7 @@ export const EVENT_SCHEMAS = {
     host: z.string(),
     /** All earlier records are copies from another session. Calls that a worker accepted there are void here. */
     after_copy: z.literal(true).optional(),
-    /** Calls that only the last copied, changed record of a fork starts. The origin never sent them. */
+    /** Calls that only the last copied, changed record of a fork starts, or starts with other arguments. */
     unsent: z.array(z.string()).optional(),
   }),
   /** The journal is a copy of another one. This is the first event of its first record. */
@@ -703,13 +707,13 @@ export const SessionEvent = z.discriminatedUnion(
   ],
 ) as unknown as z.ZodType<SessionEvent>;
 
-/** An event that puts an injection into the transcript. */
+/** An event that delivers an injection: into the transcript, or with `audit_only` into the record alone. */
 export type Delivery =
   | EventOf<'reminder_fired'>
   | (EventOf<'message_injected'> & { readonly origin: 'steer' | 'followup' });
 
 /**
- * Whether an event puts a message of a sender into the transcript. Messages of hooks and of the runtime do not count.
+ * Whether an event delivers a message of a sender ({@link Delivery}). Messages of hooks and of the runtime do not count.
  */
 export function isDelivery(event: SessionEvent): event is Delivery {
   if (event.type === 'reminder_fired') return event.seam !== 'direct';

@@ -18,7 +18,7 @@ const BlobLine = z.union([
 /** The line of a stored object, as {@link readBlobLine} returns it. */
 export type BlobLine = z.infer<typeof BlobLine>;
 
-/** A line of an exported journal is neither a record nor a stored object. */
+/** A line of an exported journal is invalid at its position, or too long. */
 export class ExportLineInvalidError extends CoxswainError {
   constructor(message: string) {
     super('export_line_invalid', message);

@@ -40,7 +40,7 @@ const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
  */
 export const ForkChanges = z
   .strictObject({
-    /** Replaces the text of the message in record n. If the session has ended at n, it is the next prompt. */
+    /** Replaces the text of the message in record n. If record n has none and the session has ended there: the next prompt. */
     prompt: Prompt.optional(),
     ...CHOICE_FIELDS,
     /**
@@ -78,7 +78,7 @@ export const ForkRequest = z.strictObject({
 });
 export type ForkRequest = z.infer<typeof ForkRequest>;
 
-/** Calls that only the changed record starts. Neither the origin nor the fork has sent them so far. */
+/** Calls that only the changed record starts, or starts with other arguments. They were not sent so far. */
 const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
@@ -111,9 +111,12 @@ export const ChangedSettings = z.strictObject({
 });
 export type ChangedSettings = z.infer<typeof ChangedSettings>;
 
-/** The input of the first owner of a fork. Unfinished work of the origin does not continue here. */
+/**
+ * `after_copy` of the first owner's input `owned`, for a fork and for an import under a new id. Unfinished work of the origin
+ * does not continue in the copy.
+ */
 export const AfterCopy = z.strictObject({
-  /** The id of the fork. Forks of forks contain the inputs of their ancestors too. */
+  /** The id of the copy. A copy of a copy contains the inputs of its ancestors too. */
   session: z.string(),
   unsent,
   settings: ChangedSettings.optional(),

@@ -81,7 +81,7 @@ export const Provision = z.strictObject({
   definition: Persona,
   /** Only for a persona that other processes serve: no host runs its steps and tools. */
   served: z.literal(true).optional(),
-  /** The mode that the start selected. */
+  /** The mode that the start or a later prompt selected. */
   mode: z.string().optional(),
   model: ModelSettings,
   system_prompt: z.string(),
@@ -198,7 +198,7 @@ export const CallOutcome = z.strictObject({
   duration_ms: z.number().nonnegative(),
   /** Edited files, relative to the root: sorted, without duplicates. */
   edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
-  /** The tool did not stop within its grace period. Later effects of it are dropped and logged. */
+  /** The tool did not stop within its grace period. Its own outcome, if it still comes, is dropped and logged. */
   timed_out: z.literal(true).optional(),
   /** The call asks to suspend its session at the end of the turn. */
   park: ParkRequest.optional(),
@@ -253,7 +253,7 @@ export const StopOutcome = z.strictObject({
 });
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
-/** The report on the session's first run is stored in the parent's inbox, or the store rejected it. */
+/** The report on the session's first run is stored in the parent's inbox; or, with `error`, it was not stored. */
 export const NotifyOutcome = z.strictObject({
   type: z.literal('notify_outcome'),
   effect_id: effectId,
@@ -266,7 +266,7 @@ export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
   epoch: z.number().int().positive(),
   host: z.string(),
-  /** The session is a fork, and its copied part ends here. */
+  /** The session is a fork, or an import under a new id, and its copied part ends here. */
   after_copy: AfterCopy.optional(),
 });
 export type OwnedInput = z.infer<typeof OwnedInput>;
@@ -288,7 +288,7 @@ export type HooksChangedInput = z.infer<typeof HooksChangedInput>;
 export const Feedback = z.strictObject({ source: z.string().min(1).max(256), body: z.string().min(1) });
 export type Feedback = z.infer<typeof Feedback>;
 
-/** Feedback for the model from the session's environment: tools, MCP servers, policy. Made by hosts only. */
+/** Feedback for the model from the session's environment: tools, MCP servers, hooks, policy. Made by hosts only. */
 export const FeedbackInput = z.strictObject({
   type: z.literal('feedback'),
   items: z.array(Feedback).max(BOUNDS.feedbackPendingMax),

@@ -52,7 +52,7 @@ export type ReasoningPart = z.infer<typeof ReasoningPart>;
 export type CallPart = z.infer<typeof CallPart>;
 
 /**
- * The origin of a message that is neither from a person nor from a tool. Transcripts take it from the events that
+ * The origin of a message whose text neither a person nor a tool wrote. Transcripts take it from the events that
  * delivered the message; commands cannot set it. `notice`: a host notice, in its recorded form. `summary` and `notes`:
  * results of a compaction. `transcript`: messages to summarize. `persona`: a skill, by the persona's author.
  */
@@ -73,7 +73,10 @@ export const AssistantMessage = z.strictObject({
   content: z.array(z.discriminatedUnion('type', [TextPart, ReasoningPart, CallPart])),
   partial: z.literal(true).optional(),
 });
-/** A user message of a transcript, with its origin unless a person wrote it. */
+/**
+ * A user message of a transcript. Notices, messages of other sessions and results of a compaction have an origin. Messages of
+ * a person, and direct messages of the runtime (the task of a step, a request for a repair, a briefing), have none.
+ */
 export const ShownUserMessage = UserMessage.extend({ origin: MessageOrigin.optional() });
 /** The result of one call. Every call of an assistant message has exactly one. */
 export const ToolMessage = z.strictObject({

@@ -33,13 +33,13 @@ export const JournalRecord = z.strictObject({
   /** Dense per session, from 1. */
   n: z.number().int().positive(),
   epoch: z.number().int().positive(),
-  /** The incarnation of the host that wrote the record. It distinguishes otherwise equal records of two hosts. */
+  /** The id and generation of the host that wrote the record. It distinguishes otherwise equal records of two hosts. */
   attempt: z.string(),
   /** SHA-256 of the bytes of the previous record, hex; 64 zeros in the first record. */
   prev_hash: z.string().regex(/^[0-9a-f]{64}$/),
-  /** ISO 8601, from the host's clock. */
+  /** ISO 8601, from the host's clock, which shows the store's time. A copied record keeps the time of its origin. */
   at: z.iso.datetime(),
-  /** The inbox position after this record. Only in records of commands. */
+  /** The inbox position after this record. Only in records of commands and timers from the inbox. */
   cursor: Cursor.optional(),
   input: Input,
   events: z.array(SessionEvent),

@@ -1,11 +1,11 @@
 /**
- * Reminders: texts of the host that stay in the prompts of a model, outside of user messages.
+ * Reminders: texts that stay in the prompts of a model, as messages of the host, outside of user messages.
  */
 import * as z from 'zod';
 
 /**
  * The role of a reminder in the prompt, if the provider supports it. `system` and `developer`: the role for
- * instructions within a conversation. `user_block`: a part of the user's turn. `ephemeral_cache`: such a part, after
+ * instructions within a conversation. `user_block`: a part of a user message. `ephemeral_cache`: such a part, after
  * which the provider may cache the prompt.
  */
 export const RoleHint = z.enum(['system', 'developer', 'user_block', 'ephemeral_cache']);

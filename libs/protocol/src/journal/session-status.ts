@@ -47,13 +47,13 @@ export const SessionStatus = z.strictObject({
   usage: Usage,
   /** The same, with the usage of all ended child sessions. */
   tree_usage: Usage,
-  /** The parent session and its call; null without a parent. */
+  /** The parent session and its call; null without a parent, and for a copy of a child session. */
   parent: z
     .strictObject({ session: z.string(), call_id: z.string(), root: z.string(), depth: z.number().int().positive() })
     .nullable(),
   /** Child sessions that have not ended. */
   children: z.array(z.strictObject({ session: z.string(), persona: z.string(), call_id: z.string() })),
-  /** Estimated size of the next prompt, the context window, and the number of compactions so far. */
+  /** Estimated size of the next prompt, the context window, and the numbers of messages and of compactions so far. */
   context: z.strictObject({
     tokens: z.number().int().nonnegative(),
     window: z.number().int().positive().nullable(),
@@ -73,7 +73,7 @@ export const SessionStatus = z.strictObject({
     .strictObject({
       since: z.string(),
       reason: z.string().nullable(),
-      /** When it wakes, and the effect. */
+      /** When the session wakes, and what happens then. */
       until: z.string().nullable(),
       on_timeout: OnTimeout.nullable(),
       /** The signal that wakes it. */

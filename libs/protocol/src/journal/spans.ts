@@ -32,6 +32,6 @@ export interface EndedSpan {
   readonly error: { readonly type: string; readonly message?: string | undefined } | null;
   readonly attributes: SpanAttributes;
   readonly moments: readonly SpanMoment[];
-  /** Spans of other traces that caused this one. */
+  /** Spans of other traces: of senders whose commands affected the span, and of the previous run. */
   readonly links: readonly TraceContext[];
 }

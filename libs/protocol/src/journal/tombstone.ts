@@ -13,7 +13,7 @@ export const TOMBSTONE_VERSION = 1;
 export const Tombstone = z.strictObject({
   tombstone: z.literal(TOMBSTONE_VERSION),
   session_id: z.string(),
-  /** ISO 8601, from the clock of the process that deleted it. */
+  /** ISO 8601, by the store's time. */
   deleted_at: z.iso.datetime(),
   /** The actor of the deletion, if known. */
   deleted_by: StoredActor.optional(),

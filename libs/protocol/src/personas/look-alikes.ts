@@ -6,7 +6,7 @@
  * other scripts based on the confusables of Unicode Technical Standard 39.
  */
 
-/** Letters that resemble the Latin letter of their key, in either case. Only for the letters of reserved tags. */
+/** Characters that resemble the letter (in either case) or sign of their key. Only for the characters of reserved tags. */
 const CONFUSABLE: Readonly<Record<string, string>> = {
   a: 'аАαΑɑ⍺Ꭺᴀꓮᗅ',
   c: 'сСϲϹᴄⲥⲤᏟꓚᑕƈ',

@@ -143,7 +143,10 @@ export function outputSchemaProblem(schema: JsonObject): string | null {
   }
 }
 
-/** The number of subschemas after expansion of every `$ref`. The schema is within its bounds. */
+/**
+ * The number of subschemas after expansion of every `$ref`. Checks the keywords and their values on the way.
+ * @throws Refusal for a schema that {@link outputSchemaProblem} rejects for anything but its size.
+ */
 export function expandedSize(root: JsonObject): number {
   const sizes = new Map<object, number | 'open'>();
   const sizeOf = (schema: Json | undefined, path: readonly string[]): number => {

@@ -19,7 +19,7 @@ export const PermissionRule = z.strictObject({
 });
 export type PermissionRule = z.infer<typeof PermissionRule>;
 
-/** Rules of a persona or a start, and the action if none matches. An absent default is left open. */
+/** Rules of a persona or a start, and the action if none matches: see {@link pinPermissions} for an absent default. */
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
@@ -58,8 +58,8 @@ const FROM_LOOSE_TO_STRICT: readonly PermissionAction[] = ['allow', 'ask', 'deny
 const DEFAULT_ACTION: PermissionAction = 'ask';
 
 /**
- * Combines the permissions of a start and its persona. The start may tighten the persona's rules, and set what they
- * leave open.
+ * Combines the permissions of a start and its persona. The start may tighten the persona's rules, and set a default or an
+ * expiry that the persona has not set. The default is the stricter of the two, or `ask` if neither has one.
  */
 export function pinPermissions(persona: Permissions | undefined, start: Permissions | undefined): PinnedPermissions {
   const { rules: own = [], default: named } = persona ?? {};

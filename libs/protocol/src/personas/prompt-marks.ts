@@ -57,7 +57,7 @@ const SPEAKS_ITSELF = /^(?:stall|command_policy|hook):/;
 
 /**
  * A host notice as sent to a model: the recorded text, with the body marked as data if a tool or a server wrote it.
- * Other texts are data.
+ * A text that is not a notice is marked as data.
  */
 export function noticeText(recorded: string): string {
   const notice = readHostNotice(recorded);

@@ -123,7 +123,7 @@ export interface Tool<Schema = InputSchema | JsonObject> {
   readonly inputSchema: Schema;
   /**
    * Runs one call. A string is the text of the result. An exception becomes an error result with the code `tool_failed`.
-   * When `context.abortSignal` aborts, the function should stop; the session does not wait for it.
+   * When `context.abortSignal` aborts, the function should stop; the session waits for it for a grace period only.
    */
   readonly execute: Functions<Schema>['execute'];
   /**

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { TOOL_NAME_PATTERN } from './calls.ts';
 import { Glob } from './patterns.ts';
 
-/** The tools of a persona: built-in and MCP tools with a name that an `allow` glob matches and no `deny` glob. */
+/** The selected tools: those of the session with a name that an `allow` glob matches and no `deny` glob. */
 export const ToolSelection = z.strictObject({
   allow: z.array(Glob).max(256).default(['*']),
   deny: z.array(Glob).max(256).default([]),

@@ -12,7 +12,7 @@ const options = { strict: false, validateFormats: false, allErrors: false, logge
 // Created on demand for each draft: a validator compiles its own meta-schema.
 const drafts: { ajv?: Ajv; ajv2020?: Ajv2020 } = {};
 
-// Cache of compiled schemas: configured tools repeat from session to session. It keeps the most recently used ones.
+// Cache of compiled schemas: configured tools repeat from session to session. It is cleared when it is full.
 const compiled = new Map<string, ValidateFunction | string>();
 const COMPILED_MAX = 1_024;
 const bySchema = new WeakMap<JsonObject, ValidateFunction | string>();

@@ -98,15 +98,15 @@ export const BOUNDS = {
   originsNamedMax: 16,
   /** Time that an aborted call or model answer has to stop before the session continues without it. */
   abortGraceMs: 5_000,
-  /** Restarts of a model call after crashes of its host. Then the run fails. */
+  /** Restarts of a model call, or of the model step of a compaction, after crashes of its host. Then the call or step fails. */
   modelRestartsMax: 10,
-  /** Delay before the third restart of a model call, doubled for each further restart. */
+  /** Delay before the third such restart, doubled for each further one. */
   modelRestartBackoffMs: 250,
   /** Maximum of this delay. */
   modelRestartBackoffMaxMs: 30_000,
   /** Nesting depth of JSON: arguments, metadata, return values of hooks. */
   jsonDepthMax: 128,
-  /** Length of a regular expression in a pattern. */
+  /** Length of a pattern: a glob, a condition, or a regular expression. */
   patternMaxChars: 512,
   /**
    * Size of a compiled regular expression, in instructions. The compiler expands counted repeats, and each instruction
@@ -166,11 +166,11 @@ export const BOUNDS = {
   /** Timeout of a predicate of a stop condition. */
   predicateTimeoutMs: 5_000,
   /**
-   * Default and maximum time that a step waits for an instance of its persona, if neither start nor persona gives one.
+   * Time that a step waits for an instance of its persona: by default, if neither start nor persona limits it; and at most.
    */
   waitForPersonaMs: 600_000,
   waitForPersonaMaxMs: 30 * 24 * 60 * 60 * 1_000,
-  /** Maximum of restarts of a step after its instance was lost. Then the run fails. */
+  /** Attempts of a step whose instances are lost one after another. Then the run fails. */
   stepTriesMax: 10,
   /** Maximum and default of open child sessions of one session. */
   childrenMax: 64,

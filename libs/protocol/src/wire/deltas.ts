@@ -110,7 +110,7 @@ export class AnswerSoFar {
     this.#maxChars = maxChars;
   }
 
-  /** The identity of the newest answer and the length of its text and reasoning; null before the first delta. */
+  /** The identity of the newest answer and the length of its text and reasoning; null as in {@link AnswerCursor.place}. */
   get place(): AnswerPlace | null {
     return this.#cursor.place;
   }

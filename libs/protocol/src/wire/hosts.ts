@@ -32,8 +32,8 @@ export const HostBeat = z.strictObject({
 export type HostBeat = z.infer<typeof HostBeat>;
 
 /**
- * Notification to the owner of a session of a command at this inbox position. `seq` 0 asks whether the host still owns
- * the session.
+ * Notification to the owner of a session of a command at this inbox position. `seq` 0 only asks whether the host still
+ * has the session; without the session, it answers with {@link HostRelease}.
  */
 export const HostRing = z.strictObject({
   v: z.literal(1),
@@ -43,11 +43,11 @@ export const HostRing = z.strictObject({
 });
 export type HostRing = z.infer<typeof HostRing>;
 
-/** Notification to all hosts that a session waits for a new owner. */
+/** Notification to all hosts that the sending host has left a session, or does not have it. */
 export const HostRelease = HostRing.omit({ seq: true });
 export type HostRelease = z.infer<typeof HostRelease>;
 
-/** The mark of a session with unfinished work. `host`: its owner. */
+/** The note of a session with unfinished work. `host`: its owner; null if it waits for its next one. */
 export const ActiveNote = z.strictObject({ v: z.literal(1), host: host.nullable() });
 export type ActiveNote = z.infer<typeof ActiveNote>;
 

@@ -194,10 +194,10 @@ export const subjects = {
   retention: 'cox-retention.within',
   /** Notifications to all hosts of sessions that wait for a new owner. */
   hostReleases: 'cox-host.released',
-  /** The mark of a session with unfinished work: a key of the bucket `cox_active`. */
+  /** The note of a session with unfinished work: a key of the bucket `cox_active`. */
   activeSession: (ref: SessionRef) =>
     `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
-  /** All such marks of a partition. */
+  /** All such notes of a partition. */
   activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 
@@ -248,7 +248,7 @@ export const tenantSubjects = {
 
 /** Subjects that only hosts and administrators of the bus may use, as filters. */
 export const systemSubjects = {
-  /** Appends to journals, snapshots, timer schedules, marks of active sessions, remembered rules of personas. */
+  /** Journals, snapshots, index entries, timer schedules, notes of active sessions, remembered rules of personas. */
   written: [
     subjects.journals,
     subjects.snapshots,
@@ -395,7 +395,7 @@ function sessionOfSubject(expectedRoot: string, subject: string): SessionRef | n
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
-/** Parses the key of an active session's mark; null if it is invalid. */
+/** Parses the key of an active session's note; null if it is invalid. */
 export function parseActiveSession(subject: string): SessionRef | null {
   const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
   if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;

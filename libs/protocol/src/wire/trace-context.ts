@@ -8,7 +8,7 @@ export interface TraceContext {
   readonly traceId: string;
   /** 16 hexadecimal digits, not all of them 0. */
   readonly spanId: string;
-  /** Whether the trace is sampled. Spans of other traces are not exported. */
+  /** Whether the trace is sampled. Spans of a trace that is not sampled are not exported. */
   readonly sampled: boolean;
 }
 

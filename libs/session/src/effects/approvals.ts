@@ -19,7 +19,7 @@ import { type SessionState, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /**
  * Whether a person must approve a call.
- * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}. True where the tool does not answer in time.
+ * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}. True where the tool fails, or does not answer in time.
  * @param toolset opens the session's tools; null where they cannot be opened.
  */
 export async function needsApproval(

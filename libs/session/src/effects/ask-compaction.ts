@@ -57,7 +57,7 @@ const MESSAGE_CHARS = 16_000;
 const CHARS_PER_TOKEN = 3;
 const TEXT_CHARS_MIN = 4_000;
 
-/** Asks for a summary or for notes. Never rejects; each end is an outcome. */
+/** Asks for a summary or for notes. Each end is an outcome. Rejects only without a pinned persona: a broken invariant. */
 export async function askCompaction(
   models: Models,
   clock: Clock,

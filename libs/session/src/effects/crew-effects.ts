@@ -204,7 +204,7 @@ async function strangerAt(
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
 
-/** Repeats a request until the store answers or the session is left. */
+/** Repeats a request until the store answers, or the signal aborts: then the result is null. */
 async function asked<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
   for (let failures = 1; !signal.aborted; failures++) {
     try {
@@ -371,7 +371,7 @@ function progressText(persona: string, event: SessionEvent): string | null {
 
 const RESENDS: BackOff = { firstMs: BOUNDS.crewResendMs, maxMs: BOUNDS.crewResendMaxMs };
 
-/** Sends a command until it is stored, refused, or the session is left. @returns why it was refused, or null. */
+/** Sends a command until it is stored or refused, or the signal aborts. @returns why it was refused; otherwise null. */
 async function store(
   ports: WorkerPorts,
   from: SessionRef,

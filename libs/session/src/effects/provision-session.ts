@@ -99,7 +99,7 @@ export interface Pins {
   readonly mode?: string | undefined;
   /** Whether the session idles between jobs, and for how long. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
-  /** Hooks of the persona that hands the session over: they apply to the rest of its turn. */
+  /** Hooks of the persona that hands the session over: they apply to the rest of the turn of the hand-off. */
   readonly hooksBefore?: readonly HookRegistration[] | undefined;
 }
 
@@ -341,7 +341,7 @@ export function mcpServersOf(
   return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
 }
 
-/** The default root: the working folder, or the first folder that the host's policy allows. */
+/** The root of a session whose start names none: `defaultRoot`, or the first allowed folder if the host's policy forbids it. */
 function defaultRootIn({ roots }: HostRules, folder: string): string {
   if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
   return roots[0] ?? folder;
@@ -423,7 +423,7 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
   };
 }
 
-// Delegated work ends with its answer.
+// A child session is never a daemon: delegated work ends with its answer.
 function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
   return daemonOf({ daemon: daemon !== undefined && parent === undefined, wake_interval_ms: daemon?.wake_interval_ms });
 }

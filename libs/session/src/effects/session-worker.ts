@@ -428,7 +428,10 @@ export class SessionWorker implements EffectWorker {
     return needsApproval(tool, question, toolset, this.#ports.clock, signal);
   }
 
-  /** Sends the order to stop once. The call ends with the outcome of its worker, or with the grace period. */
+  /**
+   * Sends the order to stop a call once. The call ends with the outcome of its worker, or with the grace period; at once if
+   * the order reached no worker.
+   */
   async #stopCall(
     effect: Extract<WorkEffect, { kind: 'stop_call' }>,
     state: SessionState,

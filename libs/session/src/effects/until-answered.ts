@@ -12,8 +12,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Repeats a request until it is answered, with back-off (0.25 s, doubled up to 5 s). There is no total bound on purpose: the work
- * waits like its session, and the signal ends it when the work is cancelled or the session is left.
+ * Repeats a request until it is answered, with back-off (0.25 s, doubled up to 5 s). There is no total bound on purpose: during
+ * an outage the session cannot continue in any case. The signal ends it when the work is cancelled or the session is left.
  * @returns null where the signal ended it.
  * @throws every other error.
  */
@@ -29,7 +29,7 @@ export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: (
   }
 }
 
-/** A blob store that waits for an unavailable object store. When the signal aborts, requests fail as the store does. */
+/** A blob store that waits for an unavailable object store. After the signal aborts, a request is tried once more at most. */
 export function untilKept(blobs: Blobs, clock: Clock, signal: AbortSignal): Blobs {
   const patient = async <T>(ask: () => Promise<T>): Promise<T> => {
     const answer = await untilAnswered(clock, signal, async () => ({ value: await ask() }));

@@ -4,7 +4,7 @@
  */
 import type { ActiveSession } from '@coxswain/ports';
 import { subjects } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from './load-turns.ts';
+import { SIDE_BY_SIDE } from './load-limit.ts';
 
 interface Waiting {
   session: ActiveSession;
@@ -23,7 +23,10 @@ export class ClaimQueue {
     this.#claim = claim;
   }
 
-  /** Claims a session when its turn comes. A queued session keeps its turn. Resolves when the claim has ended. */
+  /**
+   * Claims a session when the claims before it leave room. A session that is queued already keeps its place. Resolves when
+   * the claim has ended, or when the queue is emptied.
+   */
   add(session: ActiveSession): Promise<void> {
     const key = subjects.journal(session.ref);
     const known = this.#waiting.get(key);

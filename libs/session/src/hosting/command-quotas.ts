@@ -71,7 +71,7 @@ interface Tenant {
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
 const QUEUED: ReadonlySet<string> = new Set([...INJECTION_VERBS, 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
-/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that one is forgotten. */
+/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that an older one is forgotten. */
 const TENANTS_MAX = 10_000;
 const SENDERS_MAX = 1_000;
 
@@ -81,13 +81,13 @@ export class CommandQuotas {
   readonly #quotasOf: (tenant: TenantId) => Quotas;
   readonly #tenants = new Map<TenantId, Tenant>();
 
-  /** @param quotasOf the quotas of a tenant. It is called for each command, so that they may change. */
+  /** @param quotasOf the quotas of a tenant. Called for each command, so that quotas may change. */
   constructor(ports: QuotaPorts, quotasOf: (tenant: TenantId) => Quotas) {
     this.#ports = ports;
     this.#quotasOf = quotasOf;
   }
 
-  /** Counts a command. @returns the quota that it exceeds, or null. */
+  /** Counts a command. @returns the quota that it exceeds, or null. Commands of hosts and workers are not counted (QUOTA-4). */
   take(command: CountedCommand): QuotaProblem | null {
     const { ref, verb } = command;
     if (INTERNAL.has(verb)) return null;
@@ -200,7 +200,7 @@ export class CommandQuotas {
   }
 }
 
-/** Whether a tenant's rates are unchanged. A configuration that is read again is a new object with the same values. */
+/** Whether a tenant's quotas are unchanged. A configuration that is read again gives a new object with the same values. */
 function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }

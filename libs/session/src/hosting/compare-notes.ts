@@ -28,7 +28,7 @@ export interface ComparedHost {
   partitions(): ReadonlySet<number>;
   /** Whether a session is the host's to claim: in its partitions, not in its memory, and of no other host. */
   isFree(ref: SessionRef): boolean;
-  /** Whether a session has work. Rejects where its newest record cannot be read. */
+  /** Whether a session has work; false if its newest record is damaged. Rejects where the store cannot be read. */
   hasWork(ref: SessionRef): Promise<boolean>;
   claim(ref: SessionRef): void;
 }
@@ -47,12 +47,12 @@ export class NoteComparison {
     this.#state = state;
   }
 
-  /** The partition is another host's: a comparison starts anew if it comes back. */
+  /** The partition is another host's now. If it comes back, its comparison is due at once. */
   forget(partition: number): void {
     this.#comparedMs.delete(partition);
   }
 
-  /** Compares all partitions that are due. Rejects with the first failure, after all have been tried. */
+  /** Compares all partitions that are due, until the host leaves. Rejects with the first failure, after all have been tried. */
   async compareDue(): Promise<void> {
     const { clock } = this.#ports;
     const dueMs = clock.monotonicMs() - EVERY_MS;

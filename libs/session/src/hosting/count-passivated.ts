@@ -3,13 +3,14 @@
  *
  * PASSIVATED-1  Only the host of a partition counts its sessions: each in memory or here, never in both.
  * PASSIVATED-2  The host that passivates a session notes it here. The sessions of earlier hosts are read from the headers of
- *               snapshots: when a partition comes to this host, and again in turn, because a host may end with its summaries.
+ *               snapshots: when a partition comes to this host, and again later, because an earlier host may store a snapshot
+ *               after the first read.
  * PASSIVATED-3  One partition is read at a time. Once all were read, one is read every {@link READ_APART_MS} at most.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 
-/** The time between two reads. */
+/** The time between two reads, once all partitions were read. */
 const READ_APART_MS = 60_000;
 /** The time before a failed read is retried. */
 const RETRY_MS = 5_000;
@@ -52,7 +53,7 @@ export class PassivatedCount {
     if (this.#unread.size > 0) this.#woken.abort();
   }
 
-  /** Reads partitions, until the signal aborts. Contract: does not reject. */
+  /** Reads partitions, until the signal aborts. A second call returns at once. Contract: does not reject. */
   async run(ended: AbortSignal): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -71,7 +72,7 @@ export class PassivatedCount {
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);
   }
 
-  /** Removes a session that is in memory, or is another host's. */
+  /** Removes a session that is in memory now. */
   came(ref: SessionRef): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.delete(sessionKey(ref));

@@ -1,7 +1,10 @@
 /**
  * Drains sessions: each ends its calls, then its runner leaves it to another host, or passivates it. `SessionWork` decides
- * which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`). A host takes no more sessions and commands
- * from `HostPartitions.retire` on.
+ * which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`).
+ *
+ * This drains only the sessions that were in memory when it started. That no further ones come is the work of its callers:
+ * `Host.stop` calls `HostPartitions.retire` before, from which on the host takes no more sessions and commands, and
+ * `Host.transfer` follows a new assignment of the partitions.
  */
 import type { Clock } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
@@ -10,9 +13,9 @@ import type { SessionRunner } from '../runner/session-runner.ts';
 /** The time between two looks at the draining sessions. */
 const LOOK_EVERY_MS = 20;
 /**
- * Sessions for other hosts are left one by one, this far apart, and all within `SPREAD_MAX_MS`. Each works until then. A host
- * that has just started claims some tens of sessions a second. If all were left at once, the last would pause for as long as
- * all claims take.
+ * If other hosts are alive, the sessions start to drain one by one, this far apart, and all within `SPREAD_MAX_MS`. Each works
+ * normally until then. A host that has just started claims some tens of sessions a second. If all sessions were left at once,
+ * the last would pause for as long as all claims take.
  */
 const APART_MS = 50;
 const SPREAD_MAX_MS = 2_000;
@@ -39,7 +42,7 @@ export async function drainSessions(
   host: DrainingHost,
 ): Promise<void> {
   const startedMs = clock.monotonicMs();
-  // A session whose calls are cut short at the end must have had most of the time, so the spread is a fifth at most.
+  // The last session to start must still have most of the time for its calls, so the spread is a fifth of it at most.
   const spreadMs = host.hasOthers() ? Math.min(runners.length * APART_MS, SPREAD_MAX_MS, (untilMs - startedMs) / 5) : 0;
   const leaving = new Set<SessionRunner>();
   const snapshots: Promise<void>[] = [];

@@ -1,6 +1,7 @@
 /**
- * Gives an entry to each session of this host that has a journal and no entry: after an upgrade, after a restore of journals alone,
- * and if the index was lost. Until then lists show these sessions last (LIST-2).
+ * Gives an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
+ * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2). A session in memory, or
+ * with a damaged journal, gets a mark instead.
  *
  * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2).
  */
@@ -8,23 +9,23 @@ import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { statusOf } from '../runner/session-status.ts';
-import { sideBySide } from './load-turns.ts';
+import { sideBySide } from './load-limit.ts';
 
 /** Sessions that are read at a time: few, as commands come first. */
 const AT_ONCE = 4;
-/** Other hosts share the partitions first, milliseconds. */
+/** The wait before the first search, so that other hosts get their partitions first, milliseconds. */
 const FIRST_AFTER_MS = 5_000;
 /** Between two searches, milliseconds. */
 const APART_MS = 600_000;
 
-/** What it needs of its host. */
+/** The ports of the search. */
 export interface FillPorts extends LoadPorts {
   readonly index?: SessionIndex | undefined;
   readonly log: Log;
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/** Which sessions are this host's, and which of them it has in memory: these are marked (INDEX-2). */
+/** Which sessions are in this host's partitions, and which are in its memory: the latter are marked (INDEX-2). */
 export interface HostedSessions {
   isOwn(ref: SessionRef): boolean;
   isHere(ref: SessionRef): boolean;
@@ -71,7 +72,7 @@ async function fillIndex(
   }
 }
 
-/** When the newest record was written; empty if it cannot be read. */
+/** When the newest record was written; empty without a record, and for a damaged one. */
 async function newestAt({ journal, blobs }: FillPorts, ref: SessionRef): Promise<string> {
   try {
     const newest = await journal.last(ref);
@@ -92,7 +93,7 @@ async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Pro
     if (n > 0) await index.put(ref, indexEntryOf(statusOf(actor.state, n, at)), 0);
   } catch (error) {
     if (!hasCode(error)) throw error;
-    // Lists read the record of a marked session, and say why they cannot.
+    // Lists read the newest record of a marked session, and report why it cannot be read.
     await index.mark(ref);
   }
 }

@@ -45,7 +45,7 @@ export interface HostOptions {
 
 /** A host of sessions. */
 export interface SessionHost {
-  /** The id of this incarnation, as records hold it. */
+  /** The id of this incarnation. Records hold it in `attempt`, with a generation (`RunnerOptions.host`). */
   readonly id: string;
   /**
    * Joins the hosts, opens the inbox, and claims the sessions with work in its partitions, some at a time. Resolves when

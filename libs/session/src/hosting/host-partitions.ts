@@ -2,9 +2,9 @@
  * The partitions of this host, and the transfer of sessions when they change.
  *
  * The commands of a partition go to its new host at once. A session stays on its old host until its calls have ended, 10 s
- * at most (`TRANSFER_GRACE_MS`): its note names that host. Meanwhile the new host notifies the old one of commands, and
- * claims the session once the old host has left it. Each part may fail. Then the store repeats a delivery, or a host claims
- * a session that another one owns, and the fence decides (RUNNER-10).
+ * at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names that host. Meanwhile the new host notifies the old one
+ * of commands, and claims the session once the old host has left it. A message may be lost, and a note outdated. Then the store
+ * repeats a delivery, or a host claims a session that another one owns, and the fence decides (RUNNER-10).
  */
 import type { ActiveSession, CommandInbox, CommandNotification, HostChannel, UnroutableCommand } from '@coxswain/ports';
 import {
@@ -20,7 +20,7 @@ import { ClaimQueue } from './claim-queue.ts';
 import { type ComparisonPorts, NoteComparison } from './compare-notes.ts';
 import { HostPeers } from './host-peers.ts';
 import type { HostState } from './host-state.ts';
-import { sideBySide } from './load-turns.ts';
+import { sideBySide } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
 
 /** The ports of a host's partitions. */
@@ -29,7 +29,7 @@ export interface PartitionPorts extends ComparisonPorts {
   readonly hostChannel: HostChannel;
 }
 
-/** Notifications by the place of their commands. A repeated one replaces the one before. */
+/** Notifications by the place of their commands in the command stream. A repeated one replaces the one before. */
 type Notifications = Map<number, CommandNotification>;
 
 /** A session of this host's partitions that another host still works on. */
@@ -38,15 +38,15 @@ interface SessionElsewhere {
   readonly notifications: Notifications;
 }
 
-/** The time between two looks at the sessions of other hosts, and before a retry. */
+/** The time between two looks at the sessions in `#elsewhere`, and before a retry. */
 const LOOK_AGAIN_MS = 1_000;
 /**
- * The time between two reads of all notes in this host's partitions. A host announces once that a session waits for its next
- * host, and the message may be lost. Another host can also note a session after this host has read the notes, and then
- * lose it without a message.
+ * The time between two reads of all notes in this host's partitions. A host announces only once that it has left a session,
+ * and the message may be lost. Another host can also note a session after this host has read the notes, and then end without
+ * a message.
  */
 const LOOK_AT_ALL_MS = 15_000;
-/** The place of no command. A notification with it asks a host whether it has the session. */
+/** The place of no command. A notification with it asks a host for a session: without the session, the host answers `release`. */
 const ASKS_ONLY = 0;
 
 /** Assigns partitions to this host, and moves its sessions accordingly. */
@@ -71,12 +71,13 @@ export class HostPartitions {
   #isStale = false;
   /** Failures with a warning in the log, until the next success. */
   readonly #warned = new Set<string>();
-  /** The number of sessions found to claim. */
+  /** The number of sessions whose claim was queued since the start. */
   #found = 0;
 
   /**
-   * @param state of this host. Its partitions move it.
-   * @param newName makes the next name of this host.
+   * @param state the state of this host. This class applies all its events.
+   * @param unroutable answers a command whose subject names no session.
+   * @param newName makes the next name of this host on the host channel.
    * @param options `partitions`: serves exactly these, whichever other hosts are alive.
    */
   constructor(
@@ -140,8 +141,8 @@ export class HostPartitions {
   }
 
   /**
-   * Joins the hosts. Resolves when the host receives commands and has found the sessions to claim.
-   * @returns their number.
+   * Joins the hosts. Resolves when the host receives commands and has queued the claims of the sessions that it has found.
+   * @returns the number of these sessions.
    */
   async start(): Promise<number> {
     await this.#peers.join();
@@ -152,11 +153,12 @@ export class HostPartitions {
   }
 
   /**
-   * Finds the owner of a session that another host has appended to, by its note. Claims the session if its note names no
-   * other host that is alive. Without a note it claims nothing: {@link NoteComparison} finds lost notes.
-   * @param mayTakeOver whether to claim it even if its note names a host that is not alive. A host that is not heard may
-   *   still be alive, so callers wait first.
-   * @returns whether the owner is known. Rejects where the notes cannot be read.
+   * Finds the owner of a session that another host has appended to, by its note. Claims the session if its note names this
+   * host or none. Without a note it claims nothing: {@link NoteComparison} finds lost notes.
+   * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
+   *   heard may still be alive, so callers wait first.
+   * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.
+   *   Rejects where the notes cannot be read.
    */
   async lookAt(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
@@ -169,7 +171,11 @@ export class HostPartitions {
     return true;
   }
 
-  /** Leaves all partitions to other hosts. Rejects where the inbox cannot be closed in order. */
+  /**
+   * Leaves all partitions to other hosts: from its first step on, the host takes no commands and claims no sessions. Then it
+   * closes the inbox. The sessions in memory continue. Does nothing for a host that is leaving already. Rejects where the
+   * inbox cannot be closed in order.
+   */
   async retire(): Promise<void> {
     if (!this.#state.apply('retired')) return;
     this.#peers.retire();
@@ -179,18 +185,18 @@ export class HostPartitions {
     await this.#ports.inbox.close();
   }
 
-  /** Announces that this host has left a session with work. */
+  /** Announces to the other hosts that this host has left a session with work. The host itself continues. */
   release(ref: SessionRef): void {
     this.#peers.release(ref);
   }
 
-  /** Ends, with a last heartbeat. Call it after {@link retire}. */
-  leave(): void {
+  /** Ends this host, with a last heartbeat. Call it after {@link retire}. */
+  end(): void {
     this.#state.apply('ended');
-    this.#peers.leave();
+    this.#peers.end();
   }
 
-  /** Ends without a message, like a crash. */
+  /** Ends this host without a message, like a crash. */
   vanish(): void {
     this.#state.apply('ended');
     this.#peers.vanish();
@@ -204,7 +210,7 @@ export class HostPartitions {
     return new Set(assignPartitions(this.#peers.serving, PARTITIONS).get(this.#peers.self) ?? []);
   }
 
-  /** Contract: does not reject. Runs once at a time, and again if the hosts change meanwhile. */
+  /** Assigns the partitions anew. Runs once at a time, and again if the hosts change meanwhile. Contract: does not reject. */
   #balance(): Promise<void> {
     this.#isStale = true;
     this.#balancing ??= this.#balanceAll();
@@ -252,8 +258,8 @@ export class HostPartitions {
   // ---- owners of sessions ----
 
   /**
-   * Reads the notes of partitions, and claims the sessions without an owner. Rejects where some notes cannot be read; they
-   * are read again later.
+   * Reads the notes of partitions, and queues the claims of the sessions without an owner. Rejects where some notes cannot be
+   * read; the callers retry.
    */
   async #claimUnowned(partitions: readonly number[]): Promise<void> {
     await sideBySide(partitions, async (p) => {
@@ -261,14 +267,14 @@ export class HostPartitions {
     });
   }
 
-  /** Queues the claim of a session that was found. */
+  /** Queues the claim of a session, and counts it. */
   #queueClaim(session: ActiveSession): void {
     this.#found++;
     void this.#claims.add(session);
   }
 
   /**
-   * Reads the notes of a partition. Keeps the sessions that another live host has in `#elsewhere`.
+   * Reads the notes of a partition. Sessions that another live host has are kept in `#elsewhere`.
    * @returns the sessions that no other live host has: noted without a host, under a host that is not alive, or under this
    *   host without a runner here.
    */
@@ -304,7 +310,7 @@ export class HostPartitions {
     this.#looking ??= this.#lookAgain();
   }
 
-  /** Notifies a session that another host had, and that is this host's now. */
+  /** A session is no longer on another host: passes the notifications on that arrived meanwhile. */
   #dropElsewhere(ref: SessionRef): void {
     const entry = this.#elsewhere.get(sessionKey(ref));
     this.#elsewhere.delete(sessionKey(ref));
@@ -317,7 +323,10 @@ export class HostPartitions {
     this.#dropElsewhere(session.ref);
   }
 
-  /** Looks at the sessions of other hosts again: their messages may be lost. Contract: does not reject. */
+  /**
+   * Looks at the sessions in `#elsewhere` again, as long as there are some: the message that one was left may be lost.
+   * Contract: does not reject.
+   */
   async #lookAgain(): Promise<void> {
     while (this.#elsewhere.size > 0 && !this.#state.isLeaving) {
       await this.#lookAfter(LOOK_AGAIN_MS, async () => {
@@ -325,7 +334,8 @@ export class HostPartitions {
           [...this.#elsewhere.values()].map(({ session }) => partitionOf(session.ref.sessionId)),
         );
         await this.#claimUnowned([...partitions]);
-        // A note may name a host that has lost the session to another host, which has left it since.
+        // A note may name a host that has lost the session to another host, which has left it since. Without the session, the
+        // named host answers `release`.
         for (const { session } of this.#elsewhere.values())
           if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
@@ -333,13 +343,13 @@ export class HostPartitions {
     this.#looking = null;
   }
 
-  /** Contract: does not reject. */
+  /** Reads all notes every {@link LOOK_AT_ALL_MS}, and claims sessions without an owner. Contract: does not reject. */
   async #lookAtAll(): Promise<void> {
     const look = async (p: number) => {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
         if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
-        // Another host may have noted it after the notes were read, and have left it since.
+        // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
       }
@@ -352,7 +362,7 @@ export class HostPartitions {
     while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => this.#comparison.compareDue());
   }
 
-  /** Contract: does not reject. */
+  /** Runs one look after a delay, unless the host is leaving by then. Contract: does not reject. */
   async #lookAfter(delayMs: number, look: () => Promise<void>): Promise<void> {
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
     if (this.#state.isLeaving) return;
@@ -389,7 +399,7 @@ export class HostPartitions {
 
   #notified(ref: SessionRef, seq: number): void {
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
-    // The other host has the delivery, and acknowledges it.
+    // The host that sent the notification has the delivery, and acknowledges it.
     else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq, ack: () => undefined });
   }
 
@@ -409,11 +419,11 @@ export class HostPartitions {
     this.#elsewhere.clear();
     this.#unread.clear();
     this.#claims.clear();
-    this.#sessions.leaveAll();
+    this.#sessions.abandonSessions();
     void this.#balance();
   }
 
-  /** Contract: does not reject. */
+  /** Wakes all sessions. A host that was cut off has none: it takes a new name, then partitions. Contract: does not reject. */
   async #heardAgain(): Promise<void> {
     if (!this.#state.isCutOff) return this.#sessions.wakeAll();
     // It is rejoining already.

@@ -3,11 +3,11 @@
  *
  * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
  * PEERS-2  A host's own heartbeats come back over the same channel. While they do not, it knows nothing of the other hosts.
- *          Its lease expires before they can declare it dead. Then it starts no effects, unless it knows no other host.
- * PEERS-3  A host that is declared dead gets a message about it, in its own name, and its name stays dead. So a host with an
- *          overdue lease asks the channel what was sent meanwhile. If no host has declared it dead, it was only slow, and
- *          goes on. So does a host without an answer that knows no other host. Otherwise it leaves all sessions. To leave
- *          sessions that no host has claimed would only add load to a busy machine.
+ *          Its lease is overdue before they can declare it dead. Then it starts no effects, unless it knows no other host.
+ * PEERS-3  To declare a host dead, another host sends a heartbeat `left` in its name; the name stays dead. So a host with an
+ *          overdue lease asks the channel for the messages that were sent meanwhile. If no host has declared it dead, it was
+ *          only slow, and continues. A host that gets no answer and knows no other host continues as well. Any other leaves
+ *          all its sessions. A slow host keeps its sessions because a second claim of each would add load to a busy computer.
  * PEERS-4  Heartbeats only say where work should go. Who may write is decided by a journal's fence.
  */
 import type { Clock, HostChannel, Log } from '@coxswain/ports';
@@ -16,7 +16,7 @@ import { Lease } from './host-state.ts';
 
 /** The events that a host learns from its peers. Contract: handlers return at once and do not throw. */
 export interface HostPeersHandlers {
-  /** The set of serving or alive hosts has changed. */
+  /** A host has joined, has left or was declared dead, or no longer serves. */
   changed(): void;
   /**
    * The lease has expired.
@@ -24,15 +24,18 @@ export interface HostPeersHandlers {
    *   others have decided.
    */
   leaseExpired(isDeclaredDead: boolean): void;
-  /** The host is heard again, after an expired lease or a doubt. */
+  /** This host hears its own heartbeats again, after its lease was doubted or expired. */
   heardAgain(): void;
-  /** Another host asks this one to read commands of a session. */
+  /**
+   * Another host notifies this one of a command for a session.
+   * @param seq the command's place in the command stream; 0 only asks whether this host has the session.
+   */
   notified(ref: SessionRef, seq: number): void;
-  /** A host has left a session that waits for its next host. */
+  /** A host has left a session that waits for its next host, or does not have a session that it was asked for. */
   released(ref: SessionRef): void;
 }
 
-/** Heartbeats that have not come back, at most. */
+/** How many of its own heartbeats a host awaits at the same time, at most. */
 const BEATS_UNDER_WAY_MAX = 64;
 /** Heartbeats that a host may miss if this host knows it only from a stored heartbeat. */
 const BEATS_AWAITED = 3;
@@ -82,7 +85,7 @@ export class HostPeers {
     return this.#self;
   }
 
-  /** The hosts that have partitions. */
+  /** The names of the hosts that share the partitions, sorted; this host is among them while it serves. */
   get serving(): readonly string[] {
     const others = [...this.#peers].filter(([, { state }]) => state === 'serving').map(([host]) => host);
     return (this.#ownState === 'serving' ? [this.#self, ...others] : others).sort();
@@ -98,7 +101,7 @@ export class HostPeers {
     return host === this.#self || this.#peers.has(host);
   }
 
-  /** Whether a host was alive and is no longer. A host that was never heard may still be alive. */
+  /** Whether a host has left or was declared dead. A host that was never heard may still be alive. */
   isGone(host: string): boolean {
     return this.#gone.has(host);
   }
@@ -132,15 +135,15 @@ export class HostPeers {
     this.#beat();
   }
 
-  /** Ends, with a last heartbeat. */
-  leave(): void {
+  /** Ends this host, with a last heartbeat. Does nothing after {@link vanish}. */
+  end(): void {
     if (this.#ended.signal.aborted) return;
     this.#ownState = 'left';
     this.#beat();
     this.vanish();
   }
 
-  /** Ends without a message, like a crash. */
+  /** Ends this host without a message, like a crash: it sends and hears nothing more. */
   vanish(): void {
     this.#ended.abort();
     this.#channel.close();
@@ -159,7 +162,7 @@ export class HostPeers {
   async #open(): Promise<void> {
     let isOpen = false;
     const { ttlMs, beatMs } = this.#liveness;
-    // A stored heartbeat may be of a dead host: it counts until a few more heartbeats should have come.
+    // A stored heartbeat may be of a dead host: it counts only as long as `BEATS_AWAITED` more heartbeats take.
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
     await this.#channel.open(this.#self, {
       heartbeat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
@@ -193,7 +196,7 @@ export class HostPeers {
   }
 
   #hearOwn(no: number): void {
-    // A lease that had expired kept effects from starting, also if it is held again by now.
+    // First, while the lease still looks overdue: it kept effects from starting, and `#regain` wakes them.
     this.#mindLease();
     this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
     for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
@@ -208,7 +211,7 @@ export class HostPeers {
         this.#beat();
         beatAtMs = nowMs + this.#liveness.beatMs;
       }
-      // Wakes when the next silent host is due, not a heartbeat later.
+      // Wakes when the next host becomes overdue, not a heartbeat later.
       await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
       if (!this.#ended.signal.aborted) await this.#mindOthers();
     }
@@ -221,12 +224,12 @@ export class HostPeers {
   }
 
   #mindLease(): void {
-    // Does not reject.
+    // `#resolveDoubt` does not reject.
     if (!this.#isFresh && this.#lease.apply('overdue')) void this.#resolveDoubt();
     if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
   }
 
-  /** Asks the channel whether another host has declared this one dead. Waits for one lease at most. */
+  /** Asks the channel whether another host has declared this one dead. Waits `leaseMs` at most. */
   async #resolveDoubt(): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + this.#liveness.leaseMs;
     const late = new AbortController();
@@ -260,7 +263,7 @@ export class HostPeers {
 
   #regain(): void {
     this.#lease.apply('heard');
-    // Their heartbeats meanwhile did not reach this host.
+    // The heartbeats of the others did not reach this host meanwhile: none of them counts as silent.
     for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
     this.#handlers.heardAgain();
   }

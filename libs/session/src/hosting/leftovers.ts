@@ -4,10 +4,10 @@
  *
  * | place | what happens to them |
  * |---|---|
- * | `Host.#left` | A runner has left: they are kept. For a deleted session they are not. |
+ * | `Host.#runnerLeft` | A runner has left: they are kept. For a deleted session they are not. |
  * | `Host.#runner` | The session's next runner on this host takes them. |
  * | `SessionLifecycle.#settleCarried` | If another host wrote the newest record, feedback and outcomes without an open effect are dropped. |
- * | `Host.#left`, reason `foreign_writer` | Another host has appended a record: they are dropped. |
+ * | `Host.#runnerLeft`, reason `foreign_writer` | Another host has appended a record: they are dropped. |
  * | `Host.claim` | Another host wrote the newest record, and it leaves no effect open: they are dropped. |
  * | `HostPartitions.#findUnowned` | The notes of the partition do not list the session: they are dropped. |
  * | `Leftovers.keep` | Beyond the bounds, the oldest are dropped. |

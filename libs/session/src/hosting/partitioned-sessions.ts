@@ -2,18 +2,21 @@
 import type { ActiveSession, CommandNotification } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 
-/** What the partitions of a host tell its sessions. */
+/** The functions of a host's sessions that its partitions call. */
 export interface PartitionedSessions {
   /** Whether the session is in this host's memory. */
   isHere(ref: SessionRef): boolean;
   /** Notifies the session of a command. */
   notify(notification: CommandNotification): void;
   /**
-   * Claims a session that may have work, and that no other host owns. Resolves when the session continues, or when that
-   * takes too long to wait for. Contract: does not reject.
+   * Claims a session that may have work, and that no other host owns. Resolves when the session continues, when it has no
+   * work or cannot be read now, or when waiting takes too long. Contract: does not reject.
    */
   claim(session: ActiveSession): Promise<void>;
-  /** Whether the newest record of a session has effects that some host should continue. Rejects where it cannot be read. */
+  /**
+   * Whether the newest record of a session has effects that some host should continue; false for a damaged or deleted
+   * session. Rejects where the store cannot be read.
+   */
   hasWork(ref: SessionRef): Promise<boolean>;
   /** Leaves the sessions of these partitions to their next hosts, each when its calls have ended or its time is over. */
   transfer(partitions: ReadonlySet<number>): void;
@@ -23,6 +26,6 @@ export interface PartitionedSessions {
   assigned(partitions: ReadonlySet<number>): void;
   /** Wakes all sessions: the host may start effects again. */
   wakeAll(): void;
-  /** Leaves all sessions at once. */
-  leaveAll(): void;
+  /** Leaves all sessions at once. The host itself continues. */
+  abandonSessions(): void;
 }

@@ -1,6 +1,21 @@
 /**
  * The session host: the sessions in this process. It notifies their runners of commands, claims sessions without an owner,
  * passivates idle ones, and stops in order. {@link HostPartitions} decides which sessions are this host's.
+ *
+ * Methods that end work, from one session to the whole host:
+ *
+ * | method | what ends | what continues |
+ * |---|---|---|
+ * | `SessionRunner.leave` | The work of one session here, at once. | The host, its other sessions. |
+ * | `Host.#runnerLeft` | Nothing: it follows each `leave`. It keeps leftovers, and removes or keeps the note, or offers the session. | |
+ * | `HostPartitions.release` | Nothing: it announces to other hosts that a session with work was left. | |
+ * | `Host.transfer` | The work of the sessions of lost partitions, each when its calls have ended. | The host. |
+ * | `Host.abandonSessions` | The work of all sessions, at once: after an expired lease, and in `abandon`. | The host. |
+ * | `HostPartitions.retire` | The intake: no commands, no claims. The inbox is closed. | The sessions in memory, the heartbeats. |
+ * | `HostPartitions.end` | The host, with a last heartbeat: the others need not wait until it is silent for long enough. | |
+ * | `HostPartitions.vanish` | The host, without a message. | |
+ * | `Host.stop` | The intake, then each session when its calls have ended, then the host. | |
+ * | `Host.abandon` | The intake, all sessions and the host, at once and without a last heartbeat. | |
  */
 import { setMaxListeners } from 'node:events';
 import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
@@ -33,20 +48,29 @@ import { HostPartitions } from './host-partitions.ts';
 import { HostState } from './host-state.ts';
 import { passivateIdle } from './idle-sessions.ts';
 import { Leftovers } from './leftovers.ts';
-import { LoadTurns } from './load-turns.ts';
+import { LoadLimit } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
 import { rejectUnroutable } from './reject-unroutable.ts';
 import { SessionNotes } from './session-notes.ts';
 
-/** How long calls may continue here after the session's partition has moved to another host, milliseconds. */
+/**
+ * How long calls may continue here after the session's partition has moved to another host, or after the host was asked
+ * to stop, milliseconds. The default of {@link SessionHost.stop}.
+ */
 const TRANSFER_GRACE_MS = 10_000;
-/** Recovery validates and folds the records after a snapshot, a tenth of a millisecond each: there should be few. */
+/**
+ * The number of records between two snapshots. Loading a session validates and folds the records after its snapshot, a tenth
+ * of a millisecond each, so there should be few.
+ */
 const SNAPSHOT_EVERY = 16;
-/** Limit of journals that are read at the same time for the spans that another host has opened. */
+/** How many journals are read at the same time for spans that started on another host. */
 const TRACES_AT_ONCE = 2;
-/** Limit of long journals that are read whole at the same time: low, because sessions that are not owned yet come first. */
+/**
+ * How many transcripts are read at the same time for sessions that were loaded without one, and how many sessions are loaded
+ * only to be counted. Low, because sessions without an owner come first.
+ */
 const TRANSCRIPTS_AT_ONCE = 8;
-/** How long other claims wait for one that does not end, milliseconds. */
+/** The longest time for which the claim of one session delays the other claims, milliseconds. */
 const CLAIM_MAX_MS = 2_000;
 const RETRIES: BackOff = { firstMs: 500, maxMs: 30_000 };
 
@@ -62,29 +86,29 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #partitions: HostPartitions;
   readonly #runners = new Map<string, SessionRunner>();
   readonly #notes: SessionNotes;
-  /** Outcomes and feedback of runners that have left their sessions, for the next runners (RUNNER-9). */
+  /** What runners that have left their sessions pass on to the next runners here (RUNNER-9). */
   readonly #leftovers: Leftovers;
   /** Null without metrics. */
   readonly #passivated: PassivatedCount | null;
-  /** Failed attempts to claim a session, by its key. */
+  /** Consecutive retries of a session, by its key: see `#retry`. */
   readonly #retries = new Map<string, number>();
-  readonly #loads: LoadTurns;
-  readonly #transcripts: LoadTurns;
-  readonly #traces: LoadTurns;
+  readonly #loads: LoadLimit;
+  readonly #transcripts: LoadLimit;
+  readonly #traces: LoadLimit;
   readonly #state = new HostState();
   #unwatchHooks: () => void = () => {};
   #generation = 0;
   #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
-    // Each session that waits for a retry listens to it.
+    // Each session that waits for a retry listens to this signal.
     setMaxListeners(0, this.#state.ended);
     const quotas = options.quotas && new CommandQuotas(ports, options.quotas);
     this.#ports = { ...ports, quotas };
     this.#options = options;
-    this.#loads = new LoadTurns(ports.clock);
-    this.#transcripts = new LoadTurns(ports.clock, TRANSCRIPTS_AT_ONCE);
-    this.#traces = new LoadTurns(ports.clock, TRACES_AT_ONCE);
+    this.#loads = new LoadLimit(ports.clock);
+    this.#transcripts = new LoadLimit(ports.clock, TRANSCRIPTS_AT_ONCE);
+    this.#traces = new LoadLimit(ports.clock, TRACES_AT_ONCE);
     const { meters } = ports.telemetry ?? {};
     const isMeasured = meters !== undefined && measureSessions(meters, ports.clock, () => this.#summaries());
     this.#passivated = isMeasured ? new PassivatedCount({ ...ports, isHere: (ref) => this.isHere(ref) }) : null;
@@ -146,16 +170,27 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.get(sessionKey(ref))?.answer.after(from) ?? null;
   }
 
+  /**
+   * Stops in order.
+   *
+   * 1. From the first step on ({@link HostPartitions.retire}), the host takes no commands and claims no sessions, and other
+   *    hosts get its partitions. The inbox closes; a failure is only logged.
+   * 2. The sessions in memory drain ({@link drainSessions}), `graceMs` at most: they start no model call. Each
+   *    session is left as soon as its tool calls have ended: with its work for another host, or with a snapshot.
+   * 3. The notes about these sessions are written.
+   * 4. From here on the host is `gone`: a last heartbeat says so, and whatever is still in memory is left at once.
+   * 5. The rest of `graceMs` is for the tool connections, which are child processes.
+   */
   async stop(graceMs = TRANSFER_GRACE_MS): Promise<void> {
-    await this.#leavePartitions();
+    await this.#retire();
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + graceMs;
     const leaving = [...this.#runners.values()];
     await this.#drain(leaving, untilMs);
     await this.#notes.settled();
-    this.#partitions.leave();
+    this.#partitions.end();
     this.abandon();
-    // Tool connections are children of this process. They may end in order within the rest of the grace.
+    // Tool connections may end in order within the rest of `graceMs`.
     const closed = Promise.all(leaving.map((runner) => runner.closed));
     const late = new AbortController();
     await Promise.race([closed, clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), late.signal)]);
@@ -163,15 +198,15 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   abandon(): void {
-    // The next owners need the commands: an open inbox would swallow them.
-    void this.#leavePartitions();
+    // The inbox is closed although the host ends like a crash: it would take commands that the next owners need.
+    void this.#retire();
     this.#partitions.vanish();
     this.#unwatchHooks();
-    this.leaveAll();
+    this.abandonSessions();
   }
 
-  /** Contract: does not reject. */
-  async #leavePartitions(): Promise<void> {
+  /** Leaves the partitions. A second call does nothing. Contract: does not reject. */
+  async #retire(): Promise<void> {
     try {
       await this.#partitions.retire();
     } catch (error) {
@@ -190,18 +225,19 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Wakes a runner for a session with open effects; the runner claims the session (`SessionLifecycle.own`). An unreadable
-   * session does not keep the host from claiming the others.
+   * Wakes the runner of a session with open effects; the runner claims the session (`SessionLifecycle.own`). Removes the note
+   * of a session without any, and of a deleted one. A session that cannot be read is retried later, and does not keep the host
+   * from claiming the others.
    */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
-    // A command may have loaded it already. That starts none of its open effects.
+    // A command may have loaded the session already. Loading starts none of its open effects.
     if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
     let newest: number | undefined;
     try {
       const last = await this.#ports.journal.last(ref);
       newest = last?.fence;
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
-      // The partition may have moved meanwhile. A session of another host's partition would never leave this host.
+      // The partition may have moved meanwhile. Then `transfer` has run already, and the session would stay here.
       if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
@@ -222,7 +258,7 @@ class Host implements SessionHost, PartitionedSessions {
     await this.#wake(ref, { newest });
   }
 
-  /** Wakes a runner. A session whose journal cannot be reached continues alone, so that others need not wait. */
+  /** Wakes the runner of a session, and waits for it for {@link CLAIM_MAX_MS} at most: its journal may not answer. */
   async #wake(
     ref: SessionRef,
     known: { readonly isNews?: boolean; readonly newest?: number | undefined },
@@ -238,7 +274,7 @@ class Host implements SessionHost, PartitionedSessions {
 
   transfer(partitions: ReadonlySet<number>): void {
     const leaving = [...this.#runners.values()].filter(({ ref }) => partitions.has(partitionOf(ref.sessionId)));
-    // Does not reject.
+    // `#drain` does not reject.
     void this.#drain(leaving, this.#ports.clock.monotonicMs() + TRANSFER_GRACE_MS);
   }
 
@@ -273,11 +309,11 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.drop(isObsolete);
   }
 
-  leaveAll(): void {
+  abandonSessions(): void {
     for (const runner of [...this.#runners.values()]) runner.leave();
   }
 
-  /** Lets sessions end their calls, and leaves each as soon as it has, or at the given time. */
+  /** Drains sessions ({@link drainSessions}): leaves each when its calls have ended, or at the given time. */
   #drain(runners: readonly SessionRunner[], untilMs: number): Promise<void> {
     return drainSessions(runners, untilMs, this.#ports.clock, {
       hasOthers: () => this.#partitions.hasOthers,
@@ -297,7 +333,8 @@ class Host implements SessionHost, PartitionedSessions {
       this.#ports,
       ref,
       {
-        // A session that comes back after this host has left it is owned anew (RUNNER-10).
+        // The generation grows with each session that this host leaves while it is neither idle nor deleted. Then the next
+        // runner owns its session anew, also if this host wrote the newest record (RUNNER-10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => this.#isOwn(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
@@ -309,7 +346,7 @@ class Host implements SessionHost, PartitionedSessions {
         traces: this.#traces,
         mayBegin: () => this.#partitions.mayBegin,
       },
-      (left) => this.#left(ref, left),
+      (left) => this.#runnerLeft(ref, left),
       carried,
     );
     this.#runners.set(key, runner);
@@ -321,9 +358,10 @@ class Host implements SessionHost, PartitionedSessions {
     return attempt === this.id || attempt.startsWith(`${this.id}.`);
   }
 
-  // ---- trouble ----
+  // ---- sessions that were left, and retries ----
 
-  #left(ref: SessionRef, left: LeftSession): void {
+  /** A runner has left its session, and reports why. What happens next depends on the reason. */
+  #runnerLeft(ref: SessionRef, left: LeftSession): void {
     const key = sessionKey(ref);
     const runner = this.#runners.get(key);
     const summary = runner?.summary;
@@ -357,16 +395,16 @@ class Host implements SessionHost, PartitionedSessions {
     // The next command of an unreadable session loads it again, and gets an answer. A session that was left with all others
     // comes back by its note, unless another host claims it.
     if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
-    // After a successful write the back-off starts again, except for a run that cannot end and for a rival host.
+    // After a successful write the back-off starts anew, except for a run that cannot end and for a record of another writer.
     const isOld = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !isOld) this.#retries.delete(key);
     void this.#retry(ref, key, left.reason === 'foreign_writer');
   }
 
   /**
-   * Claims a session again, with back-off: after a failed claim, or after its runner has left it because of a failure or a
-   * rival host. A command may have loaded it before; it is woken all the same, because a load starts no effects.
-   * @param isOthers another host has appended to it. That host may have left it again: its note decides.
+   * Claims a session again, with back-off: after a failed claim, or after its runner has left it because of a failure or
+   * another host's record. A command may have loaded it meanwhile. It is woken all the same, because loading starts no effects.
+   * @param isOthers whether another host has appended to the session. That host may have left it since: its note decides.
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const failures = (this.#retries.get(key) ?? 0) + 1;
@@ -375,7 +413,7 @@ class Host implements SessionHost, PartitionedSessions {
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
     if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
-    // If the note cannot be read, the owner stays unknown.
+    // If the notes cannot be read, the owner stays unknown.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
   }
@@ -384,7 +422,7 @@ class Host implements SessionHost, PartitionedSessions {
 /** After a runner leaves for one of these reasons, another host owns the session, or may own it. */
 const OWNERSHIP_LOST: ReadonlySet<string> = new Set<LeaveReason>(['foreign_writer', 'handed_over', 'abandoned']);
 
-/** A name for the host channel, which takes fewer characters than the id of a host. */
+/** A host's name on the host channel. The channel takes 64 characters, fewer than an id can have. */
 function peerName(id: string, no: number): string {
   return `${id}-${no}`.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(-64);
 }

@@ -33,7 +33,7 @@ export class SessionNotes {
     this.#self = self;
   }
 
-  /** Resolves when the note and the mark are stored. Rejects where they cannot be. */
+  /** Stores the note and the mark, unless this host has stored them already. Rejects where one is not stored. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
@@ -50,7 +50,8 @@ export class SessionNotes {
 
   /**
    * Writes the note again, because an idle session has work now. Another host that claimed it meanwhile may have replaced the
-   * note, and removed its own when it found no work. The caller does not wait for the write.
+   * note, and removed its own when it found no work. The caller does not wait for the write. Does nothing for a session
+   * without a note of this host.
    */
   notedAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);
@@ -66,7 +67,8 @@ export class SessionNotes {
   /**
    * Removes the note: the session has no work.
    * @param revision of a note that this host has found, rather than written.
-   * @param entry what lists show of the session from then on. Null: it may have no journal, and then gets no entry.
+   * @param entry what lists show of the session from then on. Null: a session without a journal loses its mark. Without
+   *   `entry`, the index stays as it is.
    */
   forget(
     ref: SessionRef,
@@ -102,7 +104,7 @@ export class SessionNotes {
     return known?.catch(() => null) ?? Promise.resolve(null);
   }
 
-  /** Resolves when every write has ended. */
+  /** Resolves when the writes that are in flight now have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
   }

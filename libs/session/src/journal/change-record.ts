@@ -60,7 +60,7 @@ export async function changeRecord(
   return { input: { ...(input as CommandInput), body: changed } };
 }
 
-/** The rejection of a change that does not match the kind of record `n`. */
+/** The rejection of a change that does not match the kind of the record. */
 export function misfit(record: JournalRecord, field: string, message: string): { readonly problem: CommandProblem } {
   const path = `fork.changes.${field}`;
   return {

@@ -14,7 +14,7 @@ import { planFork } from './plan-fork.ts';
 
 /** The runner that makes a copy. */
 export interface CopyingRunner {
-  /** This host's incarnation, as the records of the copy hold it. */
+  /** This host's id and generation, as the records of the copy hold them in `attempt`. */
   readonly host: string;
   readonly exit: SessionExit;
   /** The session as it is now, or null. */
@@ -65,7 +65,8 @@ export class SessionCopy {
   }
 
   /**
-   * Continues an unfinished copy and becomes its first owner. Does nothing where no copy is unfinished.
+   * Continues an unfinished copy and becomes its first owner. A copy that cannot be completed is owned with an error, which ends
+   * it. Does nothing where no copy is unfinished.
    * @param place the place of the fork command, for the first record.
    * @param known the part of the origin that was read already.
    * @throws {SessionLeft}
@@ -117,7 +118,7 @@ export class SessionCopy {
       if (error instanceof SessionLeft) throw error;
       const { code = 'session_failed', message } = error as Error & { code?: string };
       if (error instanceof OriginAwayError) runner.exit.leave('journal_unavailable', message);
-      // Nothing is recorded yet, so the command is rejected like any other invalid command.
+      // Nothing is recorded yet. `SessionIntake.#take` rejects the command with the message of the error.
       else if (now().n === 0) throw error;
       return { code, message };
     }

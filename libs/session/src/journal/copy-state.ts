@@ -3,8 +3,9 @@ import type { AfterCopy, CopyOrigin, JournalRecord } from '@coxswain/protocol';
 import { isEnded, type SessionState } from '@coxswain/turn';
 
 /**
- * The unfinished copy after a record, or null. A copy is unfinished from the first record that names an origin until its first
- * owner takes it. An import under its own id needs no such owner, unlike a fork.
+ * The unfinished copy after a record, or null. A copy is unfinished from its first record, which names the origin, until its
+ * first owner has recorded `owned` with `after_copy`. An import under its own id is complete with its last copied record: it
+ * needs no such owner, unlike a fork and an import under a new id.
  */
 export function copyAfter(
   copy: CopyOrigin | null,
@@ -31,7 +32,7 @@ export function isUnfinishedImport({ copy, n }: { readonly copy: CopyOrigin | nu
   return copy?.how === 'import' && n < copy.n;
 }
 
-/** The start of the first owner of a complete copy. */
+/** The member `after_copy` of the first owner's input `owned`: what a complete copy changes when the session continues. */
 export function afterCopy(sessionId: string, copy: CopyOrigin, state: SessionState): AfterCopy {
   const { persona, provider, model, base_url } = copy.changes ?? {};
   const settings = Object.fromEntries(

@@ -53,7 +53,7 @@ export interface DeleteOptions {
   readonly forksWithinMs?: number | undefined;
 }
 
-/** The result. `completed`: an earlier, unfinished deletion was completed. */
+/** The result. `completed`: an earlier, unfinished deletion was completed. `would_delete`: a dry run has changed nothing. */
 export type Deletion =
   | { readonly status: 'deleted' | 'completed'; readonly tombstone: Tombstone; readonly blobs: readonly string[] }
   | { readonly status: 'would_delete'; readonly records: number }
@@ -65,7 +65,9 @@ const LOOKED_AGAIN_MS = 250;
 
 /**
  * Deletes an ended session, or on request one with an unreadable newest record.
- * @returns the result, with the hashes of blobs that the records referred to; or the reason why nothing was deleted.
+ * @returns the result, with the hashes of blobs that the records referred to; or the reason for a refusal. With the code
+ *   `session_being_copied` the tombstone is written, and only the records remain. With any other code the session is unchanged,
+ *   except that a deleted session loses a late snapshot.
  * @throws errors of the ports. The session may be deleted in part; a repetition continues.
  */
 export async function deleteSession(
@@ -95,7 +97,7 @@ export async function deleteSession(
   return { status: isNew ? 'deleted' : 'completed', tombstone, blobs };
 }
 
-/** Lists show the tombstone from the index from then on. */
+/** Stores the entry of a deleted session in the index, for lists. */
 async function showDeleted(index: SessionIndex | undefined, ref: SessionRef, tombstone: Tombstone): Promise<void> {
   await index?.put(ref, deletedSessionOf(ref.sessionId, tombstone), await index.mark(ref));
 }
@@ -127,7 +129,7 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
   }
 }
 
-/** The number of records, or the reason why they may not be deleted. */
+/** The number of records, 0 if the newest one is unreadable and may be deleted; or the reason why none may be deleted. */
 async function lookAt(
   { journal, blobs }: Pick<DeletePorts, 'journal' | 'blobs'>,
   ref: SessionRef,

@@ -1,7 +1,7 @@
 /** A short description of a record, for rejections and for comparisons of journals. */
 import { assertNever, type CommandInput, isDeferredBy, type JournalRecord, rejectionIn } from '@coxswain/protocol';
 
-/** For example `the result of call c1 (read)`, `a steer`, `what hooks returned at PreToolUse (policy)`. */
+/** For example `the result of call c1 (read)`, `a steer`, `the hook returns at PreToolUse (policy)`. */
 export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): string {
   switch (input.type) {
     case 'command':

@@ -23,7 +23,7 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
     this.#elsewhere = elsewhere;
   }
 
-  /** The number of the last line read, from 1. */
+  /** The number of the last line read, from 1; 0 before the first. */
   get line(): number {
     return this.#line;
   }

@@ -1,7 +1,7 @@
 /** Finds unfinished forks of a session, among the sessions that hosts work on. */
 import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
 import { type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
-import { sideBySide } from '../hosting/load-turns.ts';
+import { sideBySide } from '../hosting/load-limit.ts';
 import { firstRecord } from './ended-record.ts';
 import { readRecord } from './load-session.ts';
 

@@ -46,11 +46,11 @@ export interface LoadedSession {
   readonly hash: string;
   readonly at: string;
   readonly cursor: Cursor | undefined;
-  /** The incarnation of the host that wrote the newest record. */
+  /** `attempt` of the newest record: the id and generation of the host that wrote it. Empty without records. */
   readonly writer: string;
   /** Number of records after the snapshot, or of all records. */
   readonly tail: number;
-  /** The unfinished copy. */
+  /** The copy that is still unfinished, or null. */
   readonly copy: CopyOrigin | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Checks a fork before any record of it is made. The inputs of the copy: `copiedInputs` and `buildCopyInput`, COPY-2
+ * Checks a fork before its first record is made. The inputs of the copy: `copiedInputs` and `buildCopyInput`, COPY-2
  * (copy-journal.ts). `SessionCopy` (copy-session.ts) writes it.
  */
 import {
@@ -31,6 +31,7 @@ export function asksForFork(input: Input): input is CommandInput {
 
 /**
  * Checks that the origin exists, that it replays, and that the changes match.
+ * @param pause called after each record, so that a long origin does not block the host's other sessions.
  * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the reason for the rejection.
  * @throws OriginAwayError where the origin cannot be read at present.
  */

@@ -1,8 +1,8 @@
 /**
  * Replay: runs a journal through the pure core again, with all outside input from the journal, and compares each record with
  * the recorded bytes. It needs no model, tool or hook. Replay takes some members from the record: `input`, `at`, `attempt`,
- * `cursor` and the machine version. If a change of these does not change the events, only the hash chain shows it, in the
- * next record. For the newest record, only the closing line of an export shows it.
+ * `cursor` and the machine version. If one of them was altered and the events stay the same, only the hash chain shows it, in
+ * the next record. For the newest record, only the closing line of an export shows it.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
@@ -51,7 +51,8 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
 /**
  * Replays a whole journal.
  * @param records the stored bytes of every record, from the first.
- * @returns the number of records. None of them differs. One of an earlier version is compared in today's shape.
+ * @returns the number of records, none of which differs, and the session's id. A record of an earlier version is compared in
+ *   today's shape.
  * @throws ReplayDivergedError at the first record that differs or is unreadable; BlobMissingError where the object store lacks
  *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release; SessionDeletedError at
  *   a tombstone.
@@ -148,7 +149,7 @@ function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): Repl
   return diverged('/n', recorded.n, n, said);
 }
 
-// A record with this release's version but an invalid shape was not written by this release.
+// A record with this release's version but an invalid shape was not written by this release: a divergence.
 async function readOrDiverge(
   bytes: Uint8Array,
   blobs: Pick<Blobs, 'get'>,

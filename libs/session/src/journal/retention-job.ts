@@ -5,11 +5,12 @@
  * RETENTION-1  Nothing is purged without a tombstone; the job never writes one.
  * RETENTION-2  At its start, the job reads the newest record of every session; then it reads each new tombstone. So it finds
  *              every deletion, also those made while it did not run.
- * RETENTION-3  A failed purge is repeated until it succeeds. The read position advances only past sessions that were found.
+ * RETENTION-3  A failed purge is repeated until it succeeds. The read position advances only past tombstones whose sessions are
+ *              in the list of sessions to purge.
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
+import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
 import { type DeletePorts, deleteSession } from './delete-from-outside.ts';
 import { sweepBlobs } from './sweep.ts';
 

@@ -9,7 +9,7 @@
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from '../hosting/load-turns.ts';
+import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-from-outside.ts';
 import { isAtRest } from './ended-record.ts';
 
@@ -27,7 +27,8 @@ export interface SweepOptions {
 export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deletion };
 
 /**
- * Deletes sessions whose time is over, tenant by tenant, never a running one. Ends at `max`; the next sweep continues.
+ * Deletes sessions whose time is over, tenant by tenant, never a running one, and completes unfinished deletions. Ends at
+ * `max`; the next sweep continues.
  * @throws errors of the ports. Earlier deletions remain done.
  */
 export async function* sweepSessions(

@@ -11,7 +11,7 @@ export interface DeletedBy {
   readonly reason?: unknown;
 }
 
-/** Makes the tombstone of a session with `n` records, whose newest has this hash. */
+/** Makes the tombstone of a session with `n` records, whose newest has this hash; and the sentence about it for people. */
 export function tombstoneOf(
   { sessionId }: SessionRef,
   { n, hash }: { readonly n: number; readonly hash: string },

@@ -2,8 +2,8 @@
  * Feedback for the model that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the bound is
  * counted only, and the count is recorded with the next feedback. The machine queues it: `decideFeedback` (libs/turn).
  *
- * FEEDBACK-1  After an append without an answer, the journal decides whether it holds the offered feedback: a record has one
- *             number and one writer, and a writer offers the same feedback for that number only once.
+ * FEEDBACK-1  After an append without an answer, the journal shows whether it holds the offered feedback: by the number and
+ *             the writer of the record for which it was offered. A writer offers feedback only once for one number.
  */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, cutText, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';

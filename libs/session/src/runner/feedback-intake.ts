@@ -1,4 +1,4 @@
-/** Feedback of one session for its model: from tools, servers and hooks into its mailbox, and into one record at a time. */
+/** Feedback of one session for its model: from tools, MCP servers and hooks into its mailbox, and into one record at a time. */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, type JournalRecord } from '@coxswain/protocol';
 import { type FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
@@ -43,7 +43,7 @@ export class FeedbackIntake {
     return !this.buffer.isEmpty;
   }
 
-  /** Compares a record of the journal with what was offered: it may be that record. */
+  /** Compares a record of the journal with the offered feedback: it may hold that feedback (FEEDBACK-1). */
   readonly recall = (record: JournalRecord): void => this.buffer.recall(record);
 
   /** Drops the feedback, and logs that it is lost. */

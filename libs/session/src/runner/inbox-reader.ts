@@ -77,7 +77,7 @@ export class InboxReader {
 
   /**
    * Acknowledges due timers that the session no longer waits for, if there are no other notifications.
-   * @returns whether nothing is left to read.
+   * @returns true if it has acknowledged timers and nothing is left to read; false also without any notification.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
     const notified = new Set(this.#notifications);
@@ -93,7 +93,7 @@ export class InboxReader {
 
   /**
    * Rejects all notified commands, because the journal is damaged or deleted and a retry cannot help. Their senders get
-   * the reason.
+   * the reason. If the inbox cannot be read, rejects none: the store repeats the deliveries.
    * @param code of the journal's problem. @param message its text.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
@@ -138,8 +138,9 @@ export class InboxReader {
   }
 
   /**
-   * Reads notified commands again that the read has skipped: the store may have read a damaged replica. Once the cursor has
-   * passed such a command, its next delivery would be acknowledged as taken.
+   * Reads notified commands that the first read has skipped, one by one: that read may have used a damaged replica. Once the
+   * cursor has passed such a command, its next delivery would be acknowledged as taken.
+   * @returns all commands in order; null if the inbox cannot be read.
    */
   async #withNotified(
     commands: readonly StoredCommand[],

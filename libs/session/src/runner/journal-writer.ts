@@ -236,7 +236,7 @@ export class JournalWriter {
     if (this.#session && this.#session.n > 0 && isDue) await this.#snapshot(this.#session);
   }
 
-  /** The session's queued injections no longer count for this host. */
+  /** The session's queued injections no longer count for the quotas of this host. */
   forgetPending(): void {
     this.#countPending(0);
   }

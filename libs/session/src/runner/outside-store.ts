@@ -1,7 +1,7 @@
 /**
  * Items that a session keeps in a store outside the journal: its timers, and the rules that a persona remembers. Storing an
- * item is retried until the store acknowledges it. After a recovery each item is stored once more, which changes nothing,
- * because its key names it.
+ * item is retried until the store acknowledges it. After a recovery each item is stored once more. That changes nothing,
+ * because the store has it under the same key.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
 import {

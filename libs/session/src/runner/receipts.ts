@@ -39,7 +39,7 @@ export class Receipts {
     return Object.fromEntries(this.#waiting);
   }
 
-  /** Reads a record that was committed before this host owned the session. Sends nothing. */
+  /** Reads a record of the journal while the session is loaded: which receipts are still to be sent. Sends nothing. */
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (
       isCommand(input) &&
@@ -110,7 +110,10 @@ export class Receipts {
     if (input.receipt_to) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectedFate(rejected) });
   }
 
-  /** Answers a repetition with the receipt of the first command. */
+  /**
+   * Answers a repetition with the stage of the first command's receipt.
+   * @param previously `accepted`, or the code of the rejection.
+   */
   repeated(input: CommandInput, previously: string): void {
     if (!input.receipt_to) return;
     const verdict =
@@ -118,7 +121,7 @@ export class Receipts {
     this.#send(input.receipt_to, { ...this.#head(input.command_id), ...verdict, message: 'repeated: nothing changed' });
   }
 
-  /** Answers a start that repeats the session's start: with the receipt of that one. @param first its command id. */
+  /** Answers a repetition of the session's start as accepted. @param first the command id of the session's start. */
   repeatedStart(input: CommandInput, first: string): void {
     if (!input.receipt_to) return;
     this.#send(input.receipt_to, {
@@ -135,7 +138,7 @@ export class Receipts {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }
 
-  // Undelivered injections stay queued for the next run. Their senders learn it, because this run is over.
+  // The run is over. Undelivered injections stay queued for the next one, and a receipt tells their senders.
   #sendKept(n: number): void {
     for (const [commandId, to] of this.#waiting)
       this.#send(to, { ...this.#head(commandId), stage: 'accepted', n, pending_for_next_run: true });
@@ -154,7 +157,7 @@ function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
 }
 
-/** The rule that an approval remembers, for its sender: the rule applies beyond this call. */
+/** The permission rule that an approval has remembered, for the receipt of the approval: the rule applies beyond this call. */
 function rememberedIn(events: readonly SessionEvent[], commandId: string): Pick<Receipt, 'detail'> {
   const event = events.find((one) => one.type === 'permission_remembered' && one.rule.id === commandId);
   return event?.type === 'permission_remembered'

@@ -3,7 +3,7 @@ import type { CommandInbox, Journal, Retention, Snapshots, StoredCommand, Timers
 import type { Cursor } from '@coxswain/protocol';
 import type { WorkerPorts } from '../effects/session-worker.ts';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
-import type { LoadTurns } from '../hosting/load-turns.ts';
+import type { LoadLimit } from '../hosting/load-limit.ts';
 import type { CommitBounds } from '../journal/append-record.ts';
 
 /** The ports that a runner uses. */
@@ -35,11 +35,11 @@ export interface RunnerOptions {
   /** Stores the note once more, because the session has work again. */
   readonly notedAgain: () => void;
   /** Bounds how many sessions the host loads at a time. */
-  readonly loads: LoadTurns;
+  readonly loads: LoadLimit;
   /** Bounds how many transcripts it reads at a time, of sessions that were loaded without one. */
-  readonly transcripts: LoadTurns;
+  readonly transcripts: LoadLimit;
   /** Bounds how many journals it reads at a time for spans that started on another host. */
-  readonly traces: LoadTurns;
+  readonly traces: LoadLimit;
   /** Whether effects may start: the host has its lease, or knows no other host. */
   readonly mayBegin: () => boolean;
 }

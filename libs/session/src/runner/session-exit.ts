@@ -13,7 +13,7 @@ export class SessionLeft extends Error {}
  * Why a runner has left its session:
  * - `foreign_writer`: another host appended a record.
  * - `late_append`: an append that an earlier runner of this host gave up was stored after all.
- * - `journal_unavailable`: a record could not be appended, or it cannot be read now.
+ * - `journal_unavailable`: a record could not be appended, or the newest records cannot be read now.
  * - `unrecoverable`: an exception, and the run could not be ended as failed.
  * - `abandoned`: the host left all its sessions at once.
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
@@ -77,7 +77,7 @@ export class SessionExit {
     return this.#hasLeft;
   }
 
-  /** The text of the tombstone that this runner found or wrote, or null. */
+  /** The sentence about the tombstone that this runner found or wrote, or null. */
   get tombstone(): string | null {
     return this.#tombstone;
   }
@@ -94,7 +94,7 @@ export class SessionExit {
     this.#onLeave(reason, message);
   }
 
-  /** Leaves a session that has a tombstone. @param tombstone its text. */
+  /** Leaves a session that has a tombstone. @param tombstone the sentence about it. */
   leaveDeleted(tombstone: string): void {
     this.#tombstone = tombstone;
     this.leave('deleted', tombstone);

@@ -69,7 +69,8 @@ export class SessionIntake {
 
   /**
    * Acknowledges due timers that the session no longer waits for. A session is not loaded only for these.
-   * @returns whether the inbox has nothing else to read.
+   * @returns true if the notifications were of such timers only, so that nothing is left to read; false also if there were
+   *   none, or if the store cannot be read.
    */
   async dropSpentTimers(): Promise<boolean> {
     try {
@@ -80,13 +81,16 @@ export class SessionIntake {
     }
   }
 
-  /** Takes the commands of all deliveries so far, then answers those of a deleted session. @throws {SessionLeft} */
+  /**
+   * Takes the commands of all deliveries so far. If the session turns out to be deleted, rejects those that are left.
+   * @throws {SessionLeft}
+   */
   async read(session: Live): Promise<void> {
     try {
       this.#unrecorded.send(await this.#inbox.read(session.cursor, (command, cursor) => this.#take(command, cursor)));
     } finally {
       const { tombstone } = this.#exit;
-      // The commands behind a deletion, or those whose append found the tombstone.
+      // These commands follow the deletion in the stream, or their append found the tombstone.
       if (tombstone !== null) await this.#inbox.refuse(this.#ports.publisher, 'session_deleted', tombstone);
     }
   }
@@ -227,7 +231,7 @@ export class SessionIntake {
     { verb: sent, body, receipt_to, actor }: CommandInput,
     { command: stored }: InboxPlace,
   ): QuotaProblem | null {
-    // While a run is active, the command takes room in the queue.
+    // While a run is active, a command with `if_running` is queued like a steer.
     const verb = body.if_running !== undefined && !isEnded(machine.state) ? 'steer' : sent;
     const bytes = stored?.payload.length ?? 0;
     const command = { ref: this.#ref, verb, bytes, receiptTo: receipt_to, actor: actor?.name, isNew: n === 0 };
@@ -241,7 +245,7 @@ export class SessionIntake {
    */
   async #rejectBeyondShare(session: Live, place: InboxPlace, input: CommandInput): Promise<boolean | null> {
     const { state } = session.actor;
-    // A host repeats its own commands until they are recorded: they are never excess.
+    // Exempt are sessions without records (`#rejectUnknown` answers), and the commands that hosts send for other sessions.
     if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
     const checked = toWellFormed(await this.#check(session, input));
     const decision = decide(state, checked, this.#writer.nowMs(checked));

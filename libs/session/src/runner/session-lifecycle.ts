@@ -67,9 +67,10 @@ export class SessionLifecycle {
   // ---- open ----
 
   /**
-   * Loads the session, in turn with the host's other sessions.
-   * @param whole with its transcript. A session without one can be owned, and no more: see {@link readTranscript}.
-   * @param newest the place of the newest record, if the caller has just read it.
+   * Loads the session, as soon as the host's bound on loads allows it ({@link RunnerOptions.loads}).
+   * @param whole whether to load the transcript too. Without it the session can be owned, but {@link readTranscript} must come
+   *   before its effects and commands.
+   * @param newest the position of the newest record, if the caller has just read it.
    * @throws {SessionLeft}
    */
   load(whole = true, newest?: number): Promise<Live> {
@@ -79,7 +80,7 @@ export class SessionLifecycle {
   async #loadNow(whole: boolean, newest: number | undefined): Promise<Live> {
     this.#exit.check();
     try {
-      // At once, so that a session that wakes waits for the slower one only.
+      // Both at the same time, so that a session that wakes waits only for the slower one.
       const [loaded] = await Promise.all([
         loadSession(this.#ports, this.#ref, whole, this.#feedback.recall, newest),
         this.#options.noted(),
@@ -112,7 +113,10 @@ export class SessionLifecycle {
     });
   }
 
-  /** @throws {SessionLeft} if that is the error. */
+  /**
+   * Leaves a session that cannot be loaded. If a retry cannot help, rejects its notified commands first.
+   * @throws {SessionLeft} if that is the error.
+   */
   async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {
     if (error instanceof SessionLeft) throw error;
     const { code, message } = error;
@@ -139,7 +143,7 @@ export class SessionLifecycle {
 
   /**
    * Owns the session: appends `owned` with the next epoch, unless the newest record names this host and its generation
-   * (RUNNER-10). Then it records a changed table of hooks. It does nothing for an unknown session.
+   * (RUNNER-10). Then it records a changed table of hooks. For a session without records it does nothing.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {
@@ -155,7 +159,11 @@ export class SessionLifecycle {
     this.#hooksMayDiffer = true;
   }
 
-  /** Records the host's table of hooks, if it differs from the recorded one. @throws {SessionLeft} */
+  /**
+   * Records the host's table of hooks, if a run is active and the table differs from the recorded one. An invalid table is
+   * only logged.
+   * @throws {SessionLeft}
+   */
   async recordHooks(session: Live): Promise<void> {
     const { state } = session.actor;
     if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return;
@@ -170,8 +178,8 @@ export class SessionLifecycle {
   }
 
   /**
-   * Whether the session as it is loaded is the newest. Ask before a decision that leaves no record: no fence checks that
-   * one, and another host may have appended since.
+   * Whether the loaded session has the newest record of its journal. Ask before a decision that leaves no record: no fence
+   * checks such a decision, and another host may have appended since.
    * @returns false where the journal cannot be read now.
    * @throws {SessionLeft} where another host has appended: the runner leaves the session.
    */
@@ -201,7 +209,7 @@ export class SessionLifecycle {
   }
 
   /**
-   * Recovers from an exception: folds the journal again, and ends the run as failed.
+   * Recovers from an exception: folds the journal again, and ends the run as failed. If that fails too, leaves the session.
    * @throws {SessionLeft} also if that is the error.
    */
   async recover(error: Error): Promise<void> {
@@ -229,7 +237,8 @@ export class SessionLifecycle {
 
   /**
    * Recovers from an outcome that breaks the machine: ends the run as failed. A new outcome, which says that the effect was
-   * stopped, replaces it once. If this one breaks the machine as well, the run cannot end here.
+   * stopped, replaces it once. If the new outcome breaks the machine as well, the run cannot end here, and the runner leaves
+   * the session.
    * @throws {SessionLeft} also if that is the error.
    */
   async recoverFrom(outcome: Outcome, error: Error): Promise<void> {

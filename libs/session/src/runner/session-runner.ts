@@ -17,9 +17,10 @@
  *           After a rebuild it is offered again.
  * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
  *           session's next runner begins with `owned {epoch: last + 1}`.
- * RUNNER-11 A command leaves no record where a quota is used up, or where rejections have used their share of the newest
- *           commands. It is judged by the newest state. Its receipt is sent once its delivery is acknowledged, or the cursor
- *           has passed it. So a rejected command is not accepted later, unless its sender sends it again.
+ * RUNNER-11 A rejected command leaves no record where a quota is used up, or where rejections have used their share of the
+ *           newest commands; for the latter the newest state decides. Its receipt is sent once its delivery is acknowledged,
+ *           or the cursor of a record has passed it. So a rejected command is not accepted later, unless its sender sends it
+ *           again.
  */
 import type { CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
@@ -65,14 +66,14 @@ type Job =
 export interface Wake {
   /** Another host may have appended to the session since this host loaded it. */
   readonly isNews?: boolean;
-  /** The place of the newest record, as the caller has just read it. */
+  /** The position of the newest record, as the caller has just read it. */
   readonly newest?: number | undefined;
 }
 
 /** After these leave reasons the feedback of the runner is lost. */
 const LOSES_FEEDBACK: ReadonlySet<LeaveReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
 
-/** A session that lives on this host. */
+/** Runs one session in this host's memory, until it leaves the session. */
 export class SessionRunner {
   /** The session this runner works for. */
   readonly ref: SessionRef;
@@ -193,7 +194,7 @@ export class SessionRunner {
     return session !== null && isOwner && workOf(session.actor.state).length > 0;
   }
 
-  // ---- what the host tells ----
+  // ---- what the host calls ----
 
   /** A command has arrived. */
   notify(notification: CommandNotification): void {
@@ -222,12 +223,15 @@ export class SessionRunner {
     });
   }
 
-  /** Starts no further model call. Calls that run or are recorded may end. For a host that stops in order. */
+  /**
+   * Starts no further model call and no compaction; tool calls run to their end ({@link SessionWork.quiesce}). For a host that
+   * stops, or has lost the session's partition.
+   */
   quiesce(): void {
     this.#work.quiesce();
   }
 
-  /** Starts model calls again: the session stays on this host after all. */
+  /** Starts model calls and compactions again: the session stays on this host after all. */
   resume(): void {
     this.#work.resume();
     void this.wake();
@@ -238,13 +242,13 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.#writer.session?.actor.rest();
   }
 
-  /** Stores a snapshot and leaves the session. Only for an idle one. */
+  /** Stores a snapshot, then leaves the session if it is still idle. */
   async passivate(): Promise<void> {
     await this.keepSnapshot();
     if (this.idleMs() > 0) this.leave('passivated');
   }
 
-  /** Stores a snapshot if there are records after the last one: see {@link JournalWriter.keepSnapshot}. */
+  /** Stores a snapshot if one is due: see {@link JournalWriter.keepSnapshot}. */
   keepSnapshot(): Promise<void> {
     return this.#writer.keepSnapshot();
   }
@@ -310,7 +314,7 @@ export class SessionRunner {
           await this.#lifecycle.recordHooks(this.#writer.session ?? session);
         return;
       case 'hooks':
-        // Where another host wrote last, owning the session records the table.
+        // If another host wrote last, the next `own` records the table.
         if (this.#writer.isOwner) await this.#lifecycle.recordHooks(session);
         return;
       case 'step':
@@ -350,7 +354,7 @@ export class SessionRunner {
     // A stored timer is the same for every host: a session that only waits for one is not claimed.
     if (workOf(session.actor.state).length > 0) {
       await this.#lifecycle.own(session);
-      // The next session may be claimed: only the effects need the transcript.
+      // The session is owned, so the host may claim the next one. Only the effects need the transcript.
       handled();
       await this.#lifecycle.readTranscript();
     }

@@ -39,7 +39,7 @@ export class SessionWork {
   readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
-  /** Whether an effect of {@link DRAINED} had not started at the last reconciliation: the host may not start it now. */
+  /** Whether an effect of {@link DRAINED} was not started by the last reconciliation: the host has no lease (`mayBegin`). */
   #isHeldBack = false;
   #isQuiescing = false;
 
@@ -56,8 +56,8 @@ export class SessionWork {
   }
 
   /**
-   * Whether work is in flight that a stopping host should let end. Also an effect of {@link DRAINED} that is recorded and has
-   * not started, such as a call: the next owner could not know that it has not.
+   * Whether work is in flight that a stopping host should let end. True also for an effect of {@link DRAINED} that is recorded
+   * and has not started, such as a tool call: the next owner could not know that it has not started.
    */
   get hasWorkToDrain(): boolean {
     return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
@@ -86,7 +86,7 @@ export class SessionWork {
     this.#isQuiescing = false;
   }
 
-  /** The session was loaded: its open work is known to the host's note already. */
+  /** The session was loaded: the host's note covers its open work already. */
   loaded(state: SessionState): void {
     this.#hadWork = workOf(state).length > 0;
   }

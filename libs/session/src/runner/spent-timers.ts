@@ -7,6 +7,7 @@ import { admitTimer } from './admit-command.ts';
 /**
  * Whether a session waits for none of these timers. The record that asks for a timer precedes the timer in its store. So a
  * timer that is not open in the newest record will never be.
+ * @returns false also where the session has no record, or where the newest record is not certain.
  * @throws what the ports throw.
  */
 export async function areSpent(
@@ -15,7 +16,7 @@ export async function areSpent(
   timers: readonly StoredCommand[],
 ): Promise<boolean> {
   const last = await journal.last(ref);
-  // A dropped timer leaves no record, so no fence checks whether this record is the newest: ask the journal.
+  // A dropped timer leaves no record, so no fence checks whether this record is the newest: ask the stream's leader.
   if (!last || (await journal.firstAfter(ref, last.fence))) return false;
   const { effects_open } = await readRecord(last.bytes, blobs);
   return timers.every((command) => {

@@ -62,7 +62,7 @@ export function shownText(text: string, masked: (text: string) => string): strin
   return JSON.parse(contentText(text, masked)) as string;
 }
 
-// Spans leave the machine, so they are masked more strictly than arguments, whose redaction is part of the journal and must not
+// Spans leave the computer, so they are masked more strictly than arguments, whose redaction is part of the journal and must not
 // change. Masked here as well: a token as the user of an address, and values that the text itself labels as secret.
 const TOKEN_IN_ADDRESS = /\b((?:nats|tls|wss?|https?):\/\/)[^\s/:@?#"'\\]{6,}(?=@)/gi;
 const BASIC_LOGIN = /(authorization\\?["']?:\s?\\?["']?basic\s)[\w+/=-]{6,}/gi;

@@ -4,7 +4,7 @@
  */
 import type { Blobs, Clock, Journal, Log, SpanSink, Telemetry } from '@coxswain/ports';
 import { type JournalRecord, parseTraceparent, type SessionRef, type TraceContext } from '@coxswain/protocol';
-import type { LoadTurns } from '../hosting/load-turns.ts';
+import type { LoadLimit } from '../hosting/load-limit.ts';
 import { readRecord } from '../journal/load-session.ts';
 import { countRecord, type Step } from './session-meters.ts';
 import { SessionSpans } from './session-spans.ts';
@@ -36,16 +36,16 @@ const WAITING_MAX = 1_024;
 export class SessionObserver {
   readonly #ports: ObserverPorts;
   readonly #ref: SessionRef;
-  readonly #turns: LoadTurns;
+  readonly #loads: LoadLimit;
   #spans: SessionSpans | null = null;
   #waiting: Waiting[] | null = null;
   #givenUp = false;
 
-  /** @param turns limits how many journals of sessions from other hosts are read at a time. */
-  constructor(ports: ObserverPorts, ref: SessionRef, turns: LoadTurns) {
+  /** @param loads limits how many journals of sessions from other hosts are read at a time. */
+  constructor(ports: ObserverPorts, ref: SessionRef, loads: LoadLimit) {
     this.#ports = ports;
     this.#ref = ref;
-    this.#turns = turns;
+    this.#loads = loads;
   }
 
   /** Observes a record after it became durable. */
@@ -81,11 +81,11 @@ export class SessionObserver {
     for (const span of this.#spans.take(record, cause)) sink.take(span);
   }
 
-  /** Reads the records of an earlier owner. That owner exported their ended spans; open spans continue here. */
+  /** Reads the records of earlier owners. They have exported the spans that ended in these records; open spans continue here. */
   async #catchUp(sink: SpanSink, n: number): Promise<void> {
     const { journal, blobs } = this.#ports;
     try {
-      await this.#turns.take(async () => {
+      await this.#loads.take(async () => {
         const spans = new SessionSpans(this.#ref, sink);
         for await (const { bytes } of journal.read(this.#ref)) {
           const record = await readRecord(bytes, blobs);

@@ -140,7 +140,7 @@ export class SessionSpans {
     return [];
   }
 
-  /** The open spans, as if they ended at `nowMs`, outermost first; for displays of running work. */
+  /** The open spans as if they ended at `nowMs`, the run's first; for displays of running work. */
   open(nowMs: number): readonly EndedSpan[] {
     return [...this.#open()].map((open) => {
       const span = open.ended(nowMs);
@@ -160,7 +160,7 @@ export class SessionSpans {
   /** Whether the run was cancelled. Its current turn ends at once, some records before the run ends. */
   #isCancelled = false;
 
-  /** The status of spans that the end of the run ended. */
+  /** `cancelled` as the status of a turn that the cancel of its run ended; otherwise empty. */
   get #cutOff(): { readonly 'coxswain.status'?: 'cancelled' } {
     return this.#isCancelled ? { 'coxswain.status': 'cancelled' } : {};
   }
@@ -185,7 +185,7 @@ export class SessionSpans {
     return { effectId, shown: () => ({ system: compactionInstructions(strategy), messages: older }) };
   }
 
-  /** Links the spans that a command affects to the sender's span. A run links what a prompt starts. */
+  /** Links the spans that a command affects to the sender's span. The span of a run that it starts: `#beginRun`. */
   #linkAffected({ input, events }: JournalRecord, cause: TraceContext): void {
     if (input.type !== 'command' || rejectionIn(events, input.command_id)) return;
     const affected = new Set<OpenSpan>();
@@ -439,7 +439,7 @@ export class SessionSpans {
     this.#turnNumber = turn;
     const span = new OpenSpan(this.#place(turnSpanId(this.#ref, this.run, turn)), `turn ${turn}`, atMs);
     this.#turn = { turn, span: span.with({ 'gen_ai.conversation.id': this.#ref.sessionId, 'coxswain.turn': turn }) };
-    // The name at the start lacks the persona; a display of a running session shows it.
+    // A run's span starts without the persona in its name. The name gets it now, for displays of a running session.
     if (this.#run && this.#persona !== null) this.#run.span.name = `invoke_agent ${this.#persona}`;
   }
 

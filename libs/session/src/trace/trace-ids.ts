@@ -52,7 +52,7 @@ export function traceOfRun(session: TracedSession, run: number): TracedRun {
   return { context, parent: above, before: null };
 }
 
-/** The id of one run's span. */
+/** The context of one run's span. */
 function spanOfRun(session: TracedSession, run: number): TraceContext {
   if (run === 1) return traceOfRun(session, 1).context;
   return laterRun(session, run);
@@ -64,7 +64,7 @@ function laterRun(session: TracedSession, run: number): TraceContext {
   return { traceId, spanId: runSpanId(ref, run), sampled: isKept(session, traceId) };
 }
 
-/** A caller with a sampling flag decides for all runs of the session. */
+/** Whether the spans of a trace are kept, for every run of the session: see {@link TracedSession.keeps}. */
 function isKept({ trace, keeps }: TracedSession, traceId: string): boolean {
   const above = parseTraceparent(trace);
   return keeps ? keeps(traceId, above) : (above?.sampled ?? true);

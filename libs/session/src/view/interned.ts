@@ -1,7 +1,7 @@
 /** One shared copy of equal values: many sessions of a host read the same value, each from its own journal. */
 import { isDeepStrictEqual } from 'node:util';
 
-/** Maximum number of values that are kept. Beyond it, each session keeps its own copy. */
+/** Maximum number of values that are kept. Beyond it the oldest is forgotten: later sessions do not share it. */
 const KEPT_MAX = 256;
 
 /** Keeps one copy per value. Callers must not modify the values that it returns. */

@@ -3,16 +3,16 @@
  */
 import type { StoredRecord } from '@coxswain/ports';
 import { expect, test } from 'vitest';
-import { LoadTurns, SIDE_BY_SIDE } from '../src/hosting/load-turns.ts';
+import { LoadLimit, SIDE_BY_SIDE } from '../src/hosting/load-limit.ts';
 import { say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
 
 test('a bounded number runs at a time, in order, and a failure frees its place', async () => {
-  const turns = new LoadTurns(testBed().time.clock('host'));
+  const limit = new LoadLimit(testBed().time.clock('host'));
   const began: number[] = [];
   const ends: (() => void)[] = [];
   const loads = Array.from({ length: SIDE_BY_SIDE + 2 }, (_, i) =>
-    turns.take(async () => {
+    limit.take(async () => {
       began.push(i);
       await new Promise<void>((resolve) => ends.push(resolve));
       if (i === 0) throw new Error('not readable');
@@ -33,10 +33,10 @@ test('a bounded number runs at a time, in order, and a failure frees its place',
 
 test('a load that does not end frees its place after a bounded time', async () => {
   const { time } = testBed();
-  const turns = new LoadTurns(time.clock('host'));
-  for (let i = 0; i < SIDE_BY_SIDE; i++) void turns.take(() => new Promise(() => {}));
+  const limit = new LoadLimit(time.clock('host'));
+  for (let i = 0; i < SIDE_BY_SIDE; i++) void limit.take(() => new Promise(() => {}));
   let began = false;
-  void turns.take(async () => {
+  void limit.take(async () => {
     began = true;
   });
   await time.advance(1_900);

@@ -7,11 +7,14 @@ import type { Clock } from '@coxswain/ports';
 /** The default bound: enough for a store that answers within three milliseconds. */
 export const SIDE_BY_SIDE = 32;
 
-/** The longest turn, milliseconds. A very long journal, or one that does not answer, then no longer blocks the others. */
-const TURN_MAX_MS = 2_000;
+/**
+ * How long one load counts against the bound at most, milliseconds. A very long journal, or one that does not answer, then no
+ * longer blocks the others.
+ */
+const COUNTS_FOR_MS = 2_000;
 
-/** The turns of loads. */
-export class LoadTurns {
+/** Runs loads, with a bound on how many run at a time. */
+export class LoadLimit {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -22,7 +25,7 @@ export class LoadTurns {
     this.#free = atOnce;
   }
 
-  /** Runs a load when its turn comes. */
+  /** Runs a load as soon as the bound allows. @returns its result, or its error. */
   async take<T>(load: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -30,11 +33,11 @@ export class LoadTurns {
     const ended = new AbortController();
     const end = () => ended.abort();
     void loading.then(end, end);
-    void this.#clock.sleep(TURN_MAX_MS, ended.signal).then(() => this.#endTurn());
+    void this.#clock.sleep(COUNTS_FOR_MS, ended.signal).then(() => this.#endOne());
     return loading;
   }
 
-  #endTurn(): void {
+  #endOne(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#free++;
