@@ -4,7 +4,7 @@
  */
 import type { Asking, FindWork, Instances, ServedAddress } from '@coxswain/bus';
 import { answerHook } from '@coxswain/handlers';
-import type { HookReply, ModelResult, ServedPersonas, ToolOutcome } from '@coxswain/ports';
+import type { HookReply, ServedPersonas } from '@coxswain/ports';
 import { BOUNDS, type HookRegistration, type ModelAnswered, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from '../../libs/adapters/nats/src/served/hook-questions.ts';
@@ -13,16 +13,7 @@ import { askOf, outcomeOf } from '../../libs/adapters/nats/src/served/tool-outco
 import { checkTool } from '../../libs/client/src/define-tool.ts';
 import { personaStep } from '../../libs/client/src/persona-step.ts';
 import { StepLine } from '../../libs/client/src/step-line.ts';
-import { routedModels } from '../../libs/session/src/effects/route-model-step.ts';
-
-/** The end of work as its session sees it. */
-export interface Ending {
-  readonly status: 'answered' | 'lost' | 'unavailable' | 'cancelled';
-  /** The answer, or the reason for another end. */
-  readonly text: string;
-  /** How often a lost call had moved. */
-  readonly moves?: number;
-}
+import { type Ending, endingOfCall, endingOfQuestion, PERSONA_VERSION, runServedStep } from './served-endings.ts';
 
 /** The host's end of the bus. */
 export interface AskingSide {
@@ -66,7 +57,7 @@ export const ref = sessionRef(SessionId.parse('s1'), tenant);
 /** The idempotency key of an effect of the session. */
 export const keyOf = (effect: string) => `default.s1.${effect}`;
 
-const PERSONA: ServedAddress = { kind: 'personas', tenant, name: 'clerk', version: 'v1' };
+const PERSONA: ServedAddress = { kind: 'personas', tenant, name: 'clerk', version: PERSONA_VERSION };
 const TOOL = 'stock';
 const HOOK = 'h';
 
@@ -88,14 +79,6 @@ const askTool =
     return endingOfCall(outcomeOf(await asking.ask(askOf(call, to, member), signal)));
   };
 
-function endingOfCall({ status, result, moves }: ToolOutcome): Ending {
-  const [content] = result.content;
-  const text = content?.type === 'text' ? content.text : '';
-  if (status === 'ok') return { status: 'answered', text };
-  if (status === 'error' || status === 'accepted') throw new Error(`a call ended as ${status}: ${text}`);
-  return { status, text, ...(moves === undefined ? {} : { moves }) };
-}
-
 const askHook =
   (to: ServedAddress): ServedKindCase['askWork'] =>
   ({ nc, asking, hookTimeoutMs }) => {
@@ -114,77 +97,16 @@ const askHook =
     };
   };
 
-function endingOfQuestion(reply: HookReply): Ending {
-  if (reply.status === 'returned') return { status: 'answered', text: String(reply.raw) };
-  if (reply.code !== 'hook_unavailable') throw new Error(`a question ended as ${reply.code}: ${reply.message}`);
-  return { status: 'unavailable', text: reply.message };
-}
-
 const registrationOf = (timeout_ms: number) => ({ id: HOOK, point: 'PreToolUse', timeout_ms }) as HookRegistration;
 
-/** With the session's part: it repeats a lost step, and waits while no instance serves the persona. */
 const askStep: ServedKindCase['askWork'] = ({ nc, asking, presence }) => {
-  const { step } = createPersonaSteps(nc, asking, () => undefined);
   const personas = {
     isServed: () => presence.isServed(PERSONA),
     pause: () => null,
     onChange: () => () => undefined,
-    step,
+    step: createPersonaSteps(nc, asking, () => undefined).step,
   } as Partial<ServedPersonas> as ServedPersonas;
-  return async (effectId, signal) => {
-    const models = routedModels({ check: unused, resolve: unused }, personas, CLOCK, {
-      ref,
-      effectId,
-      epoch: 1,
-      firstRequestEpoch: 1,
-      persona: PERSONA.name,
-      version: PERSONA.version ?? '',
-      servedOnly: true,
-      waitMs: Number.POSITIVE_INFINITY,
-      lost: 0,
-      isWaiting: () => false,
-      tell: () => undefined,
-    });
-    const model = { name: 'fake/model' };
-    const request = {
-      idempotencyKey: keyOf(effectId),
-      sessionId: ref.sessionId,
-      turn: 1,
-      model,
-      system: '',
-      messages: [],
-      tools: [],
-    };
-    return endingOfStep(await models.resolve(model).stream(request, () => undefined, signal));
-  };
-};
-
-function endingOfStep({ status, message, error }: ModelResult): Ending {
-  const [content] = message.content;
-  if (status === 'complete') return { status: 'answered', text: content?.type === 'text' ? content.text : '' };
-  if (status === 'cancelled') return { status, text: '' };
-  if (error?.code !== 'persona_unavailable') throw new Error(`a step ended as ${error?.code}: ${error?.message}`);
-  return { status: 'unavailable', text: error.message };
-}
-
-const unused = () => {
-  throw new Error('a step runs in this process');
-};
-
-const CLOCK = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  sleep: (ms: number, signal?: AbortSignal) =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      const wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (signal?.aborted) wake();
-      else signal?.addEventListener('abort', wake, { once: true });
-    }),
-  yield: async () => undefined,
+  return (effectId, signal) => runServedStep(personas, PERSONA.name, { ref, effectId, system: '' }, signal);
 };
 
 /** The same for calls of tools and of the tools of personas. */
@@ -266,10 +188,11 @@ export async function workOf(
   const hook = {
     registrationAt: () => registrationOf(hookTimeoutMs),
     fetch: () => Promise.reject(new Error('these hooks read no messages')),
-    answer: async (_question: unknown, signal: AbortSignal) => ({
-      status: 'returned' as const,
-      raw: await run(signal),
-    }),
+    answer: (_question: unknown, signal: AbortSignal): Promise<HookReply> =>
+      run(signal).then(
+        (text) => ({ status: 'returned', raw: { deny: text } }),
+        () => ({ status: 'failed', code: 'hook_threw', message: 'aborted' }),
+      ),
   };
   return (wanted) => {
     if (wanted.hook !== undefined) return (received) => answerHook(received, hook);

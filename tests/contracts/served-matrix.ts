@@ -1,7 +1,8 @@
 /** One run of the failure matrix: a piece of work, and an instance that fails at a random time. */
 import { SERVED_LIVENESS } from '@coxswain/protocol';
 import { createRandom } from '../simulation/random.ts';
-import type { Ending, ServedKindCase } from './served-kinds.ts';
+import type { Ending } from './served-endings.ts';
+import type { ServedKindCase } from './served-kinds.ts';
 import { pass, type StagedInstance, type Start, stage } from './served-stage.ts';
 
 /** Ways in which an instance fails. A frozen one resumes later. */

@@ -15,7 +15,8 @@ import {
 import { Heartbeat, SERVED_LIVENESS, subjects } from '@coxswain/protocol';
 import { vi } from 'vitest';
 import { FakeBus, FakeProcess } from './fake-connection.ts';
-import { type Ending, type ServedKindCase, tenant, workOf } from './served-kinds.ts';
+import type { Ending } from './served-endings.ts';
+import { type ServedKindCase, tenant, workOf } from './served-kinds.ts';
 
 /** One instance of the service. */
 export interface StagedInstance {
