@@ -15,7 +15,8 @@ interface Listener {
 export class FakeProcess {
   readonly nc: NatsConnection;
   readonly #bus: FakeBus;
-  #waiting: (() => void)[] | null = null;
+  #waiting: (() => void)[] = [];
+  #isFrozen = false;
   #isDead = false;
   #isConnected = true;
   #changed: (type: 'disconnect' | 'reconnect') => void = () => undefined;
@@ -25,26 +26,21 @@ export class FakeProcess {
     this.nc = bus.connect(this);
   }
 
-  get isFrozen(): boolean {
-    return this.#waiting !== null;
-  }
-
   /** SIGSTOP: the server does not notice. */
   freeze(): void {
-    this.#waiting ??= [];
+    this.#isFrozen = true;
   }
 
-  /** SIGCONT. */
+  /** SIGCONT. It reads the messages in its socket one by one, and other code runs between them. */
   wake(): void {
-    const waiting = this.#waiting ?? [];
-    this.#waiting = null;
-    for (const one of waiting) one();
+    this.#isFrozen = false;
+    this.#handleWaiting();
   }
 
   /** SIGKILL: the server notices at once. */
   kill(): void {
     this.#isDead = true;
-    this.#waiting = null;
+    this.#waiting = [];
     this.#bus.forget(this);
   }
 
@@ -83,10 +79,34 @@ export class FakeProcess {
     setTimeout(() => this.#run(one), ms);
   }
 
+  /** Starts something whose intervals belong to this process: none fires while it is frozen, and after its death. */
+  async owning<T>(start: () => Promise<T>): Promise<T> {
+    const { setInterval } = globalThis;
+    globalThis.setInterval = ((tick: () => void, ms: number) =>
+      setInterval(() => {
+        if (!this.#isFrozen && !this.#isDead) tick();
+      }, ms)) as typeof setInterval;
+    try {
+      return await start();
+    } finally {
+      globalThis.setInterval = setInterval;
+    }
+  }
+
   #run(one: () => void): void {
     if (this.#isDead) return;
-    if (this.#waiting) this.#waiting.push(one);
+    if (this.#isFrozen || this.#waiting.length > 0) this.#waiting.push(one);
     else one();
+  }
+
+  #handleWaiting(): void {
+    const [next] = this.#waiting;
+    if (this.#isFrozen || !next) return;
+    next();
+    setTimeout(() => {
+      this.#waiting.shift();
+      this.#handleWaiting();
+    }, 0);
   }
 }
 
@@ -117,14 +137,12 @@ export class FakeBus {
         return { unsubscribe: end, drain: async () => end(), isClosed: () => false } as unknown as Subscription;
       },
       publish: (subject: string, data: string, { reply }: { reply?: string } = {}) => {
-        // A frozen process sends no heartbeat later: its timers have not fired.
-        if (process.isFrozen && isHeartbeat(subject)) return;
         const hopMs = isHeartbeat(subject) ? 0 : this.hopMs;
         process.take(() => travel(hopMs, () => this.#deliver(process, subject, data, reply)));
       },
       status: () => process.status(),
       isClosed: () => false,
-      flush: async () => undefined,
+      flush: () => new Promise<void>((resolve) => queueMicrotask(() => process.take(resolve))),
     };
     return nc as unknown as NatsConnection;
   }

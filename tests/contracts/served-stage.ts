@@ -121,15 +121,17 @@ export function stage({ to, askWork }: ServedKindCase, options: StageOptions = {
       };
       const nowMs = () => performance.now();
       const work = new RunningWork(await workOf(to.kind, process.nc, hookTimeoutMs, run), { tenant, nowMs });
-      const serving = await serveWork(process.nc, {
-        at: to,
-        instance: id,
-        work,
-        heartbeat: () => ({}),
-        announce: async () => undefined,
-        problem: () => undefined,
-        drainMs: 0,
-      });
+      const serving = await process.owning(() =>
+        serveWork(process.nc, {
+          at: to,
+          instance: id,
+          work,
+          heartbeat: () => ({}),
+          announce: async () => undefined,
+          problem: () => undefined,
+          drainMs: 0,
+        }),
+      );
       return { id, process, serving, end: () => open.shift()?.() };
     },
     ask({ signal = new AbortController().signal, effect = '3-0' } = {}) {

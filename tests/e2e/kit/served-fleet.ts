@@ -36,6 +36,8 @@ export interface WorkStart {
   readonly pid: number;
   /** Milliseconds since 1970. */
   readonly atMs: number;
+  /** When the process accepted it: its start may follow a suspension. Infinity for a question, which starts at once. */
+  readonly acceptedMs: number;
 }
 
 /** One kind of work of a fleet. */
@@ -117,10 +119,21 @@ export class ServedFleet {
   /** All starts of work so far. */
   async starts(): Promise<readonly WorkStart[]> {
     const lines = (await readFile(this.#log, 'utf8')).split('\n').filter(Boolean);
-    return lines.map((line) => {
-      const [key = '', pid, atMs] = line.split(' ');
-      return { key, pid: Number(pid), atMs: Number(atMs) };
-    });
+    const acceptedMs = new Map<string, number>();
+    const starts: WorkStart[] = [];
+    for (const line of lines) {
+      const [what, key = '', pid = '', atMs] = line.split(' ');
+      const id = `${key} ${pid}`;
+      if (what === 'accepted') acceptedMs.set(id, Number(atMs));
+      else
+        starts.push({
+          key,
+          pid: Number(pid),
+          atMs: Number(atMs),
+          acceptedMs: acceptedMs.get(id) ?? Number.POSITIVE_INFINITY,
+        });
+    }
+    return starts;
   }
 
   async stop(): Promise<void> {

@@ -1,13 +1,14 @@
 /**
  * One instance of every kind of served work, under a name and with a log: `served.mjs NAME LOG`. Work takes the time that its
- * request asks for. Each start is a line of the log: the key of the work, the process, and the time.
+ * request asks for. The log has a line for each acceptance of a call or a step, and for each start: the session, the
+ * process, and the time.
  */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHookRegistry } from '@coxswain/adapter-hooks';
 import { connectionTo, connectNats, serveHooks } from '@coxswain/adapter-nats';
 import { connect, defineTool, type ServePersonaOptions } from '@coxswain/client';
-import { DEFAULT_TENANT } from '@coxswain/protocol';
+import { DEFAULT_TENANT, type WorkObserver } from '@coxswain/protocol';
 
 const [name = '', log = ''] = process.argv.slice(2);
 const { NATS_URL: servers = '' } = process.env;
@@ -20,8 +21,17 @@ interface Work {
   readonly takesMs: number;
 }
 
+const note = (what: 'accepted' | 'started', key: string) =>
+  appendFileSync(log, `${what} ${key} ${process.pid} ${Date.now()}\n`);
+const observer: WorkObserver = {
+  begin({ sessionId, traceparent }) {
+    note('accepted', sessionId);
+    return { traceparent, end: () => undefined };
+  },
+};
+
 async function run({ key, takesMs }: Work, signal?: AbortSignal): Promise<string> {
-  appendFileSync(log, `${key} ${process.pid} ${Date.now()}\n`);
+  note('started', key);
   await sleep(takesMs, undefined, signal ? { signal } : {});
   return `by ${process.pid}`;
 }
@@ -66,8 +76,8 @@ await serveHooks(
   { debug: silent, info: silent, warn: silent, error: (about, message) => console.error(message, about) },
   { tenant: DEFAULT_TENANT, service: name, handlers },
 );
-await client.serveTool(toolNamed(`${name}_again`, true));
-await client.serveTool(toolNamed(`${name}_once`, false));
+await client.serveTool(toolNamed(`${name}_again`, true), { observer });
+await client.serveTool(toolNamed(`${name}_once`, false), { observer });
 await client.servePersona(
   {
     name,
@@ -78,6 +88,6 @@ await client.servePersona(
       { event: 'PreToolUse', id: 'hook', timeoutMs: 30_000, handler: (payload: unknown) => answerHook({ payload }) },
     ],
   },
-  { models, tools: [toolNamed('again', true), toolNamed('once', false)], stepsAtOnce: 256 },
+  { models, tools: [toolNamed('again', true), toolNamed('once', false)], stepsAtOnce: 256, observer },
 );
 process.stdout.write('ready\n');

@@ -133,9 +133,9 @@ function judge(observed: Observed, starts: readonly WorkStart[]): Judged {
   const waitedMs = endedMs - sentMs - lostMs - (isAnswered ? work.takesMs : 0);
   const mayBeLost = !kind.isRepeatable && moment !== null && moment !== 'before the ask';
   const waitMaxMs = mayBeLost && failed.failure === 'frozen' ? SERVED_LIVENESS.silentMaxMs + SLACK_MS : WAIT_MAX_MS;
-  const isLate = ({ pid, atMs }: WorkStart, place: number) =>
+  const isLate = ({ pid, atMs, acceptedMs }: WorkStart, place: number) =>
     pid === failed.pid &&
-    atMs > failed.resumedMs &&
+    Math.min(atMs, acceptedMs) >= failed.resumedMs &&
     (kind.isHeld ? atMs > endedMs || place > 0 : kind.isStreamed && atMs > endedMs + ABORTED_MS);
   const isExpected = isAnswered || (mayBeLost && ending.status === 'lost');
   return {
@@ -147,9 +147,16 @@ function judge(observed: Observed, starts: readonly WorkStart[]): Judged {
     waitedMs,
     waitMaxMs,
     broken: [
-      ...(isExpected ? [] : [`${work.key} ended as ${ending.status}: ${ending.text}`]),
-      ...(!kind.isRepeatable && starts.length > 1 ? [`${work.key} started ${starts.length} times`] : []),
-      ...(starts.some(isLate) ? [`an instance that had resumed started ${work.key}`] : []),
-    ],
+      ...(isExpected ? [] : [`it ended as ${ending.status}: ${ending.text}`]),
+      ...(!kind.isRepeatable && starts.length > 1 ? [`it started ${starts.length} times`] : []),
+      ...(starts.some(isLate) ? ['an instance that had resumed started it'] : []),
+    ].map((rule) => `${kind.title} ${work.key}: ${rule}; ${timeline(observed, starts)}`),
   };
+}
+
+/** The times of a piece of work, in milliseconds after its request, for the message of a failed test. */
+function timeline({ sentMs, endedMs, failed }: Observed, starts: readonly WorkStart[]): string {
+  const started = starts.map(({ pid, atMs }) => `${pid === failed.pid ? 'there' : 'elsewhere'} ${atMs - sentMs}`);
+  const times = { failed: failed.atMs - sentMs, resumed: failed.resumedMs - sentMs, ended: endedMs - sentMs };
+  return `${JSON.stringify(times)}, started ${started.join(', ')}`;
 }
