@@ -9,7 +9,19 @@ import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
+import { importsOf, refusedGlobalsOf } from './boundaries/imports-of.ts';
+import {
+  type Arrow,
+  arrowOf,
+  brokenRooms,
+  brokenSlices,
+  brokenTests,
+  cycles,
+  PROJECTS_WITH_ROOMS,
+  type Violation,
+} from './boundaries/within-project.ts';
+
+export type { Violation } from './boundaries/within-project.ts';
 
 /** The imports that the source of a layer may have. With `vendors: null`, each project's own dependencies decide. */
 export interface LayerRule {
@@ -27,8 +39,6 @@ const pure = { nodeBuiltins: false, computedImports: false };
 
 /** Layers of pure functions. They use no timers, clocks, randomness or I/O of the platform. */
 const WITHOUT_GLOBALS: ReadonlySet<string> = new Set(['protocol', 'turn', 'ports']);
-const REFUSED_GLOBALS =
-  /^(setTimeout|setInterval|setImmediate|queueMicrotask|AbortController|fetch|process|console|performance|crypto|Date\.now|Date\(\)|Math\.random)$/;
 
 /** The rule of each layer. */
 export const LAYERS: Readonly<Record<string, LayerRule>> = {
@@ -112,25 +122,12 @@ export interface Project {
   readonly layer: string | null;
 }
 
-/** A violation of a rule, with its position. */
-export interface Violation {
-  readonly file: string;
-  readonly line: number;
-  readonly rule: string;
-}
-
 interface Manifest {
   readonly exports?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
-}
-
-interface Import {
-  /** Null for a computed target. */
-  readonly specifier: string | null;
-  readonly line: number;
 }
 
 /**
@@ -201,51 +198,21 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
     if (project.layer !== null && WITHOUT_GLOBALS.has(project.layer) && !mayUseNode(file))
       for (const { name, line } of refusedGlobalsOf(join(workspaceRoot, file)))
         found.push({ file, line, rule: `layer ${project.layer} may not use ${name}` });
-    for (const { specifier, line } of importsOf(join(workspaceRoot, file))) {
+    for (const { specifier, line, isDynamic } of importsOf(join(workspaceRoot, file))) {
       const broken = brokenImportRule(workspaceRoot, projects, project, rule, dependencies, file, specifier);
       if (broken !== null) found.push({ file, line, rule: broken });
-      if (specifier?.startsWith('.'))
-        arrows.push({ file, line, target: join(dirname(file), specifier).split(sep).join('/') });
+      if (specifier?.startsWith('.')) arrows.push(arrowOf(file, specifier, line, isDynamic));
     }
   }
   if (project.layer === 'turn') found.push(...brokenSlices(project.root, arrows), ...cycles(arrows));
-  return found;
-}
-
-/** An import of one file of a project by another. Paths are relative to the workspace root. */
-interface Arrow {
-  readonly file: string;
-  readonly line: number;
-  readonly target: string;
-}
-
-/** Imports of a dispatch table by a slice of the turn machine. Tables call slices; a slice may not import a table. */
-function brokenSlices(root: string, arrows: readonly Arrow[]): Violation[] {
-  const isTable = (path: string) => /\/src\/core\/(decide|evolve|evolve-\w+|next|effects)\.ts$/.test(path);
-  return arrows
-    .filter(({ file, target }) => file.startsWith(`${root}/src/slices/`) && isTable(target))
-    .map(({ file, line, target }) => ({ file, line, rule: `a slice may not import ${target}` }));
-}
-
-/** Imports that close a cycle, of values or of types. A cycle is reported at the import that closes it. */
-function cycles(arrows: readonly Arrow[]): Violation[] {
-  const from = new Map<string, Arrow[]>();
-  for (const arrow of arrows) from.set(arrow.file, [...(from.get(arrow.file) ?? []), arrow]);
-  const found: Violation[] = [];
-  const done = new Set<string>();
-  const path: string[] = [];
-  const visit = (file: string): void => {
-    if (done.has(file)) return;
-    path.push(file);
-    for (const { line, target } of from.get(file) ?? []) {
-      const start = path.indexOf(target);
-      if (start < 0) visit(target);
-      else found.push({ file, line, rule: `import cycle: ${[...path.slice(start), target].join(' → ')}` });
-    }
-    path.pop();
-    done.add(file);
-  };
-  for (const file of from.keys()) visit(file);
+  if (PROJECTS_WITH_ROOMS.has(project.root)) {
+    const tests = filesIn(workspaceRoot, [`${project.root}/test`]).flatMap((file) =>
+      importsOf(join(workspaceRoot, file)).flatMap(({ specifier, line, isDynamic }) =>
+        specifier?.startsWith('.') ? [arrowOf(file, specifier, line, isDynamic)] : [],
+      ),
+    );
+    found.push(...brokenTests(project.root, tests), ...brokenRooms(workspaceRoot, project.root, arrows));
+  }
   return found;
 }
 
@@ -313,71 +280,6 @@ function mayUseNode(file: string): boolean {
   return NODE_FILES.some((one) => file === one || (one.endsWith('/') && file.startsWith(one)));
 }
 
-/**
- * Calls, constructions and members of refused globals. A local variable with the name of such a global is refused too.
- */
-function refusedGlobalsOf(path: string): { readonly name: string; readonly line: number }[] {
-  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
-  const found: { name: string; line: number }[] = [];
-  const check = (node: ts.Node, ...names: string[]): void => {
-    const name = names.find((one) => REFUSED_GLOBALS.test(one));
-    if (name !== undefined)
-      found.push({ name, line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1 });
-  };
-  const visit = (node: ts.Node): void => {
-    if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression)) {
-      // Importing a built-in module is checked as an import.
-      if (!loadsModule(node)) check(node, node.expression.text, node.getText(source));
-    } else if ((ts.isCallExpression(node) || ts.isNewExpression(node)) && ts.isIdentifier(node.expression)) {
-      const { text } = node.expression;
-      check(node, text, ts.isNewExpression(node) && !node.arguments?.length ? `${text}()` : '');
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return found;
-}
-
-/** All imports of a file: imports, re-exports, type imports, `require`, `resolve`, `new URL` and `///` references. */
-function importsOf(path: string): Import[] {
-  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
-  const found: Import[] = [];
-  const add = (specifier: string | null, position: number) => {
-    found.push({ specifier, line: source.getLineAndCharacterOfPosition(position).line + 1 });
-  };
-  for (const reference of [...source.referencedFiles, ...source.typeReferenceDirectives]) {
-    const isPath = source.referencedFiles.includes(reference);
-    add(isPath && !reference.fileName.startsWith('.') ? `./${reference.fileName}` : reference.fileName, reference.pos);
-  }
-  const visit = (node: ts.Node): void => {
-    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined) {
-      add(literalText(node.moduleSpecifier), node.getStart(source));
-    } else if (ts.isImportTypeNode(node)) {
-      add(ts.isLiteralTypeNode(node.argument) ? literalText(node.argument.literal) : null, node.getStart(source));
-    } else if (ts.isExternalModuleReference(node)) {
-      add(literalText(node.expression), node.getStart(source));
-    } else if (ts.isCallExpression(node) && loadsModule(node.expression)) {
-      add(literalText(node.arguments[0]), node.getStart(source));
-    } else if (ts.isNewExpression(node) && node.arguments?.[1]?.getText(source) === 'import.meta.url') {
-      // `new URL('data.json', import.meta.url)` is relative also without a leading dot.
-      const target = literalText(node.arguments[0]);
-      add(target === null ? null : target.replace(/^(?![./]|[a-z]+:)/, './'), node.getStart(source));
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(source);
-  return found;
-}
-
-function loadsModule(callee: ts.Expression): boolean {
-  if (callee.kind === ts.SyntaxKind.ImportKeyword) return true;
-  return /^(require|require\.resolve|import\.meta\.resolve|process\.getBuiltinModule)$/.test(callee.getText());
-}
-
-function literalText(node: ts.Node | undefined): string | null {
-  return node !== undefined && ts.isStringLiteralLike(node) ? node.text : null;
-}
-
 function dependenciesOf(manifest: Manifest, isBundled: boolean): string[] {
   return Object.keys({
     ...(isBundled ? manifest.devDependencies : {}),
@@ -405,12 +307,17 @@ function isInside(path: string, folder: string): boolean {
 
 /** Source files in `src` folders, as paths relative to the workspace root. */
 function sourceFiles(workspaceRoot: string, folders: readonly string[]): string[] {
+  return filesIn(workspaceRoot, folders).filter((path) => path.split('/').includes('src'));
+}
+
+/** TypeScript and JavaScript files in folders, as paths relative to the workspace root. */
+function filesIn(workspaceRoot: string, folders: readonly string[]): string[] {
   return folders
     .map((folder) => join(workspaceRoot, folder))
     .filter((folder) => existsSync(folder))
     .flatMap(filesBelow)
     .map((path) => relative(workspaceRoot, path).split(sep).join('/'))
-    .filter((path) => /\.[cm]?[jt]sx?$/.test(path) && path.split('/').includes('src'))
+    .filter((path) => /\.[cm]?[jt]sx?$/.test(path))
     .sort();
 }
 

@@ -258,6 +258,33 @@ describe('a planted import is caught', () => {
     rmSync(slices, { recursive: true });
   });
 
+  test('in a project with rooms, an import past the mod.ts of a room is caught: of a test, and of another room', () => {
+    const write = (path: string, text: string) => {
+      mkdirSync(dirname(join(copy, 'libs/cli', path)), { recursive: true });
+      writeFileSync(join(copy, 'libs/cli', path), text);
+    };
+    write('src/line/mod.ts', "export {} from './flags.ts';\n");
+    write('src/line/flags.ts', 'export {};\n');
+    write(
+      'src/run/decide.ts',
+      "import '../line/mod.ts';\nimport '../line/flags.ts';\nvoid import('../line/flags.ts');\n",
+    );
+    write('test/planted.test.ts', "import '../src/line/mod.ts';\nvoid import('../src/run/decide.ts');\n");
+    expect(findViolations(copy, projects)).toEqual([
+      {
+        file: 'libs/cli/test/planted.test.ts',
+        line: 2,
+        rule: 'a test may import only a mod.ts, not libs/cli/src/run/decide.ts',
+      },
+      {
+        file: 'libs/cli/src/run/decide.ts',
+        line: 2,
+        rule: 'another room may import only libs/cli/src/line/mod.ts, not libs/cli/src/line/flags.ts',
+      },
+    ]);
+    for (const folder of ['src/line', 'src/run', 'test']) rmSync(join(copy, 'libs/cli', folder), { recursive: true });
+  });
+
   test('source outside every project is caught', () => {
     const file = 'libs/stray/src/planted.ts';
     mkdirSync(join(copy, dirname(file)), { recursive: true });

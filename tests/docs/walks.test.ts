@@ -1,6 +1,6 @@
 /** The walks name files and functions that exist, and the architecture names every room with its real imports. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { LAYERS } from '../../scripts/check-boundaries.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
@@ -91,33 +91,37 @@ test('the architecture names every package, the layers that it may import, and a
   }
 });
 
-describe.each(['libs/protocol/src', 'libs/turn/src', 'libs/session/src'])('the architecture of %s', (root) => {
-  const rows = roomsOf(sections.get(`Folders of \`${root}\``) ?? '');
+describe.each(['libs/protocol/src', 'libs/turn/src', 'libs/session/src', 'libs/cli/src', 'services/gateway/src'])(
+  'the architecture of %s',
+  (root) => {
+    const rows = roomsOf(sections.get(`Folders of \`${root}\``) ?? '');
 
-  test('names every folder, and a file to start in', () => {
-    const folders = foldersOf(root).flatMap((name) =>
-      name === 'slices' ? foldersOf(`${root}/slices`).map((slice) => `slices/${slice}`) : [name],
-    );
-    expect(rows.map(({ room }) => room).sort()).toEqual(folders.sort());
-    expect(rows.filter(({ room, start }) => !existsSync(join(REPOSITORY, root, room, start)))).toEqual([]);
-  });
+    test('names every folder, and a file to start in', () => {
+      const folders = foldersOf(root).flatMap((name) =>
+        name === 'slices' ? foldersOf(`${root}/slices`).map((slice) => `slices/${slice}`) : [name],
+      );
+      expect(rows.map(({ room }) => room).sort()).toEqual(folders.sort());
+      expect(rows.filter(({ room, start }) => !existsSync(join(REPOSITORY, root, room, start)))).toEqual([]);
+    });
 
-  test('names every folder that a folder imports', () => {
-    const unnamed = rows.flatMap(({ room, imports }) =>
-      importedFolders(root, room)
-        .filter((folder) => !imports.includes(folder))
-        .map((folder) => `${room} imports ${folder}`),
-    );
-    expect(unnamed).toEqual([]);
-  });
-});
+    test('names every folder that a folder imports', () => {
+      const unnamed = rows.flatMap(({ room, imports }) =>
+        importedFolders(root, room)
+          .filter((folder) => !imports.includes(folder))
+          .map((folder) => `${room} imports ${folder}`),
+      );
+      expect(unnamed).toEqual([]);
+    });
+  },
+);
 
 /** Top folders of the package that the files of a folder import, except its own. */
 function importedFolders(root: string, room: string): string[] {
   const found = new Set<string>();
-  for (const file of readdirSync(join(REPOSITORY, root, room)).filter((name) => name.endsWith('.ts'))) {
+  const files = readdirSync(join(REPOSITORY, root, room), { recursive: true, encoding: 'utf8' });
+  for (const file of files.filter((name) => name.endsWith('.ts'))) {
     for (const [, target] of read(`${root}/${room}/${file}`).matchAll(/from '(\.\.\/[^']+)'/g)) {
-      const path = join(room, target as string);
+      const path = join(room, dirname(file), target as string);
       if (!path.startsWith(`${room}/`) && path.includes('/')) found.add(path.split('/', 1)[0] as string);
     }
   }

@@ -277,7 +277,7 @@ test('a worker that answers garbage, for others, twice and too much does no harm
     JSON.stringify({ ...announcement, name: 'read_file' }),
   );
   await fixture.host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
-  await fixture.host.says(/tools\.default\.read_file.*invalid tool/);
+  await fixture.host.says(/tools\.default\.read_file.*invalid key of tools/);
   const id = await start([calls(name), done]);
   const journal = await endOf(fixture.bus, id);
   expect(journal.of('call_ended')).toMatchObject([{ status: 'ok', result: { content: [{ text: 'the answer' }] } }]);

@@ -144,7 +144,7 @@ const onRoutes = (more: Partial<Record<Asset, Cell>> = {}): Readonly<Record<Asse
   approvals: [T.routes],
   availability: [
     T.routes,
-    test('services/gateway/test/app.test.ts', 'more requests than are taken are told when the next will be'),
+    test('services/gateway/test/app.test.ts', 'requests beyond the rate limit get 429 with retry-after'),
   ],
   ...more,
 });
@@ -228,13 +228,13 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     'files of the host': [
       test(
         'libs/cli/test/folder-trust.test.ts',
-        'a folder brings its manifest with the modules, and personas that loosen something',
+        'a manifest with its modules needs trust, and so does a persona that loosens a rule',
       ),
     ],
     environment: [
       test(
         'libs/cli/test/folder-trust.test.ts',
-        'a persona that a name leads to is refused without the answer; its path, and a harmless one, are not',
+        'a named persona that needs trust is rejected without it; a path to it, and a harmless persona, are not',
       ),
     ],
     keys: [

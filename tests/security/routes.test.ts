@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../services/gateway/src/auth/principal.ts';
 import { newToken, TokenTable } from '../../services/gateway/src/auth/token-file.ts';
-import { type AppOnNothing, appOnNothing } from '../../services/gateway/test/app-on-nothing.ts';
+import { type AppWithoutBus, appWithoutBus } from '../../services/gateway/test/app-without-bus.ts';
 
 /** Open: `any` needs a token of any scope, `open` none, because the answer has nothing of a session and nothing of a host. */
 type Access = Scope | 'any' | 'open';
@@ -53,7 +53,7 @@ const ROUTES: Readonly<Record<string, Access>> = {
   'PUT /v1/sessions/:session_id/pending/:target_command_id': 'steer',
 };
 
-let served: AppOnNothing;
+let served: AppWithoutBus;
 const tokens = new Map<Scope, string>();
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ beforeAll(async () => {
   let askedAt = startMs;
   // Each look at the clock is a minute later, so that no limit of rates answers in place of the scope.
   const now = () => (askedAt += 60_000);
-  served = await appOnNothing({ authenticator: new TokenTable(stored, () => startMs), now });
+  served = await appWithoutBus({ authenticator: new TokenTable(stored, () => startMs), now });
 });
 afterAll(() => served.app.close());
 

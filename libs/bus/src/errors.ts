@@ -60,6 +60,17 @@ export class NotPermittedError extends NatsRefusedError {
   }
 }
 
+/** A stream is missing, and this NATS user has no permission to create it. */
+export class StreamsMissingError extends CoxswainError {
+  constructor(stream: string, options?: ErrorOptions) {
+    super(
+      'streams_missing',
+      `${stream} is missing, and this user may not create streams; run cox admin streams with the key of an admin`,
+      options,
+    );
+  }
+}
+
 /** The error member of a JetStream answer. */
 export interface ApiError {
   readonly code: number;

@@ -17,6 +17,7 @@ export {
   NotPermittedError,
   StreamFullError,
   StreamNotFoundError,
+  StreamsMissingError,
 } from './errors.ts';
 export { askJetStream, nullIfNoStream, streamInfo } from './jetstream-api.ts';
 export {
@@ -26,8 +27,18 @@ export {
   orderedConsumer,
   storedMessages,
 } from './ordered-follow.ts';
+export { isRemovedKey, readKey, replaceKey } from './registry.ts';
 export { type Retries, retryRequest, retryWhileUnavailable } from './retry-while-unavailable.ts';
 export type { ServedAddress } from './served/address.ts';
+export {
+  type Announcement,
+  announce,
+  readAnnouncement,
+  removeAnnouncement,
+  removeKey,
+  type StoredAnnouncement,
+  type When,
+} from './served/announcements.ts';
 export { type Asking, createAsking, type NoteProblem } from './served/asking.ts';
 export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
 export { type Instances, isWithoutInstances } from './served/instances.ts';
@@ -47,4 +58,5 @@ export { type ServingWork, serveWork, type WorkService } from './served/serve-wo
 export { answerOf, type PublishAck, STATUS, statusOf } from './status.ts';
 export { type CommandHeaders, type StoredPosition, storeCommand, storeMessage } from './store-message.ts';
 export { createStreamReader, directMessage, type StoredMessage, type StreamReader } from './stream-reader.ts';
+export { type ValueSchema, valueIn } from './value-in.ts';
 export { inboxPrefixOf, isTenantsKey, tracedBy, type Wire, wireOf } from './wire.ts';

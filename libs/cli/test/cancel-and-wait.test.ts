@@ -1,7 +1,7 @@
 /** Leaving the demo. */
 import { newCommandId } from '@coxswain/client';
 import { expect, test } from 'vitest';
-import { cancelAndWait } from '../src/demo/cancel-and-wait.ts';
+import { cancelAndWait } from '../src/demo/mod.ts';
 
 test('a session that does not end in time is reported with the time, not with the error of an aborted call', async () => {
   const said: string[] = [];

@@ -1,9 +1,8 @@
-/** What a typed line sends: each word, from the line to the body on the bus. */
+/** What a typed line sends: each command, from the line to the call of the session. */
 import type { Session, SessionState } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { carryOut } from '../src/run/carry-out.ts';
-import { readTyped } from '../src/run/typed-command.ts';
+import { carryOut, readTyped } from '../src/live-view/mod.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const wire: SessionStatus['pending'] = [
@@ -14,7 +13,7 @@ const pending: SessionState['pending'] = wire.map(
   ({ command_id: commandId, ...one }) => ({ commandId, ...one }) as never,
 );
 
-/** Carries a line out on a session that writes down what it is asked for. */
+/** Carries a line out on a session that keeps its calls. */
 async function typed(
   line: string,
   { asked = undefined as string | undefined, running = null as string | null, startsRuns = false } = {},
@@ -54,31 +53,31 @@ test.each<[line: string, sent: unknown[]]>([
   ['/withdraw m1', ['revoke', 'm1']],
   ['/edit south', ['replace', 'm2', 'south']],
   ['/edit m1 south', ['replace', 'm1', 'south']],
-])('%j', async (line, sent) => {
+])('the line %j sends its command', async (line, sent) => {
   expect((await typed(line)).sent).toEqual([sent]);
 });
 
-test('a line starts the next run where the view stays after a run', async () => {
+test('in a view that stays after a run, a line starts the next run', async () => {
   expect((await typed('east', { startsRuns: true })).sent).toEqual([['say', 'east']]);
 });
 
-test('a allows the call that waits, and later ones like it in the session', async () => {
+test('a allows the pending call, and later calls like it in the session', async () => {
   expect((await typed('a', { asked: 'c1' })).sent).toEqual([['approve', 'c1', { remember: 'session' }]]);
 });
 
 test.each([
   ['y', 'approve', undefined],
   ['/deny not now', 'deny', 'not now'],
-])('%j decides the call that waits', async (line, verb, reason) => {
+])('%j decides the pending call', async (line, verb, reason) => {
   expect((await typed(line, { asked: 'c1' })).sent).toEqual([[verb, 'c1', { reason }]]);
 });
 
-test('/cancel-call without an id means the call that runs, and says so where none does', async () => {
+test('/cancel-call without an id cancels the running call, and fails without one', async () => {
   expect((await typed('/cancel-call', { running: 'c9' })).sent).toEqual([['cancelCall', 'c9']]);
   await expect(typed('/cancel-call')).rejects.toThrow('no call is running');
 });
 
-test('/messages shows what waits with its ids, and sends nothing', async () => {
+test('/messages shows the queued messages with their ids, and sends nothing', async () => {
   const { sent, shown } = await typed('/messages');
   expect(sent).toEqual([]);
   expect(shown.join('\n')).toMatch(/m1 +steer +finish_step.*north\nm2 +followup.*then moor/);

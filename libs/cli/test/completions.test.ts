@@ -1,4 +1,4 @@
-/** Completions, carried out by the shells that they are for. A shell that is not on this machine is passed over by name. */
+/** Completions, run by their shells. A shell that is not installed is skipped. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { SCOPES } from '@coxswain/gateway';
 import { OnTimeout } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bashScript } from '../src/completions/bash.ts';
-import { fishScript } from '../src/completions/fish.ts';
-import { zshScript } from '../src/completions/zsh.ts';
-import { COMMANDS, SECTIONS } from '../src/line/command-table.ts';
+import { COMMANDS } from '../src/line/mod.ts';
+import { runCox } from './run-cox.ts';
+
+const scriptOf = async (shell: string) => (await runCox(['completions', shell])).out;
+const [bashScript, zshScript, fishScript] = [await scriptOf('bash'), await scriptOf('zsh'), await scriptOf('fish')];
 
 let folder: string;
-/** Where a shell may put what it keeps of its own: not beside what is completed. */
+/** The home of a shell, where it may write files. */
 let home: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'completions-'));
@@ -27,7 +28,7 @@ afterAll(() => {
 
 const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
 
-/** What is typed, word by word; the last one is completed. */
+/** The typed words; the last one is completed. */
 type Line = readonly string[];
 
 /** Every command, with the flags that are offered there. */
@@ -38,7 +39,7 @@ const PLACES: readonly (readonly [line: Line, flags: readonly string[]])[] = COM
 const FIRST_WORDS = COMMANDS.map(({ name }) => name.split(' ')[0] as string);
 const TOPICS = new Set(COMMANDS.flatMap(({ name }) => (name.includes(' ') ? [name.split(' ')[0] as string] : [])));
 
-/** What is offered beside names of commands and flags. */
+/** Completed values of arguments and flags. */
 const VALUES: readonly (readonly [line: Line, offered: readonly string[]])[] = [
   [['ru'], ['run']],
   [
@@ -74,10 +75,10 @@ const inBash: Complete = (lines) => {
     (line) =>
       `COMP_WORDS=(cox ${line.map(quoted).join(' ')}); COMP_CWORD=${line.length}; _cox; printf '%s\\n' "\${COMPREPLY[@]}" ---`,
   );
-  return run('bash', ['--norc', '--noprofile'], [bashScript(SECTIONS), ...asked]);
+  return run('bash', ['--norc', '--noprofile'], [bashScript, ...asked]);
 };
 
-// The functions that zsh completes by are not there outside of its line editor: what they are given is looked at.
+// Outside of its line editor zsh has no completion functions: stubs print their arguments.
 const inZsh: Complete = (lines) => {
   const stubs = [
     'compdef() { : }',
@@ -89,7 +90,7 @@ const inZsh: Complete = (lines) => {
   const asked = lines.map(
     (line) => `words=(cox ${line.map(quoted).join(' ')}); CURRENT=${line.length + 1}; _cox; print -- ---`,
   );
-  return run('zsh', ['-f'], [...stubs, zshScript(SECTIONS), ...asked]).map((offered, index) =>
+  return run('zsh', ['-f'], [...stubs, zshScript, ...asked]).map((offered, index) =>
     offered.filter((word) => word.startsWith(lines[index]?.at(-1) ?? '')),
   );
 };
@@ -99,7 +100,7 @@ const inFish: Complete = (lines) => {
     (line) =>
       `complete -C ${quoted(`cox ${line.join(' ')}`).replaceAll('\\', '\\\\')} | string split -f1 \\t; echo ---`,
   );
-  return run('fish', ['--no-config'], [fishScript(SECTIONS), ...asked]);
+  return run('fish', ['--no-config'], [fishScript, ...asked]);
 };
 
 function run(shell: string, flags: readonly string[], script: readonly string[]): string[][] {
@@ -127,7 +128,7 @@ describe.each([
 ] as const)('%s', (shell, complete) => {
   const here = isThere(shell);
 
-  test.skipIf(!here)(`${shell} offers every command, and those of a topic after it`, () => {
+  test.skipIf(!here)(`${shell} offers every command, and the commands of a topic`, () => {
     const [offered, ...ofTopics] = complete([[''], ...[...TOPICS].map((topic) => [topic, ''])]);
     expect(sorted(offered?.filter((word) => !word.startsWith('-')))).toEqual(sorted(FIRST_WORDS));
     for (const [index, topic] of [...TOPICS].entries())
@@ -142,14 +143,14 @@ describe.each([
       expect(sorted(offered[index]), line.join(' ')).toEqual(sorted(flags));
   });
 
-  test.skipIf(!here)(`${shell} offers what may stand as a value`, () => {
+  test.skipIf(!here)(`${shell} offers the values of arguments and flags`, () => {
     const offered = complete(VALUES.map(([line]) => line));
     for (const [index, [line, words]] of VALUES.entries())
       expect(sorted(offered[index]), line.join(' ')).toEqual(sorted(words));
   });
 });
 
-test.skipIf(!isThere('bash'))('bash offers files and folders where they are meant', () => {
+test.skipIf(!isThere('bash'))('bash offers files and folders for the flags that take them', () => {
   const [files, folders, session, spaced, escaped] = inBash([
     ['serve', 'hooks', '--nkey', 'per'],
     ['run', '--root', ''],

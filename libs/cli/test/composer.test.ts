@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Composer, composerKey, EMPTY_COMPOSER, type Key, remember, textOf } from '../src/live-view/composer.ts';
+import { type Composer, composerKey, EMPTY_COMPOSER, type Key, remember, textOf } from '../src/live-view/mod.ts';
 
 type Typed = string | Key;
 const named = (name: string): Key => ({ name });
@@ -34,7 +34,7 @@ function press(composer: Composer, ...keys: Typed[]): { composer: Composer; sent
 }
 const typed = (...keys: Typed[]) => textOf(press(EMPTY_COMPOSER, ...keys).composer);
 
-test('keys of a shell move and delete within the line', () => {
+test('the line-editing keys of a shell move and delete', () => {
   expect(typed('ar', LEFT, 'fte', HOME, 'there', END, RIGHT, '!')).toBe('thereafter!');
   const left = Array.from({ length: 6 }, () => LEFT);
   expect(typed('one two three', ...left, ctrl('w'))).toBe('one  three');
@@ -48,7 +48,7 @@ test.each([
   ['a mark on a letter', 'e\u0301'],
   ['a family', '👨‍👩‍👧'],
   ['a flag', '🇳🇱'],
-])('keys take %s for one character', (_what, character) => {
+])('keys treat %s as one character', (_what, character) => {
   expect(typed(`a${character}`, BACKSPACE)).toBe('a');
   expect(typed(`a${character}`, LEFT, 'b')).toBe(`ab${character}`);
   expect(typed(`a${character}`, LEFT, DELETE, 'c')).toBe('ac');
@@ -70,7 +70,7 @@ test('up and down move between lines first, and then through the history back to
   expect(textOf(press(draft.composer, DOWN, DOWN).composer)).toBe('draft');
 });
 
-test('a paste of several lines is one message without control characters, and no key in it is a command', () => {
+test('a paste of several lines is one message without control characters, and runs no command', () => {
   const paste = [
     { name: 'paste-start' },
     'a',
@@ -84,7 +84,7 @@ test('a paste of several lines is one message without control characters, and no
   expect(composer.kind).toBe('steer');
 });
 
-test('Esc makes the text an interruption, also where the next character comes with it; Esc again discards it', () => {
+test('Esc makes the text an interruption, also if the next character arrives with it; Esc again discards it', () => {
   expect(press(EMPTY_COMPOSER, ESC, 'no').composer).toMatchObject({ kind: 'interrupt', before: 'no' });
   const atOnce = { name: 's', meta: true, sequence: '\u001bs' };
   expect(press(EMPTY_COMPOSER, atOnce, 'top').composer).toMatchObject({ kind: 'interrupt', before: 'stop' });

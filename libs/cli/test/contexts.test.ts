@@ -1,13 +1,11 @@
-/** Contexts: how they are stored, and which of flag, environment and context names the bus. */
+/** Contexts: their storage, and the precedence of flags, environment and contexts. */
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { findBus } from '../src/instance/find-bus.ts';
-import { namedTenant } from '../src/instance/named-tenant.ts';
-import { COMMANDS } from '../src/line/command-table.ts';
-import { dispatch } from '../src/line/dispatch.ts';
-import { parseLine } from '../src/line/parse-line.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findBus, namedTenant } from '../src/connection/mod.ts';
+import { COMMANDS, parseLine } from '../src/line/mod.ts';
+import { runCox } from './run-cox.ts';
 
 let folder: string;
 let env: NodeJS.ProcessEnv;
@@ -15,24 +13,9 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cox-contexts-'));
   env = { XDG_CONFIG_HOME: join(folder, 'config'), XDG_STATE_HOME: join(folder, 'state'), INIT_CWD: folder };
 });
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await rm(folder, { recursive: true });
-});
+afterEach(() => rm(folder, { recursive: true }));
 
-async function cox(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  let out = '';
-  let err = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    out += text;
-    return true;
-  });
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    err += text;
-    return true;
-  });
-  return { code: await dispatch(argv, env), out, err };
-}
+const cox = (...argv: string[]) => runCox(argv, env);
 
 async function busOf(more: NodeJS.ProcessEnv, ...argv: string[]) {
   const line = parseLine(['session', 'list', ...argv], COMMANDS);
@@ -41,7 +24,7 @@ async function busOf(more: NodeJS.ProcessEnv, ...argv: string[]) {
   return address && { servers: address.servers, source: address.source, tenant: namedTenant(line.flags, address) };
 }
 
-test('a context is stored for this user only, listed, used and removed', async () => {
+test('a context is stored for this user only, listed, selected and removed', async () => {
   expect((await cox('context', 'list')).err).toContain('no context is stored');
   expect((await cox('context', 'list', '--quiet')).err).toBe('');
   expect(await cox('context', 'add', 'prod', '--nats', 'tls://prod:4222', '--tenant', 'red')).toMatchObject({
@@ -70,14 +53,14 @@ test.each<[string, string[], RegExp]>([
   ['the name none', ['add', 'none', '--nats', 'nats://host'], /not called none/],
   ['a key file that is not there', ['add', 'x', '--nats', 'nats://host', '--nkey', 'no.nk'], /--nkey/],
   ['a tenant with a dot', ['add', 'x', '--nats', 'nats://host', '--tenant', 'a.b'], /--tenant takes/],
-])('%s is refused and stores nothing', async (_what, args, message) => {
+])('%s is rejected, and nothing is stored', async (_what, args, message) => {
   const { code, err } = await cox('context', ...args);
   expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(message) });
   expect(err).not.toContain('secret@');
   expect((await cox('context', 'list', '--json')).out).toBe('');
 });
 
-test('an unknown context, and a second of a name, have codes', async () => {
+test('an unknown context, and a second context with the same name, have error codes', async () => {
   expect((await cox('context', 'use', 'gone', '--json')).out).toContain('"code":"context_not_found"');
   await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
   expect((await cox('context', 'add', 'prod', '--nats', 'nats://b:4222', '-o', 'json')).out).toContain(
@@ -97,7 +80,7 @@ test.each<[string, string, RegExp]>([
   ['a token', '{"current": null, "contexts": {"x": {"nats": "nats://s3cret@h"}}}', /contexts\.x\.nats: must be nats:/],
   ['a name that is not there', '{"current": "y", "contexts": {}}', /json is invalid: current: there is no context y/],
   ['no JSON', '{', /json is not JSON/],
-])('a file with %s is refused by its member', async (_what, text, message) => {
+])('a file with %s is rejected with its member', async (_what, text, message) => {
   await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
   await writeFile(join(folder, 'config/coxswain/contexts.json'), text);
   const { code, err } = await cox('context', 'list');
@@ -105,7 +88,7 @@ test.each<[string, string, RegExp]>([
   expect(err).not.toMatch(/s3cret|Invalid input|expected/);
 });
 
-test.skipIf(process.platform === 'win32')('a file that other users can change is refused', async () => {
+test.skipIf(process.platform === 'win32')('a file that other users can change is rejected', async () => {
   await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
   const path = join(folder, 'config/coxswain/contexts.json');
   await chmod(path, 0o644);
@@ -114,19 +97,22 @@ test.skipIf(process.platform === 'win32')('a file that other users can change is
   expect((await cox('context', 'list')).err).toMatch(/contexts_invalid: .*json can be changed by other users/);
 });
 
-test('flags come before the environment, and that before the context in use', async () => {
+test('flags take precedence over the environment, which takes precedence over the context in use', async () => {
   await cox('context', 'add', 'prod', '--nats', 'nats://prod:4222', '--tenant', 'red');
   await cox('context', 'add', 'test', '--nats', 'nats://test:4222');
   const prod = { servers: 'nats://prod:4222', source: 'context', tenant: 'red' };
   expect(await busOf({})).toEqual(prod);
   expect(await busOf({}, '--tenant', 'blue')).toEqual({ ...prod, tenant: 'blue' });
-  expect(await busOf({ NATS_URL: 'nats://env:4222' })).toMatchObject({ source: 'NATS_URL', tenant: 'default' });
-  expect(await busOf({ COX_STATE_DIR: join(folder, 'own') })).toBeNull();
-  expect(await busOf({}, '--state-dir', 'own')).toBeNull();
-  expect(await busOf({}, '--nats', 'nats://flag:4222')).toMatchObject({
-    servers: 'nats://flag:4222',
+  expect(await busOf({ NATS_URL: 'nats://env:4222', COX_STATE_DIR: join(folder, 'own') })).toMatchObject({
+    source: 'NATS_URL',
     tenant: 'default',
   });
+  expect(await busOf({ COX_STATE_DIR: join(folder, 'own') })).toBeNull();
+  for (const NATS_URL of [undefined, 'nats://env:4222']) {
+    const bus = await busOf({ NATS_URL }, '--nats', 'nats://flag:4222', '--state-dir', 'own');
+    expect(bus).toEqual({ servers: 'nats://flag:4222', source: '--nats', tenant: 'default' });
+    expect(await busOf({ NATS_URL }, '--state-dir', 'own')).toBeNull();
+  }
   const test = { servers: 'nats://test:4222', source: 'context', tenant: 'default' };
   expect(await busOf({ NATS_URL: 'nats://env:4222' }, '--context', 'test')).toEqual(test);
   await expect(busOf({}, '--context', 'test', '--nats', 'nats://flag:4222')).rejects.toThrow('exclude each other');

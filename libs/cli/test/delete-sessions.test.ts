@@ -1,25 +1,25 @@
-/** Deleting what a command line names: what is asked about, and what is told before. */
+/** Deletes the sessions that a command line names. */
 import { createMemoryBus, createSystemClock } from '@coxswain/adapter-memory';
 import { sessionRef } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
-import { deleteSessions } from '../src/run/delete-sessions.ts';
+import { deleteSessions } from '../src/journals/mod.ts';
 
-test('where nothing can be deleted nobody is asked, and each is told why', async () => {
+test('without a session to delete, there is no question, and each rejection is reported', async () => {
   const bus = createMemoryBus();
   try {
     const confirm = vi.fn(async () => true);
-    const told: string[] = [];
+    const reported: string[] = [];
     const done = await deleteSessions(
       { ...bus, clock: createSystemClock(), notifyHost: async () => undefined },
-      ['nobody', 'nowhere'].map((id) => sessionRef(id)),
+      ['one', 'two'].map((id) => sessionRef(id)),
       {
         options: {},
         confirm,
         report: ({ sessionId }, deletion) =>
-          told.push(`${sessionId} ${'code' in deletion ? deletion.code : deletion.status}`),
+          reported.push(`${sessionId} ${'code' in deletion ? deletion.code : deletion.status}`),
       },
     );
-    expect(told).toEqual(['nobody session_not_found', 'nowhere session_not_found']);
+    expect(reported).toEqual(['one session_not_found', 'two session_not_found']);
     expect(done).toMatchObject({ status: 'done', refused: 2 });
     expect(confirm).not.toHaveBeenCalled();
   } finally {

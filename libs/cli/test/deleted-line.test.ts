@@ -1,8 +1,8 @@
-/** What is said of a deletion. */
+/** The line about a deletion. */
 import { expect, test } from 'vitest';
-import { deletedLine } from '../src/run/deleted-line.ts';
+import { deletedLine } from '../src/journals/mod.ts';
 
-test('a session of another tenant than default is told with its tenant: a sweep goes over all of them', () => {
+test('a deletion names the tenant of the session, unless it is the default', () => {
   const due = { status: 'would_delete', records: 4 } as const;
   expect(deletedLine('k3f9', 'default', due, false)).toEqual({
     out: 'k3f9\n',

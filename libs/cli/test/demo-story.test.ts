@@ -1,10 +1,10 @@
-/** The demo's script: what the model says after each thing that a person may do, or leave undone. */
+/** The script of the demo: the answers of the model to each action of a person. */
 import { createModels } from '@coxswain/adapter-models';
 import { callsOf, type Message, textOf, userText } from '@coxswain/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask } from '../../adapters/models/test/request.ts';
 import { VirtualClock } from '../../adapters/models/test/virtual-clock.ts';
-import { SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/story.ts';
+import { SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/mod.ts';
 
 let story: Story;
 beforeAll(async () => {
@@ -20,12 +20,12 @@ const DENIED = 'Denied by a person.';
 interface Watched {
   readonly forecast: string;
   readonly edit: string;
-  /** What the person says while the forecast is computed. */
+  /** The steering message during the forecast. */
   readonly steer?: string;
 }
 
-/** Plays the whole run. @returns what the model says from the forecast on, and what it writes into the plan. */
-async function told({ forecast, edit, steer }: Watched): Promise<{ texts: string[]; written: unknown[] }> {
+/** Plays the whole run. @returns the texts of the model after the forecast, and its edits of the plan. */
+async function play({ forecast, edit, steer }: Watched): Promise<{ texts: string[]; written: unknown[] }> {
   const models = createModels({ clock: new VirtualClock(), baseFolder: '/' });
   const messages: Message[] = [userText(story.body.prompt)];
   const texts: string[] = [];
@@ -47,8 +47,8 @@ async function told({ forecast, edit, steer }: Watched): Promise<{ texts: string
   throw new Error('the demo does not end');
 }
 
-test('a person who only watches sees a forecast that is used, and nothing of steering', async () => {
-  const { texts, written } = await told({ forecast: FORECAST, edit: EDITED });
+test('without an action, the model uses the forecast and does not mention steering', async () => {
+  const { texts, written } = await play({ forecast: FORECAST, edit: EDITED });
   expect(texts[0]).toMatch(/^High water is at/);
   expect(texts.join(' ')).not.toMatch(/understood|approach/i);
   expect(texts.at(-1)).toBe('Done: plan.md has the new Saturday.');
@@ -56,20 +56,20 @@ test('a person who only watches sees a forecast that is used, and nothing of ste
 });
 
 test.each([
-  ['whose call is cancelled as well', CANCELLED, STEER],
-  ['with words of their own, and lets the call end', FORECAST, 'take the tide into account next week'],
-])('a person who steers %s is understood', async (_how, forecast, steer) => {
-  const { texts, written } = await told({ forecast, edit: EDITED, steer });
+  ['with a cancelled call', CANCELLED, STEER],
+  ['in other words, without a cancelled call', FORECAST, 'take the tide into account next week'],
+])('the model follows a steering message %s', async (_how, forecast, steer) => {
+  const { texts, written } = await play({ forecast, edit: EDITED, steer });
   expect(texts[0]).toMatch(/^Understood: I take another approach/);
   expect(written).toEqual([expect.stringContaining('15:00')]);
 });
 
-test('a forecast that is cancelled without a word is missing, and not understood', async () => {
-  const { texts } = await told({ forecast: CANCELLED, edit: EDITED });
+test('a forecast that is cancelled without a message is missing', async () => {
+  const { texts } = await play({ forecast: CANCELLED, edit: EDITED });
   expect(texts[0]).toMatch(/^There is no forecast/);
 });
 
-test('an edit that is denied changes nothing, and the model says so', async () => {
-  const { texts } = await told({ forecast: FORECAST, edit: DENIED });
+test('a denied edit changes nothing, and the model reports it', async () => {
+  const { texts } = await play({ forecast: FORECAST, edit: DENIED });
   expect(texts.at(-1)).toBe('The edit was denied, so plan.md stays as it is.');
 });

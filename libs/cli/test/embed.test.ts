@@ -1,4 +1,4 @@
-/** Coxswain within a program, in memory: what `run` and `startCoxswain` add to the client and to the session host. */
+/** Coxswain within a program, in memory: `run` and `startCoxswain`. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -106,7 +106,7 @@ describe('run() in memory', () => {
     });
   });
 
-  test('cancels the run, and rejects, where onApproval throws or the signal aborts', async () => {
+  test('cancels the run, and rejects, if onApproval throws or the signal aborts', async () => {
     const reason = new Error('the caller has left');
     const settings = { models, tools: [pay], env };
     await expect(
@@ -184,7 +184,7 @@ describe('run() names the argument that is invalid', () => {
   });
 });
 
-test('run() refuses a promise of a client, whose failure does not end the program', async () => {
+test('run() rejects a promise of a client, whose failure does not end the program', async () => {
   const client = Promise.reject(new Error('no bus'));
   await expect(run('greeter', 'Hello.', { client } as never)).rejects.toMatchObject({
     code: 'invalid_option',
@@ -269,7 +269,7 @@ test.each([
   [{ bus: 'memory', tools: [7] }, 'tools', /tools: \[0\] must be a result of defineTool\(\)/],
   [{ bus: 'memory', models: { 'test/a': {} } }, 'models', /test\/a: must be a language model/],
   [{ bus: 'memory', model: 'gpt' }, 'model', /model: must be provider\/name/],
-])('%j is refused by the name of the option', async (options, option, message) => {
+])('%j is rejected with the name of the option', async (options, option, message) => {
   const starting = startCoxswain(options as never);
   await expect(starting).rejects.toMatchObject({ code: 'invalid_option', option });
   await expect(starting).rejects.toThrow(message);
@@ -291,7 +291,7 @@ describe('every rejection is a CoxswainError that keeps code, message and cause'
     expect(error).toMatchObject({ code: 'nats_unreachable', cause: { message: 'connection refused' } });
   });
 
-  test('also of a hook that is registered', async () => {
+  test('the registration of an invalid hook', async () => {
     const registering = async () => createHookRegistry().registerSessionHook('Nope' as never, (() => allow()) as never);
     await expect(registering()).rejects.toBeInstanceOf(CoxswainError);
     await expect(startWith({ hooks: { Nope() {} } as never })).rejects.toBeInstanceOf(CoxswainError);

@@ -1,14 +1,18 @@
-/** What a folder brings, and for which content of which folder the user's answer holds. */
+/** The files of a folder that need trust, and the trust of the user in them. */
 import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PersonaFile } from '@coxswain/personas/persona-file';
 import { Persona, type PersonaInput } from '@coxswain/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FileNeedingTrust, personaOfFolder } from '../src/instance/file-effects.ts';
-import { filesNeedingTrust } from '../src/instance/files-needing-trust.ts';
-import { describeEffects, FolderTrust } from '../src/instance/folder-trust.ts';
-import { choosePersona } from '../src/run/persona-file.ts';
+import {
+  choosePersona,
+  describeEffects,
+  type FileNeedingTrust,
+  FolderTrust,
+  filesNeedingTrust,
+  personaOfFolder,
+} from '../src/folders/mod.ts';
 
 let base: string;
 let folder: string;
@@ -34,7 +38,7 @@ const trusted = async (where = folder) => {
   return Promise.all((await filesNeedingTrust(where)).map((one) => trust.has(one)));
 };
 
-test('a folder brings its manifest with the modules, and personas that loosen something', async () => {
+test('a manifest with its modules needs trust, and so does a persona that loosens a rule', async () => {
   expect(await filesNeedingTrust(folder)).toMatchObject([
     {
       name: 'coxswain.yaml',
@@ -47,7 +51,7 @@ test('a folder brings its manifest with the modules, and personas that loosen so
   ]);
 });
 
-test('the answer holds for this folder and this content', async () => {
+test('trust holds for this folder and this content', async () => {
   expect(await trusted()).toEqual([false, false]);
   await trustIn().trust(await filesNeedingTrust(folder));
   expect(await trusted()).toEqual([true, true]);
@@ -67,7 +71,7 @@ test('the answer holds for this folder and this content', async () => {
   expect(await trusted()).toEqual([false, false]);
 });
 
-test('the answer is kept outside the folder, for this user alone; a torn file of it grants nothing', async () => {
+test('trust is stored outside the folder, for this user only; a damaged file grants nothing', async () => {
   await trustIn().trust(await filesNeedingTrust(folder));
   const kept = join(base, 'state/coxswain/trusted');
   const [name = ''] = await readdir(kept);
@@ -79,7 +83,7 @@ test('the answer is kept outside the folder, for this user alone; a torn file of
   expect(await trusted()).toEqual([false, false]);
 });
 
-test('a persona that a name leads to is refused without the answer; its path, and a harmless one, are not', async () => {
+test('a named persona that needs trust is rejected without it; a path to it, and a harmless persona, are not', async () => {
   await expect(choosePersona('wild', folder, trustIn())).rejects.toMatchObject({
     code: 'folder_not_trusted',
     message: expect.stringContaining(join(folder, 'personas/wild.yaml')),
@@ -126,7 +130,7 @@ describe('a persona needs trust that', () => {
       { permissions: { rules: [{ tool: 'read_*', action: 'allow' }] } },
       'allows read_* without asking',
     ],
-    ['allows what no rule is for', { permissions: { default: 'allow' } }, 'allows every other tool without asking'],
+    ['allows every other tool', { permissions: { default: 'allow' } }, 'allows every other tool without asking'],
     [
       'answers a hook by itself',
       { hooks: [{ event: 'permission_request', returns: { decision: 'allow' } }] },
@@ -136,7 +140,7 @@ describe('a persona needs trust that', () => {
     expect(doesOf(more)).toEqual([line]);
   });
 
-  test('and no other', () => {
+  test('is no harmless persona', () => {
     expect(
       doesOf({
         prompt: 'x',
@@ -146,7 +150,7 @@ describe('a persona needs trust that', () => {
   });
 });
 
-test('the question hides nothing behind blanks, long text, many lines or controls', () => {
+test('the question shows effects without spaces, long text, many lines or control characters that hide them', () => {
   const brought: FileNeedingTrust = {
     name: 'coxswain.yaml',
     digest: '',

@@ -1,10 +1,10 @@
-/** What the flags of `cox session fork` change. */
+/** The flags of `cox session fork`. */
 import { parseCommand } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { Flags } from '../src/line/flags.ts';
-import { forkChanges } from '../src/run/fork-changes.ts';
+import { Flags } from '../src/line/mod.ts';
+import { forkChanges } from '../src/run/mod.ts';
 
-test('a verdict of a hook of any name reaches the session, also of one that is called __proto__', async () => {
+test('a verdict for a hook of any name is sent, also for __proto__', async () => {
   const given = ['__proto__={"deny":"no"}', 'constructor=true', 'null'];
   const flags = new Flags(given.map((value) => ({ name: 'verdict', value })));
   const changes = await forkChanges({ flags, env: {} });
@@ -19,7 +19,7 @@ test('a verdict of a hook of any name reaches the session, also of one that is c
 });
 
 test.each([[['policy=true', 'policy=false']], [['true', 'false']]])(
-  '%j: a verdict that would be lost is refused',
+  '%j: two verdicts for the same hook are rejected',
   async (given) => {
     const flags = new Flags(given.map((value) => ({ name: 'verdict', value })));
     await expect(forkChanges({ flags, env: {} })).rejects.toMatchObject({ exitCode: 2 });

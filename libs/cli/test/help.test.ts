@@ -1,16 +1,12 @@
-/** The help, as it is printed. */
-import { afterEach, expect, test, vi } from 'vitest';
-import { COMMANDS, SECTIONS } from '../src/line/command-table.ts';
-import { dispatch } from '../src/line/dispatch.ts';
-
-afterEach(() => vi.restoreAllMocks());
+/** The printed help. */
+import { expect, test } from 'vitest';
+import { COMMANDS, SECTIONS } from '../src/line/mod.ts';
+import { runCox } from './run-cox.ts';
 
 async function printed(...argv: string[]): Promise<string> {
-  const said: string[] = [];
-  for (const method of ['info', 'log'] as const)
-    vi.spyOn(console, method).mockImplementation((text) => void said.push(String(text)));
-  expect(await dispatch(argv, {})).toBe(0);
-  return said.join('\n');
+  const { code, out } = await runCox(argv);
+  expect(code).toBe(0);
+  return out.trimEnd();
 }
 
 test('the overview names every command on one screen', async () => {
@@ -54,14 +50,14 @@ test('the help of every command fits in 80 columns', async () => {
   }
 });
 
-test('a sentence of the help is short', () => {
+test('the help of a command is one short sentence', () => {
   for (const { name, help } of COMMANDS) {
     expect(help.length, name).toBeLessThanOrEqual(60);
     expect(help, name).not.toMatch(/[.;]$|;/);
   }
 });
 
-test('words of flags are spelled as in the API, and a short flag has one meaning', () => {
+test('values of flags are spelled as in the API, and a short flag has one meaning', () => {
   const meanings = new Map<string, Set<string>>();
   for (const { name, flags } of COMMANDS)
     for (const [flag, { words = [], short }] of Object.entries(flags)) {

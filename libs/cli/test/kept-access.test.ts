@@ -9,7 +9,7 @@ import {
   keptAccessFile,
   readKeptAccess,
   startOnPort,
-} from '../src/instance/kept-access.ts';
+} from '../src/instance/mod.ts';
 
 const NATS = { token: 'of-this-test-alone', port: 41_222 };
 const GATEWAY = { token: 'cox_full-of-this-test', read_token: 'cox_read-of-this-test', port: 41_223 };
@@ -22,7 +22,7 @@ async function stateFolder(): Promise<string> {
 
 const silent = (problem: string) => expect.unreachable(problem);
 
-test('the first start finds nothing; later ones find what was kept, part by part', async () => {
+test('the first start finds no access; later starts find each stored part', async () => {
   const folder = await stateFolder();
   expect(await readKeptAccess(folder, silent)).toEqual({});
   expect(await readKeptAccess(join(folder, 'missing'), silent)).toEqual({});
@@ -49,7 +49,7 @@ test.each([
 });
 
 test.skipIf(process.platform === 'win32')(
-  'the file is for this user only; one that others can read is not used',
+  'the file is for this user only; a file that others can read is not used',
   async () => {
     const folder = await stateFolder();
     await keepAccess(folder, {}, { nats: NATS });
@@ -67,7 +67,7 @@ test.each([
   ['no JSON', '{', 'is not JSON'],
   ['an unknown field', JSON.stringify({ nats: NATS, more: 1 }), 'more'],
   ['a port out of range', JSON.stringify({ nats: { ...NATS, port: 0 } }), 'nats.port'],
-  ['a token that no server takes', JSON.stringify({ nats: { ...NATS, token: 'short' } }), 'nats.token'],
+  ['an invalid token', JSON.stringify({ nats: { ...NATS, token: 'short' } }), 'nats.token'],
 ])('a damaged file with %s is reported and not used', async (_what, text, named) => {
   const folder = await stateFolder();
   await writeFile(keptAccessFile(folder), text, { mode: 0o600 });
@@ -97,7 +97,7 @@ test('a given port is the only one that is tried', async () => {
   expect([tried, reported]).toEqual([[4_222], []]);
 });
 
-test('else the port of the last start; if that is taken, this is reported and a new one is used', async () => {
+test('without a given port, the port of the last start is used; if it is taken, this is reported and a new one is used', async () => {
   expect(await starting({ last: 21_000 }, () => false).started).toBe(21_000);
   const { started, reported } = starting({ last: 32_800 }, (port) => port === 32_800);
   const port = await started;
@@ -106,7 +106,7 @@ test('else the port of the last start; if that is taken, this is reported and a 
   expect(reported).toEqual([32_800]);
 });
 
-test('new ports are tried a few times, then any free one; other failures end the start', async () => {
+test('a few new ports are tried, then any free port; other failures end the start', async () => {
   const all = starting({}, (port) => port !== 0);
   expect(await all.started).toBe(0);
   expect([all.tried.length, all.reported]).toEqual([5, []]);

@@ -1,21 +1,21 @@
 import type { Session, UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
 import { describe, expect, test } from 'vitest';
-import type { Key } from '../src/live-view/composer.ts';
-import { finishedRows } from '../src/live-view/finished-lines.ts';
-import { LiveRegion } from '../src/live-view/live-region.ts';
-import { reduceView } from '../src/live-view/reduce-view.ts';
-import { drawFrame, type FrameOptions } from '../src/live-view/view-frame.ts';
 import {
+  drawFrame,
   type FinishedItem,
+  type FrameOptions,
+  finishedRows,
   initialView,
+  type Key,
+  LiveRegion,
   NO_DETAILS,
   type RecordDetails,
+  reduceView,
   type ViewAction,
   type ViewEffect,
-} from '../src/live-view/view-state.ts';
-import { columnsOf } from '../src/terminal/columns.ts';
-import { createStyle } from '../src/terminal/style.ts';
+} from '../src/live-view/mod.ts';
+import { columnsOf, createStyle } from '../src/terminal/mod.ts';
 
 const STARTED = Date.parse('2026-01-01T00:00:00.000Z');
 const from = { n: 1, at: '2026-01-01T00:00:00.000Z' };

@@ -1,9 +1,9 @@
-/** The reader of a log that is set aside at a bound. */
+/** The reader of a log that is rotated at a bound. */
 import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { LogReader, logLineText } from '../src/instance/log-reader.ts';
+import { LogReader, logLineText } from '../src/service/mod.ts';
 
 let folder: string;
 let path: string;
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('the last lines are those of both files', async () => {
+test('the last lines come from both files', async () => {
   expect(await new LogReader(path).last(10)).toBeNull();
   await writeFile(`${path}.1`, 'a\nb\n');
   await writeFile(path, 'c\nd\nhalf');
@@ -31,7 +31,7 @@ test('the last lines are those of both files', async () => {
   expect(await last(0)).toEqual([]);
 });
 
-test('a follower gets every line, also where the file begins later, is set aside, or has half a line or character', async () => {
+test('a follower gets every line, also if the file appears later, is rotated, or ends within a line or a character', async () => {
   const reader = new LogReader(path);
   expect(await reader.last(10)).toBeNull();
   const stop = new AbortController();
@@ -55,7 +55,7 @@ test('a follower gets every line, also where the file begins later, is set aside
   expect(got).toEqual(['a', 'bé', 'c', 'd']);
 });
 
-test('a line is printed for people, and moves no terminal', () => {
+test('a line is printed for people, without control characters', () => {
   const line = JSON.stringify({
     level: 40,
     time: 0,

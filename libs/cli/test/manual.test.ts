@@ -1,14 +1,17 @@
-/** The pages for `man`: as roff, and as the programs that read it set them. One that is not on this machine is passed over by name. */
+/** The man pages: their roff, and their output of groff, mandoc and man. Programs that are not installed are skipped. */
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS, SECTIONS } from '../src/line/command-table.ts';
-import { manualOf, manualPages } from '../src/line/man-page.ts';
+import { COMMANDS } from '../src/line/mod.ts';
+import { runCox } from './run-cox.ts';
 
-const others = manualPages(SECTIONS, '1.2.3');
-const pages = [manualOf(SECTIONS, '1.2.3'), ...others.values()];
+const manual = async (...words: string[]) => (await runCox(['help', ...words, '--man'])).out;
+const titles = new Set(COMMANDS.map(({ name }) => name.split(' ')[0] as string));
+const others = new Map<string, string>();
+for (const title of titles) others.set(`cox-${title}`, await manual(title));
+const pages = [await manual(), ...others.values()];
 const dashed = (text: string) => text.replaceAll('-', '\\-');
 
-test('every command has its page, with each of its flags', () => {
+test('every command has a page with each of its flags', () => {
   for (const { name, flags } of COMMANDS) {
     const title = `cox-${name.split(' ')[0]}`;
     const page = others.get(title);
@@ -19,7 +22,7 @@ test('every command has its page, with each of its flags', () => {
   }
 });
 
-test('no line of text is taken for a request, and nothing but ASCII stands in a page', () => {
+test('no line of text is a roff request, and pages are ASCII only', () => {
   for (const page of pages) {
     expect(page).toMatch(/^[\x20-\x7e\n]*$/);
     for (const line of page.split('\n')) if (/^[.']/.test(line)) expect(line).toMatch(/^\.(\\"|[A-Za-z]{1,2}( |$))/);
@@ -35,7 +38,7 @@ const SETTERS: Readonly<Record<string, readonly string[]>> = {
 describe.each(Object.entries(SETTERS))('%s', (program, flags) => {
   const isThere = spawnSync(program, ['--version']).error === undefined;
 
-  test.skipIf(!isThere)(`${program} sets every page without a warning`, () => {
+  test.skipIf(!isThere)(`${program} formats every page without a warning`, () => {
     // One after another in one input: a process for each page would take most of a minute on a busy machine.
     const { status, stdout, stderr } = spawnSync(program, [...flags], {
       input: pages.join(''),

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
-import { markdownLines } from '../src/live-view/markdown-lines.ts';
-import { appendMarkdown, EMPTY_MARKDOWN, type MarkdownBlock, openMarkdown } from '../src/live-view/markdown-stream.ts';
-import { columnsOf } from '../src/terminal/columns.ts';
-import { createStyle } from '../src/terminal/style.ts';
-import { wrapStyled } from '../src/terminal/wrap.ts';
+import {
+  appendMarkdown,
+  EMPTY_MARKDOWN,
+  type MarkdownBlock,
+  markdownLines,
+  openMarkdown,
+} from '../src/live-view/mod.ts';
+import { columnsOf, createStyle, wrapStyled } from '../src/terminal/mod.ts';
 
 const plain = createStyle(false);
 const rowsOf = (blocks: readonly MarkdownBlock[], columns = 40) =>
@@ -50,7 +53,7 @@ const a = 1;
 The end.
 `;
 
-test('Markdown is drawn the same in whatever pieces it arrives', () => {
+test('Markdown is drawn the same, however it is split into pieces', () => {
   const { rows } = streamed(TEXT, TEXT.length);
   expect(rows).toEqual([
     '',
@@ -99,18 +102,18 @@ test.each([
   },
   { of: 'an indented block', text: '  ```ts\n  x\n    y\n  ```\nend', rows: ['  x', '    y', '', 'end'] },
   { of: 'an empty last line', text: '```\nx\n\n```\nend', rows: ['  x', '  ', '', 'end'] },
-])('code with $of is drawn the same in whatever pieces it arrives', ({ text, rows }) => {
+])('code with $of is drawn the same, however it is split into pieces', ({ text, rows }) => {
   for (let chars = 1; chars <= text.length; chars++)
     expect(streamed(text, chars).rows, `${chars}`).toEqual(['', ...rows]);
 });
 
-test('a list keeps its numbers and its empty lines in whatever pieces it arrives', () => {
+test('a list keeps its numbers and its empty lines, however it is split into pieces', () => {
   const text = '1. a\n1. b\n\n1. c\n\n   more\n1. d\n\nend';
   const rows = ['', '1. a', '2. b', '', '3. c', '', '   more', '4. d', '', 'end'];
   for (let chars = 1; chars <= text.length; chars++) expect(streamed(text, chars).rows, `${chars}`).toEqual(rows);
 });
 
-test('long blocks finish in parts: what is parsed again stays short', () => {
+test('long blocks finish in parts, so that the open text stays short', () => {
   const code = `\`\`\`\n${'x = 1\n'.repeat(500)}\`\`\`\n`;
   expect(streamed(code, 10).longest).toBeLessThan(100);
   const list = Array.from({ length: 200 }, (_, n) => `${n + 1}. item`).join('\n');
@@ -122,7 +125,7 @@ test('long blocks finish in parts: what is parsed again stays short', () => {
   expect(streamed('>'.repeat(4_000), 4_000).rows.join('')).toContain('>>>>');
 });
 
-test('a table that is too wide gives way column by column', () => {
+test('a table that is too wide is shortened column by column', () => {
   const wide = `| a | b |\n|---|---|\n| ${'long '.repeat(10)} | x |\n`;
   for (const row of streamed(wide, 1_000, 24).rows) expect(columnsOf(row)).toBeLessThanOrEqual(24);
 });

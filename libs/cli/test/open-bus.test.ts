@@ -1,9 +1,7 @@
 /** What a command prints when another process hosts the sessions. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { refuseElsewhere } from '../src/instance/open-bus.ts';
-import { COMMANDS } from '../src/line/command-table.ts';
-import { withOutput } from '../src/line/output.ts';
-import { parseLine } from '../src/line/parse-line.ts';
+import { refuseElsewhere } from '../src/instance/mod.ts';
+import { COMMANDS, parseLine, withOutput } from '../src/line/mod.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 

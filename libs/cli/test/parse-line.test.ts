@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CliError, EXIT } from '../src/line/cli-error.ts';
-import { COMMANDS } from '../src/line/command-table.ts';
-import { parseLine } from '../src/line/parse-line.ts';
+import { CliError, COMMANDS, EXIT, parseLine } from '../src/line/mod.ts';
 
 function parse(...argv: string[]) {
   return parseLine(argv, COMMANDS);
@@ -20,11 +18,11 @@ function refusal(...argv: string[]): CliError {
     if (error instanceof CliError) return error;
     throw error;
   }
-  throw new Error(`taken: ${argv.join(' ')}`);
+  throw new Error(`accepted: ${argv.join(' ')}`);
 }
 
 describe('a command line', () => {
-  test('gives its command, arguments and flags, wherever the flags stand', () => {
+  test('gives its command, arguments and flags, in any order', () => {
     const line = command('--json', 'steer', 'k3', '--mode', 'interrupt_immediate', 'the other file');
     expect(line.command.name).toBe('steer');
     expect(line.args).toEqual(['k3', 'the other file']);
@@ -60,12 +58,7 @@ describe('a command line', () => {
     expect(command('run', '42', '--id', '0012').flags.text('id')).toBe('0012');
   });
 
-  test('knows no flag by a name that every object has', () => {
-    for (const name of ['constructor', '__proto__', 'toString'])
-      expect(refusal('run', `--${name}`).exitCode).toBe(EXIT.usage);
-  });
-
-  test('takes - as an argument, and everything behind -- as arguments', () => {
+  test('takes - as an argument, and everything after -- as arguments', () => {
     expect(command('run', '-').args).toEqual(['-']);
     expect(command('steer', 'k3', '--', '--mode is wrong').args).toEqual(['k3', '--mode is wrong']);
   });
@@ -89,7 +82,7 @@ describe('a command line', () => {
   });
 });
 
-describe('what changes, parks and wakes a session is said in', () => {
+describe('the arguments and flags of a command that changes, suspends or resumes a session', () => {
   test.each<[line: string[], args: string[], flags: Record<string, string | true>]>([
     [['steer', 'k3', 'x', '--preempt'], ['k3', 'x'], { preempt: true }],
     [
@@ -133,7 +126,7 @@ describe('what changes, parks and wakes a session is said in', () => {
       ['x'],
       { 'max-tokens': '9', 'max-usd': '.5', 'max-time': '5m', 'steering-file': 'orders' },
     ],
-  ])('%j', (line, args, flags) => {
+  ])('are read from %j', (line, args, flags) => {
     const read = command(...line);
     expect(read.args).toEqual(args);
     for (const [name, value] of Object.entries(flags)) {
@@ -141,13 +134,13 @@ describe('what changes, parks and wakes a session is said in', () => {
     }
   });
 
-  test('tags of a reminder are several, in order', () => {
+  test('include several tags of a reminder, in order', () => {
     const { flags } = command('message', 'remind', 'k3', 'x', '--tag', 'tide', '--tag', 'night');
     expect(flags.inOrder(['tag']).map(({ value }) => value)).toEqual(['tide', 'night']);
   });
 });
 
-describe('a wrong command line is refused with exit 2', () => {
+describe('an invalid command line is rejected with exit code 2', () => {
   test.each([
     [['stear', 'k3', 'x'], 'there is no command "stear"; did you mean cox steer?'],
     [['session', 'tree'], 'cox session tree needs <session>'],
@@ -173,38 +166,22 @@ describe('a wrong command line is refused with exit 2', () => {
     [['run', 'x', '--model', '--json'], '--model needs a value: PROVIDER/NAME'],
     [['run', 'x', '--json=yes'], '--json takes no value'],
     [['run', 'x', '--model', 'a/b', '--model', 'c/d'], '--model is given twice'],
-    [['steer', 'k3'], 'cox steer needs <text>'],
-    [['approve'], 'cox approve needs <session>'],
     [['steer', 'k3', 'two', 'words'], 'cox steer has an unexpected argument "words"'],
-    [['steer', 'k3', 'x', '--preempt=yes'], '--preempt takes no value'],
     [['steer', 'k3', 'x', '--dedupe', 'k'], 'cox steer has no flag --dedupe; did you mean --dedupe-key?'],
-    [['steer', 'k3', 'x', '--ttl-turns', '3'], 'cox steer has no flag --ttl-turns'],
-    [['message', 'followup', 'k3', 'x', '--mode', 'interrupt'], 'cox message followup has no flag --mode'],
-    [['message', 'remind', 'k3', 'x', '--ttl-turns', '1', '--ttl-turns', '2'], '--ttl-turns is given twice'],
-    [['message', 'withdraw', 'k3'], 'cox message withdraw needs <message>'],
-    [['message', 'withdraw', 'k3', 'm1', '--reason', 'x'], 'cox message withdraw has no flag --reason'],
-    [['message', 'edit', 'k3', 'm1'], 'cox message edit needs <text>'],
     [['deny', 'k3', 'c1', 'no way'], 'cox deny has an unexpected argument "no way"; --reason gives a reason'],
-    [['message', 'edit', 'k3', 'm1', 'two', 'words'], 'cox message edit has an unexpected argument "words"'],
-    [['session', 'suspend', 'k3', '2h'], 'cox session suspend has an unexpected argument "2h"'],
-    [['session', 'suspend', 'k3', '--for'], '--for needs a value: DURATION'],
-    [['session', 'resume', 'k3', '--for', '2h'], 'cox session resume has no flag --for'],
-    [['session', 'signal', 'k3'], 'cox session signal needs <name>'],
-    [['session', 'usage'], 'cox session usage needs <session>'],
     [['session', 'watch', 'k3', '--steering-file', 'orders'], 'cox session watch has no flag --steering-file'],
-    [['attach', 'k3', '--max-tokens', '9'], 'cox attach has no flag --max-tokens'],
   ])('%j', (argv, message) => {
     const error = refusal(...argv);
     expect(error.exitCode).toBe(EXIT.usage);
     expect(error.message).toContain(message);
   });
 
-  test('names that stand in an object’s prototype are no flags', () => {
+  test('a name of an object’s prototype as a flag', () => {
     expect(refusal('run', 'x', '--constructor').message).toContain('has no flag --constructor');
     expect(refusal('run', 'x', '--__proto__').message).toContain('has no flag');
   });
 
-  test('numbers out of bounds', () => {
+  test('a number out of range', () => {
     const { flags } = command('run', 'x', '--port', '70000');
     expect(() => flags.whole('port', { min: 1, max: 65_535 })).toThrow('--port takes a whole number from 1 to 65535');
     expect(() => command('run', 'x', '--port', '1.5').flags.whole('port', { min: 1, max: 9 })).toThrow('not "1.5"');
@@ -221,7 +198,7 @@ test('a flag has one kind in all commands, so that a line can be read before its
   expect([...kinds].filter(([, kind]) => kind.size > 1)).toEqual([]);
 });
 
-test('every old name leads to a command', () => {
+test('every old name of a command points to the new one', () => {
   for (const line of ['approvals', 'pending', 'revoke', 'sweep', 'tools'])
     expect(refusal(line).message).toMatch(/it is now: cox \w+ \w+$/);
 });

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { pastedCommand } from '../src/instance/pasted-command.ts';
+import { pastedCommand } from '../src/instance/mod.ts';
 
 const env = { XDG_STATE_HOME: '/home/ann/state' };
 /** The command of this checkout. */
@@ -33,7 +33,7 @@ test.each([
   ],
   ['NATS_URL', at('NATS_URL'), byDefault, env, `${COX} session show s1`],
   ['--nats', at('--nats'), byDefault, env, `${COX} session show s1 --nats URL`],
-] as const)('what is pasted finds %s', (_what, address, stateDir, variables, line) => {
+] as const)('the printed command reaches %s', (_what, address, stateDir, variables, line) => {
   expect(pastedCommand('session show s1', { address, stateDir }, variables)).toBe(line);
 });
 
@@ -42,6 +42,6 @@ test.each([
   ['/usr/local/bin/coxswain', 'coxswain session show s1'],
   ['/home/ann/coxswain/node_modules/.bin/cox', `${COX} session show s1`],
   ['/home/ann/coxswain/libs/cli/bin/cox.mjs', `${COX} session show s1`],
-])('what %s shows works from every folder', (script, line) => {
+])('the command that %s prints works in every folder', (script, line) => {
   expect(pastedCommand('session show s1', { address: null, stateDir: byDefault }, env, script)).toBe(line);
 });

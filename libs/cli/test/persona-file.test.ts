@@ -1,9 +1,9 @@
+/** Persona files: YAML and JSON, folders, skills, and the positions of problems. */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FolderTrust } from '../src/instance/folder-trust.ts';
-import { chooseCrew, choosePersona, readPersona } from '../src/run/persona-file.ts';
+import { chooseCrew, choosePersona, FolderTrust, readPersona } from '../src/folders/mod.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ async function persona(text: string, name = 'p.yaml'): Promise<string> {
   return path;
 }
 
-test('a persona is read from YAML, whole', async () => {
+test('a persona is read from YAML', async () => {
   const path = await persona(`
 name: reviewer
 model: scripted/x.yaml
@@ -40,31 +40,8 @@ daemon: {}
   });
 });
 
-test('and from JSON', async () => {
+test('a persona is read from JSON', async () => {
   expect((await readPersona(await persona('{"name": "j", "prompt": "x"}', 'p.json'))).persona.name).toBe('j');
-});
-
-describe('is refused by path and with the nearest key:', () => {
-  test.each([
-    ['name: a\npromt: x', 'unknown key "promt"; did you mean "prompt"?'],
-    ['name: a\nlimits: {max_turn: 3}', 'unknown key "limits.max_turn"; did you mean "max_turns"?'],
-    ['name: a\npermissions: {rules: [{tool: x, action: allow}, {tol: x, action: ask}]}', 'permissions.rules[1].tool'],
-    ['name: a\npermissions: {rules: [{tool: x, action: alow}]}', 'permissions.rules[0].action'],
-    ['name: a\nmcp_servers: {s: {comand: x}}', 'mcp_servers.s'],
-    ['name: a b', 'name: a persona name must be'],
-    ['prompt: x', 'name:'],
-    ['name: a\nmodel: gpt', 'model: a model is written provider/name'],
-    ['- a', 'must be an object with name, version'],
-    ['name: a\nstop_when: [{txt: a}]', 'unknown key "stop_when[0].txt"; did you mean "text"?'],
-    [
-      'name: a\nmcp_servers: {s: {command: x, url: "http://x"}}',
-      'mcp_servers.s: these keys do not go together: command, url',
-    ],
-    ['name: [', 'persona'],
-  ])('%j', async (text, message) => {
-    await expect(readPersona(await persona(text))).rejects.toMatchObject({ exitCode: 2 });
-    await expect(readPersona(await persona(text))).rejects.toThrow(message);
-  });
 });
 
 test('a folder is a persona.yaml with its prompt.md', async () => {
@@ -75,7 +52,11 @@ test('a folder is a persona.yaml with its prompt.md', async () => {
   expect((await readPersona(path)).persona.prompt).toBe('You keep papers.');
 });
 
-test('what is wrong is told by line and column', async () => {
+test('a problem is reported with exit code 2, and its line and column', async () => {
+  await expect(readPersona(await persona('- a'))).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('must be an object with name, version'),
+  });
   const wrong = async (text: string, name?: string) =>
     readPersona(await persona(text, name)).catch((error: Error) => error.message);
   expect(await wrong('name: a\nlimits:\n  max_turn: 3')).toContain(
@@ -94,10 +75,12 @@ test('what is wrong is told by line and column', async () => {
   expect(await wrong('name: a\nlimits: {depth: 9}')).toMatch(/p\.yaml:2:17: limits\.depth: /);
   expect(await wrong('name: a\non_finish: {}')).toContain('p.yaml:2:12: on_finish: it has no handler');
   expect(await wrong('name: a\non_finish: {returns: {bdy: x}}')).toContain('p.yaml:2:22: on_finish.returns: ');
+  expect(await wrong('name: a\nhandoffs: [b, a]')).toContain('p.yaml:2:15: handoffs[1]: ');
+  expect(await wrong('name: a\nmodes:\n  __proto__: {prompt: x}')).toContain('p.yaml:3:14: modes.__proto__: ');
   expect(await wrong('{"name": "a",\n "promt": ""}', 'p.json')).toContain('p.json:2:2: unknown key "promt"');
 });
 
-test('what is no UTF-8 text is refused, and the mark that editors put in front of one is left out', async () => {
+test('a file that is not UTF-8 is rejected, and a byte order mark is skipped', async () => {
   const path = join(folder, 'marked');
   await mkdir(join(path, 'skills/a'), { recursive: true });
   await writeFile(join(path, 'persona.yaml'), '\uFEFFname: marked\r\n');
@@ -122,7 +105,7 @@ test.each([
     `name: a\na: &a [${'x, '.repeat(20)}]\nb: &b [${'*a, '.repeat(20)}]\nc: [${'*b, '.repeat(20)}]\n`,
     /its aliases expand to a too large value/,
   ],
-])('what YAML says of a file is told in words for people', async (text, message) => {
+])('problems of YAML are reported in plain words: %j', async (text, message) => {
   await expect(readPersona(await persona(text))).rejects.toThrow(message);
 });
 
@@ -138,7 +121,7 @@ describe('skills', () => {
   }
   const refusal = async (path: string) => readPersona(path).catch((error: Error) => error.message);
 
-  test('of a folder are read whole, in the order of their names, but for what is hidden', async () => {
+  test('of a folder are read in the order of their names, without hidden files', async () => {
     const path = await reviewer('whole', {
       'skills/zeta/SKILL.md': skill('zeta', 'license: MIT\n'),
       'skills/alpha/SKILL.md': skill('alpha'),
@@ -161,7 +144,7 @@ describe('skills', () => {
     ]);
   });
 
-  test('may be named: those of the folder, or others by their paths', async () => {
+  test('may be selected by name, or added by path', async () => {
     await reviewer('shared', { 'away/SKILL.md': skill('away') });
     const path = await reviewer('naming', {
       'persona.yaml': 'name: naming\nskills: [near, ../shared/away]\n',
@@ -191,18 +174,18 @@ describe('skills', () => {
       { 'skills/a/SKILL.md': skill('a'), 'skills/a/b': 'x'.repeat(200_000) },
       /limit of a persona is 196608/,
     ],
-  ])('%s are refused by file', async (name, files, message) => {
+  ])('%s are rejected with their file', async (name, files, message) => {
     expect(await refusal(await reviewer(`x-${name.replaceAll(/\W/g, '-')}`, files))).toMatch(message);
   });
 
-  test('cannot bring what lies outside of them by a link', async () => {
+  test('may not contain a link to a file outside', async () => {
     const path = await reviewer('linking', { 'skills/a/SKILL.md': skill('a'), 'secret.txt': 'secret' });
     await symlink(join(path, 'secret.txt'), join(path, 'skills/a/notes.txt'));
     expect(await refusal(path)).toMatch(/skills\/a\/notes\.txt: is a link/);
   });
 });
 
-test('a name is looked for in personas/ and else left to the host', async () => {
+test('a name is looked up in personas/, and otherwise left to the host', async () => {
   await mkdir(join(folder, 'personas'), { recursive: true });
   await writeFile(join(folder, 'personas/local.yaml'), 'name: local\n');
   expect(await choosePersona('local', folder, null)).toMatchObject({ persona: { name: 'local' } });
@@ -227,7 +210,7 @@ describe('a crew', () => {
       await writeFile(join(folder, `ship/personas/${name}.yaml`), `name: ${name}\n`);
   });
 
-  test('is named member by member, or by the folder in which all but the lead lie', async () => {
+  test('consists of the named members, or of the personas of a folder without the lead', async () => {
     expect(await namesOf('pilot', './personas/cook.yaml')).toEqual(['pilot', 'cook']);
     expect(await namesOf('personas')).toEqual(['cook', 'pilot']);
     expect(await namesOf()).toEqual([]);
@@ -237,29 +220,14 @@ describe('a crew', () => {
     ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
     ['./stoker.yaml', /stoker\.yaml: does not exist/],
     ['empty', /no persona in/],
-  ])('%s is not there', async (given, message) => {
+  ])('rejects the unknown member %s', async (given, message) => {
     await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
   });
 });
 
-test('what is neither a name nor a path is said to be neither', async () => {
+test('a text that is neither a name nor a path is rejected', async () => {
   await expect(choosePersona('a b', folder, null)).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('a file has a dot or a slash'),
   });
-});
-
-test('a persona that hands off to itself, or names somebody twice, is refused', async () => {
-  await expect(readPersona(await persona('name: a\nhandoffs: [b, a]'))).rejects.toThrow(
-    /p\.yaml:2:15: handoffs\[1\]: a persona cannot hand off to itself/,
-  );
-  await expect(readPersona(await persona('name: a\nhandoffs: [b, b]'))).rejects.toThrow(
-    /p\.yaml:2:15: handoffs\[1\]: b is named twice/,
-  );
-});
-
-test('a mode that would be lost for its name is refused with its place', async () => {
-  await expect(readPersona(await persona('name: a\nmodes:\n  __proto__: {prompt: x}'))).rejects.toThrow(
-    /p\.yaml:3:14: modes\.__proto__: this name is not allowed here/,
-  );
 });

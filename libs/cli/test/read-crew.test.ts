@@ -1,11 +1,9 @@
-/** Which personas go with a start. */
+/** The personas that are sent with a start. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { FolderTrust } from '../src/instance/folder-trust.ts';
-import { choosePersona } from '../src/run/persona-file.ts';
-import { readCrew } from '../src/run/read-crew.ts';
+import { choosePersona, FolderTrust, readCrew } from '../src/folders/mod.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -19,7 +17,7 @@ const write = (name: string, text: string) => writeFile(join(folder, name), text
 const names = async (persona: string, ...named: string[]) =>
   (await readCrew(await choosePersona(persona, folder, null), named, folder, trust())).map((one) => one.persona.name);
 
-test('those to whom it hands off go along, and those to whom they do; each once, and never itself', async () => {
+test('the targets of hand-offs are included, also indirect ones, each once, without the persona itself', async () => {
   await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk, elsewhere]');
   await write('personas/clerk.yaml', 'name: clerk\nhandoffs: [desk, boss]');
   await write('personas/boss.yaml', 'name: boss\nhandoffs: [clerk]');
@@ -27,7 +25,7 @@ test('those to whom it hands off go along, and those to whom they do; each once,
   expect(await names('desk')).toEqual(['clerk', 'boss']);
 });
 
-test('one of --crew goes before the folder, and what has another name inside is not the one that was meant', async () => {
+test('a persona of --crew takes precedence over the folder; a file that contains another name is not used', async () => {
   await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk, boss]');
   await write('personas/clerk.yaml', 'name: clerk\nprompt: from the folder');
   await write('personas/boss.yaml', 'name: chief');
@@ -36,11 +34,11 @@ test('one of --crew goes before the folder, and what has another name inside is 
   expect(crew.map(({ persona }) => persona.prompt)).toEqual(['from the line']);
 });
 
-test('of one that only the host knows nobody is known here', async () => {
+test('a persona that only the host knows has no crew here', async () => {
   expect(await readCrew('other', [], folder, trust())).toEqual([]);
 });
 
-test('what is wrong with one of them is told before anything is started', async () => {
+test('an invalid persona of the crew is reported before the start', async () => {
   await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk]');
   await write('personas/clerk.yaml', 'name: clerk\npromt: x');
   await expect(names('desk')).rejects.toThrow(/clerk\.yaml:2:1: unknown key "promt"/);

@@ -1,8 +1,8 @@
 /** Reports at a terminal about a service that has lost its bus. */
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { reportDisconnections } from '../src/instance/report-disconnections.ts';
+import { reportDisconnections } from '../src/service/mod.ts';
 
-test('a disconnection is reported once, with its reason and what to do, and so is the reconnection', async () => {
+test('a disconnection is reported once, with its reason and a remedy, and so is the reconnection', async () => {
   const reports: string[] = [];
   let trouble: Error | null = null;
   let looks = 0;

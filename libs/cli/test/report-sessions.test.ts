@@ -1,10 +1,10 @@
 import type { SessionEvent } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { sessionLines } from '../src/run/report-sessions.ts';
+import { sessionLines } from '../src/run/mod.ts';
 
 const lines = (...events: object[]) => sessionLines({ session_id: 's1', events: events as unknown as SessionEvent[] });
 
-test('cox up says in one line each that a session starts, waits, ends or fails, and nothing else', () => {
+test('cox up prints one line when a session starts, waits, ends or fails, and no other line', () => {
   expect(
     lines(
       { type: 'agent_start', run: 1, persona: 'coder', model: 'a/b' },

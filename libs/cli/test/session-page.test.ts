@@ -1,7 +1,7 @@
 /** Lists of sessions, page by page. */
 import type { ListPlace, PlacedSession, WireSessionListing } from '@coxswain/client';
 import { describe, expect, test } from 'vitest';
-import { pageOf, pageOfSessions } from '../src/run/session-page.ts';
+import { pageOf, pageOfSessions } from '../src/journals/mod.ts';
 
 const all = ['e5', 'd4', 'c3', 'b2', 'a1'].map((session_id) => ({ session_id }));
 const ids = (limit: number, after?: string) => {
@@ -9,7 +9,7 @@ const ids = (limit: number, after?: string) => {
   return [items.map(({ session_id }) => session_id), left];
 };
 
-test('a page is what stands behind the last of the one before, and says how many are left', () => {
+test('a page starts after the last entry of the page before, and counts the entries that are left', () => {
   expect(ids(2)).toEqual([['e5', 'd4'], 3]);
   expect(ids(2, 'd4')).toEqual([['c3', 'b2'], 1]);
   expect(ids(2, 'b2')).toEqual([['a1'], 0]);
@@ -17,7 +17,7 @@ test('a page is what stands behind the last of the one before, and says how many
   expect(ids(100)).toEqual([['e5', 'd4', 'c3', 'b2', 'a1'], 0]);
 });
 
-test('a session that has gone to the top meanwhile makes pages repeat, and leave none out', () => {
+test('a session that moves to the top meanwhile may repeat, and no session is left out', () => {
   const moved = [{ session_id: 'd4' }, ...all.filter(({ session_id }) => session_id !== 'd4')];
   expect(pageOf(moved, { limit: 9, after: 'd4' }).items.map(({ session_id }) => session_id)).toEqual([
     'e5',
@@ -27,7 +27,7 @@ test('a session that has gone to the top meanwhile makes pages repeat, and leave
   ]);
 });
 
-test('the beginning of an id is enough, and one that is not in the list is said', () => {
+test('a page may start after a prefix of an id; an unknown id is rejected', () => {
   expect(ids(1, 'c')).toEqual([['b2'], 1]);
   expect(() => ids(1, 'x')).toThrow('session_not_found');
 });
@@ -66,7 +66,7 @@ describe('of many sessions', () => {
     };
   }
 
-  test('no more are read than a page shows, and the deleted ones that it passes over', async () => {
+  test('a page reads only its own sessions and the deleted ones between them', async () => {
     const asked = client();
     const page = await pageOfSessions(asked, asked, { limit: 3, after: undefined, deleted: false });
     expect(page.items.map(({ session_id }) => session_id)).toEqual(['s9999', 's9997', 's9995']);
@@ -74,7 +74,7 @@ describe('of many sessions', () => {
     expect(asked.read.length).toBeLessThanOrEqual(16);
   });
 
-  test('the next page stands behind the last, and the deleted ones are there for who asks for them', async () => {
+  test('the next page starts after the last entry, and contains deleted sessions on request', async () => {
     const asked = client();
     const page = await pageOfSessions(asked, asked, { limit: 3, after: 's9999', deleted: true });
     expect(page.items.map(({ session_id }) => session_id)).toEqual(['s9998', 's9997', 's9996']);

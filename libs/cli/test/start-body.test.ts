@@ -2,9 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { COMMANDS } from '../src/line/command-table.ts';
-import { parseLine } from '../src/line/parse-line.ts';
-import { expectRoot, keysFound, sessionIdOf, startBody } from '../src/run/start-body.ts';
+import { COMMANDS, parseLine } from '../src/line/mod.ts';
+import { expectRoot, keysFound, sessionIdOf, startBody } from '../src/run/mod.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -24,7 +23,7 @@ function body(argv: string[], env: NodeJS.ProcessEnv = {}) {
   return startBody({ flags: line.flags, env: { INIT_CWD: folder, ...env } }, 'do it');
 }
 
-test('a root folder that does not exist is a wrong command line', () => {
+test('a root folder that does not exist is rejected', () => {
   const line = parseLine(['run', 'do it', '--root', 'missing'], COMMANDS);
   if (line.kind !== 'command') throw new Error(line.kind);
   expect(() => expectRoot(line, { root: join(folder, 'missing') })).toThrow(/--root .*missing is not a folder/);
@@ -32,7 +31,7 @@ test('a root folder that does not exist is a wrong command line', () => {
   expect(() => expectRoot(line, { root: folder })).not.toThrow();
 });
 
-test('the flags make the body of a start; the root is where the person typed', async () => {
+test('the flags make the body of a start, whose root is the working directory', async () => {
   const made = await body(
     '--model openai-compatible/x --base-url http://127.0.0.1:1 --deny run_* --allow * --max-turns 3 --mcp mcp.json'.split(
       ' ',
@@ -90,16 +89,16 @@ test.each([
   ['--max-usd', '1000000.1', /sum from/],
   ['--max-tokens', '0', /whole number/],
   ['--max-tokens', '1.5', /whole number/],
-])('%s %s is refused, naming the flag', async (flag, text, problem) => {
+])('%s %s is rejected with the flag', async (flag, text, problem) => {
   await expect(body(['--model', 'a/b', `${flag}=${text}`])).rejects.toThrow(problem);
   await expect(body(['--model', 'a/b', `${flag}=${text}`])).rejects.toThrow(flag);
 });
 
-test('--root is taken from where the person typed', async () => {
+test('--root is relative to the working directory', async () => {
   expect(await body(['--model', 'a/b', '--root', 'sub'])).toMatchObject({ root: join(folder, 'sub') });
 });
 
-test('a script named by a relative path is the one in the folder in which the person typed', async () => {
+test('the relative path of a script is relative to the working directory', async () => {
   expect(await body(['--model', 'scripted/s.yaml'])).toMatchObject({ model: `scripted/${join(folder, 's.yaml')}` });
   expect(await body(['--model', 'scripted/elsewhere.yaml'])).toMatchObject({ model: 'scripted/elsewhere.yaml' });
 });
@@ -110,7 +109,7 @@ test('the model comes from the flag, COX_MODEL, or the persona', async () => {
   expect(await body(['--persona', './p.yaml'])).not.toHaveProperty('model');
 });
 
-test('without any model the refusal names the flag and the variables of the keys', async () => {
+test('without a model, the error names the flag and the variables of API keys', async () => {
   await expect(body([])).rejects.toMatchObject({ exitCode: 2 });
   await expect(body([])).rejects.toThrow(/--model provider\/name.*COX_MODEL.*ANTHROPIC_API_KEY.*OPENAI_API_KEY/);
 });
@@ -121,18 +120,18 @@ test.each([
   [['--model', 'a/b', '--mcp', 'bare.json'], '--mcp'],
   [['--model', 'a/b', '--mcp', 'none.json'], '--mcp'],
   [['--model', 'a/b', '--max-turns', '0'], '--max-turns'],
-])('%j is refused, naming the flag', async (argv, flag) => {
+])('%j is rejected with the flag', async (argv, flag) => {
   await expect(body(argv)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(flag) });
 });
 
-test('a hostile id is refused', () => {
-  for (const id of ['*', '>', 'a.b', 'x'.repeat(65)]) {
+test('an empty id, and one with wildcards, a dot or too many characters, is rejected', () => {
+  for (const id of ['', '*', '>', 'a.b', 'x'.repeat(65)]) {
     const line = parseLine(['run', 'x', `--id=${id}`], COMMANDS);
     if (line.kind !== 'command') throw new Error(line.kind);
     expect(() => sessionIdOf(line), id).toThrow('--id');
   }
 });
 
-test('keys are named, not shown', () => {
+test('API keys are reported by the names of their variables', () => {
   expect(keysFound({ OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: '  ' })).toEqual(['OPENAI_API_KEY']);
 });

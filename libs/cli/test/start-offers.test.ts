@@ -1,9 +1,9 @@
-/** What the console of this machine offers to start. */
+/** The start options of the console on this machine. */
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startOffersOf } from '../src/instance/start-offers.ts';
+import { startOffersOf } from '../src/service/mod.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('the personas of the folder as they are now, also one whose file is not valid', async () => {
+test('the options contain the current personas of the folder, also invalid ones with their problem', async () => {
   const offers = startOffersOf({ INIT_CWD: folder, XDG_STATE_HOME: join(folder, 'state') }, null);
   expect(await offers.options()).toEqual({ folder, personas: [], has_demo: false });
   await mkdir(join(folder, 'personas'));
@@ -29,7 +29,7 @@ test('the personas of the folder as they are now, also one whose file is not val
   ]);
 });
 
-test('a demo has files of its own each time, and a bound on how many are kept', async () => {
+test('each demo has its own files, of which only the newest are kept', async () => {
   const { prepareDemo } = startOffersOf({ INIT_CWD: folder }, join(folder, 'demo'));
   const roots = new Set<string>();
   for (let count = 0; count < 10; count++) {

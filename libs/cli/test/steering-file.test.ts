@@ -1,4 +1,4 @@
-/** The steering file: what is written to it goes out once, in order, and is cleared only when the bus has it. */
+/** The steering file: each line is sent once, in order, and is cleared only after the bus has stored it. */
 import {
   appendFile,
   chmod,
@@ -17,8 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SteeringFile } from '../src/steering-file/steering-file.ts';
-import { watchSteeringFile } from '../src/steering-file/watch-steering-file.ts';
+import { SteeringFile, watchSteeringFile } from '../src/steering-file/mod.ts';
 
 let folder: string;
 let path: string;
@@ -61,15 +60,15 @@ const left = () => readFile(path, 'utf8');
 const refused = () => readFile(`${path}.refused`, 'utf8');
 const bus = Object.assign(new Error('no answer'), { code: 'command_not_stored' });
 
-describe('what is written', () => {
-  test('is sent line by line, and then the file is there and empty', async () => {
+describe('text in the file', () => {
+  test('is sent line by line; then the file is empty', async () => {
     await writeFile(path, 'first\nsecond\r\n\n  \nthird\n');
     await watcher().look();
     expect(heard()).toEqual(['first', 'second', 'third']);
     expect(await left()).toBe('');
   });
 
-  test('to a file that is made only later is sent too', async () => {
+  test('is also sent if the file is created later', async () => {
     const file = watcher();
     await file.look();
     expect(notices).toEqual([]);
@@ -78,7 +77,7 @@ describe('what is written', () => {
     expect(heard()).toEqual(['hello']);
   });
 
-  test('in a folder that is made only later is sent too', async () => {
+  test('is also sent if the folder is created later', async () => {
     path = join(folder, 'later', 's1.steering');
     const file = watcher();
     await file.look();
@@ -89,7 +88,7 @@ describe('what is written', () => {
     expect(notices).toEqual([]);
   });
 
-  test('twice is two messages', async () => {
+  test('is sent twice if it is written twice', async () => {
     const file = watcher();
     for (let time = 0; time < 3; time++) {
       await appendFile(path, 'go on\n');
@@ -98,7 +97,7 @@ describe('what is written', () => {
     expect(heard()).toEqual(['go on', 'go on', 'go on']);
   });
 
-  test('keeps the permissions of the file', async () => {
+  test('is cleared without a change of the file’s permissions', async () => {
     await writeFile(path, 'a\n');
     await chmod(path, 0o660);
     await watcher().look();
@@ -106,8 +105,8 @@ describe('what is written', () => {
   });
 });
 
-describe('a line without its end', () => {
-  test('is waited for', async () => {
+describe('a line without a line break', () => {
+  test('is not sent yet', async () => {
     const file = watcher();
     await writeFile(path, 'whole\nstop at the');
     await file.look();
@@ -119,7 +118,7 @@ describe('a line without its end', () => {
     expect(await left()).toBe('');
   });
 
-  test('is taken as it is when nothing more comes for two seconds', async () => {
+  test('is sent after two seconds without a change', async () => {
     const file = watcher();
     await writeFile(path, 'no newline');
     await file.look();
@@ -132,7 +131,7 @@ describe('a line without its end', () => {
     expect(await left()).toBe('');
   });
 
-  test('that grows is waited for anew', async () => {
+  test('is not sent while it grows', async () => {
     const file = watcher();
     for (const piece of ['a', 'b', 'c']) {
       await appendFile(path, piece);
@@ -148,7 +147,7 @@ describe('a line without its end', () => {
 });
 
 describe('the bus', () => {
-  test('that does not take a line leaves it in the file, and the person is told once', async () => {
+  test('that rejects a line leaves it in the file, with one notice', async () => {
     const file = watcher();
     await writeFile(path, 'hold on\n');
     down = bus;
@@ -162,7 +161,7 @@ describe('the bus', () => {
     expect(await left()).toBe('');
   });
 
-  test('has every line before the file is cleared', async () => {
+  test('has stored every line before the file is cleared', async () => {
     await writeFile(path, 'a\nb\n');
     const seen: string[] = [];
     whileSending = async () => void seen.push(await left());
@@ -172,7 +171,7 @@ describe('the bus', () => {
 });
 
 describe('several writers', () => {
-  test('lose nothing: what comes while lines are sent is sent too', async () => {
+  test('lose no line that they write while others are sent', async () => {
     await writeFile(path, 'a\n');
     whileSending = async (text) => {
       if (text.length < 4) await appendFile(path, `${text}a\n`);
@@ -182,7 +181,7 @@ describe('several writers', () => {
     expect(await left()).toBe('');
   });
 
-  test('may keep the file open over its clearing', async () => {
+  test('may keep the file open while it is cleared', async () => {
     const writer = await open(path, 'a');
     const file = watcher();
     try {
@@ -198,7 +197,7 @@ describe('several writers', () => {
     }
   });
 
-  test('a hundred of them, writing while it is read', async () => {
+  test('may be a hundred, which write while the file is read', async () => {
     const file = watcher();
     const texts = Array.from({ length: 100 }, (_, index) => `message ${index}`);
     const written = Promise.all(texts.map((text) => appendFile(path, `${text}\n`)));
@@ -213,7 +212,7 @@ describe('several writers', () => {
 });
 
 describe('editors', () => {
-  test('that put a new file in its place are followed', async () => {
+  test('that replace the file are followed', async () => {
     const file = watcher();
     await writeFile(path, 'old\nunfinished');
     await file.look();
@@ -224,7 +223,7 @@ describe('editors', () => {
     expect(await left()).toBe('');
   });
 
-  test('that write it anew in its place are followed', async () => {
+  test('that rewrite the file are followed', async () => {
     const file = watcher();
     await writeFile(path, 'first draft\nunfinished');
     await file.look();
@@ -233,7 +232,7 @@ describe('editors', () => {
     expect(heard()).toEqual(['first draft', 'other words', 'more of them']);
   });
 
-  test('a file that is cut off begins anew', async () => {
+  test('that truncate the file are followed', async () => {
     const file = watcher();
     await writeFile(path, 'one\nunfinished');
     await file.look();
@@ -244,7 +243,7 @@ describe('editors', () => {
     expect(heard()).toEqual(['one', 'two']);
   });
 
-  test('that put a file in its place at the very moment of clearing lose nothing', async () => {
+  test('that replace the file while it is cleared lose nothing', async () => {
     await writeFile(path, 'sent\n');
     await writeFile(join(folder, 'draft'), 'put in its place\n');
     whileSending = async (text) => {
@@ -257,8 +256,8 @@ describe('editors', () => {
   });
 });
 
-describe('what cannot be sent', () => {
-  test('because it is no text is moved aside, with a code, and the next line goes out', async () => {
+describe('text that cannot be sent', () => {
+  test('because it is not UTF-8 is moved aside with a code, and the next line is sent', async () => {
     await writeFile(path, Buffer.from([0x61, 0xff, 0x0a, 0x62, 0x0a]));
     await watcher().look();
     expect(heard()).toEqual(['b']);
@@ -281,7 +280,7 @@ describe('what cannot be sent', () => {
     expect(await left()).toBe('');
   });
 
-  test('because it is too long and has no end stays where it is until it has one', async () => {
+  test('because it is too long, and has no line break yet, stays in the file', async () => {
     const file = watcher();
     await writeFile(path, 'x'.repeat(300_000));
     await file.look();
@@ -295,7 +294,7 @@ describe('what cannot be sent', () => {
     expect((await refused()).length).toBe(300_001);
   });
 
-  test('because the session’s own bound refuses it, is moved aside too', async () => {
+  test('because the session rejects it for its bound is also moved aside', async () => {
     const file = new SteeringFile({
       ...options(),
       send: async () => Promise.reject(Object.assign(new Error('too much'), { code: 'body_too_large' })),
@@ -306,7 +305,7 @@ describe('what cannot be sent', () => {
     expect(await left()).toBe('');
   });
 
-  test('because there is a folder in its place is told once', async () => {
+  test('because a folder has the path of the file is reported once', async () => {
     await mkdir(path);
     const file = watcher();
     await file.look();
@@ -328,7 +327,7 @@ describe('after a crash', () => {
     });
   };
 
-  test.each([1, 2, 3])('just after line %i was acknowledged, nothing is heard twice', async (after) => {
+  test.each([1, 2, 3])('just after line %i was acknowledged, no line is delivered twice', async (after) => {
     await writeFile(path, 'a\nb\nc\n');
     const first = crashing(after);
     await first.look();
@@ -339,7 +338,7 @@ describe('after a crash', () => {
     expect(await left()).toBe('');
   });
 
-  test('between moving the file aside and writing that down, nothing is heard twice and nothing is lost', async () => {
+  test('between the move of the file and the write of the state, no line is delivered twice or lost', async () => {
     await writeFile(path, 'a\nb\npart');
     const first = watcher();
     await first.look();
@@ -363,7 +362,7 @@ describe('after a crash', () => {
     expect(heard()).toEqual(['again', 'again']);
   });
 
-  test('a state that cannot be read costs at most a repetition', async () => {
+  test('an unreadable state causes at most a repetition', async () => {
     await writeFile(path, 'a\n');
     await writeFile(`${path}.state`, '{"v": 9');
     await watcher().look();
@@ -371,7 +370,7 @@ describe('after a crash', () => {
   });
 });
 
-test('where the file cannot be moved it is emptied in its place, and the same text again is another message', async () => {
+test('a file that cannot be moved is emptied in place, and the same text again is another message', async () => {
   const real = join(folder, 'real');
   await writeFile(real, 'via a link\n');
   await symlink(real, path);
@@ -383,7 +382,7 @@ test('where the file cannot be moved it is emptied in its place, and the same te
   expect(heard()).toEqual(['via a link', 'via a link']);
 });
 
-test('one process at a time: who comes second says so, and takes over when the first has gone', async () => {
+test('one process sends at a time: a second one reports that, and continues when the first has ended', async () => {
   const first = watcher();
   await first.look();
   const second = watcher();
@@ -406,12 +405,12 @@ test('a claim of a process that has died is removed', async () => {
   expect((await readdir(folder)).filter((name) => name.includes('.claim-'))).toHaveLength(1);
 });
 
-test('watched, it is taken up when it changes, and given up at the end', async () => {
-  let told: () => void = () => undefined;
+test('a watched file is read when it changes, and released at the end', async () => {
+  let markSent: () => void = () => undefined;
   const came = new Promise<void>((resolve) => {
-    told = resolve;
+    markSent = resolve;
   });
-  whileSending = async () => told();
+  whileSending = async () => markSent();
   const watched = watchSteeringFile({ ...options(), nowMs: () => performance.now() });
   await writeFile(path, 'hello\n');
   await came;

@@ -1,7 +1,7 @@
 /** `--threads` and `COX_THREADS`: how many session hosts a service runs. */
 import { describe, expect, test } from 'vitest';
-import { threadsOf } from '../src/instance/threads.ts';
-import { Flags } from '../src/line/flags.ts';
+import { Flags } from '../src/line/mod.ts';
+import { threadsOf } from '../src/service/mod.ts';
 
 const none = new Flags([]);
 const flag = (value: string) => new Flags([{ name: 'threads', value }]);
@@ -15,7 +15,7 @@ test.each([
   expect(threadsOf({ flags: none, env: {} }, cores)).toBe(hosts);
 });
 
-test('the flag wins over the variable, and both over the default', () => {
+test('the flag takes precedence over the variable, and both over the default', () => {
   expect(threadsOf({ flags: none, env: { COX_THREADS: ' 4 ' } }, 2)).toBe(4);
   expect(threadsOf({ flags: flag('2'), env: { COX_THREADS: '4' } }, 2)).toBe(2);
   expect(threadsOf({ flags: none, env: { COX_THREADS: '' } }, 2)).toBe(1);

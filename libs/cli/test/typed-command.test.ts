@@ -1,33 +1,20 @@
+/** Typed lines that are hard to read. `carry-out.test.ts` tests each command from the line to the session. */
 import { expect, test } from 'vitest';
-import { readTyped, TYPED_HELP } from '../src/run/typed-command.ts';
+import { readTyped, TYPED_HELP } from '../src/live-view/mod.ts';
 
 test.each([
-  ['the other file', false, { do: 'steer', text: 'the other file' }],
   ['  ', false, { do: 'nothing' }],
   ['y', false, { do: 'steer', text: 'y' }],
   ['y', true, { do: 'decide', decision: 'allow', reason: undefined }],
   ['Yes', true, { do: 'decide', decision: 'allow', reason: undefined }],
   ['n', true, { do: 'decide', decision: 'deny', reason: undefined }],
   ['yes, but carefully', true, { do: 'steer', text: 'yes, but carefully' }],
-  ['/deny too dangerous', true, { do: 'decide', decision: 'deny', reason: 'too dangerous' }],
   ['/approve', false, { do: 'help', problem: 'no approval is pending' }],
-  ['/interrupt stop', false, { do: 'interrupt', text: 'stop', preempt: false }],
   ['/interrupt', false, { do: 'help', problem: '/interrupt needs a text' }],
-  ['/followup then test', false, { do: 'followup', text: 'then test' }],
-  ['/cancel', false, { do: 'cancel', reason: undefined }],
-  ['/cancel-call c1', false, { do: 'cancel_call', callId: 'c1' }],
-  ['/suspend', false, { do: 'suspend', forMs: undefined, signal: undefined }],
-  ['/suspend 2h', false, { do: 'suspend', forMs: 7_200_000, signal: undefined }],
   ['/suspend signal deployed', false, { do: 'suspend', forMs: undefined, signal: 'deployed' }],
   ['/suspend 1h30m signal signal', false, { do: 'suspend', forMs: 5_400_000, signal: 'signal' }],
-  ['/resume', false, { do: 'resume' }],
-  ['/signal deployed', false, { do: 'signal', name: 'deployed', data: undefined }],
   ['/signal deployed {"v": [1, 2]}', false, { do: 'signal', name: 'deployed', data: { v: [1, 2] } }],
   ['/signal tide  "high"', false, { do: 'signal', name: 'tide', data: 'high' }],
-  ['/messages', false, { do: 'messages' }],
-  ['/withdraw', false, { do: 'withdraw', commandId: undefined }],
-  ['/withdraw 0190-a', false, { do: 'withdraw', commandId: '0190-a' }],
-  ['/edit the other file, then', false, { do: 'edit', text: 'the other file, then' }],
   ['/etc/hosts is wrong', false, { do: 'steer', text: '/etc/hosts is wrong' }],
   ['/notes.md is wrong', false, { do: 'steer', text: '/notes.md is wrong' }],
   ['/', false, { do: 'steer', text: '/' }],
@@ -36,8 +23,7 @@ test.each([
   ['///foo', false, { do: 'steer', text: '//foo' }],
   ['// is a comment', false, { do: 'steer', text: '// is a comment' }],
   ['//server/share is gone', false, { do: 'steer', text: '//server/share is gone' }],
-  ['/detach', false, { do: 'detach' }],
-] as const)('%j, an approval waiting: %j', (line, asked, expected) => {
+] as const)('%j with a pending approval: %j', (line, asked, expected) => {
   expect(readTyped(line, 'steer', asked)).toEqual(expected);
 });
 
@@ -48,7 +34,7 @@ test.each([
   ['/2nd-try', 'there is no /2nd-try; there are /interrupt, /followup, '],
   ['/foo bar\nand more', 'there is no /foo; there are /interrupt, /followup, '],
   ['/größe', 'there is no /größe; there are '],
-])('%j is sent to nobody: it is answered with what there is, and how it would be a text', (line, problem) => {
+])('%j is not sent: the answer lists the commands, and how to send it as a text', (line, problem) => {
   const answered = readTyped(line, 'steer', false);
   const [word] = line.split(/\s/);
   expect(answered).toEqual({ do: 'help', problem: expect.stringContaining(problem) });
@@ -68,23 +54,23 @@ test.each([
   ['/signal deployed {"v":', '/signal takes JSON after the name'],
   ['/withdraw one two', '/withdraw takes one id, or nothing'],
   ['/edit', '/edit needs a text'],
-])('%j is answered with what it takes', (line, problem) => {
+])('%j is answered with the arguments that it takes', (line, problem) => {
   expect(readTyped(line, 'steer', false)).toEqual({ do: 'help', problem: expect.stringContaining(problem) });
 });
 
-test('the help names every word', () => {
+test('the help lists every command', () => {
   const { problem } = readTyped('/nosuchword', 'steer', false) as { problem: string };
   const words = [...problem.matchAll(/(?<=\s)\/[a-z-]+(?=,|\s\()/g)].map(([word]) => word);
   expect(words).toContain('/edit');
   expect(words.filter((word) => word !== '/help' && !TYPED_HELP.includes(word))).toEqual([]);
 });
 
-test('of a long word no more is said than helps', () => {
+test('the answer to a long word is short', () => {
   const answered = readTyped(`/${'x'.repeat(10_000)}`, 'steer', false);
   expect((answered as { problem: string }).problem.length).toBeLessThan(400);
 });
 
-test('after Esc a text interrupts without waiting, also one that looks like a decision; a command stays a command', () => {
+test('after Esc, a text interrupts at once, also if it looks like a decision; a command stays a command', () => {
   expect(readTyped('y', 'interrupt', true)).toEqual({ do: 'interrupt', text: 'y', preempt: true });
   expect(readTyped('/cancel enough', 'interrupt', false)).toEqual({ do: 'cancel', reason: 'enough' });
   expect(readTyped('//cancel', 'interrupt', false)).toEqual({ do: 'interrupt', text: '/cancel', preempt: true });

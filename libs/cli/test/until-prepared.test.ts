@@ -1,7 +1,7 @@
 /** Joining an instance that another process is just starting. */
 import type { BusInfo } from '@coxswain/client';
 import { expect, test } from 'vitest';
-import { untilPrepared } from '../src/instance/until-prepared.ts';
+import { untilPrepared } from '../src/instance/mod.ts';
 
 /** An instance with so many of its three streams at each look; the last number stays. */
 function instance(...present: readonly number[]) {
@@ -17,13 +17,13 @@ function instance(...present: readonly number[]) {
 
 const FAR_MS = 8.64e15;
 
-test('an instance is used when all of its streams are there', async () => {
+test('an instance is used when all of its streams exist', async () => {
   const { joined, looks } = instance(0, 2, 3);
   expect(await untilPrepared(joined, FAR_MS)).toBe(true);
   expect(looks()).toBe(3);
 });
 
-test('one that ends before is not used, and one that makes no streams is after the bound', async () => {
+test('an instance that ends before is not used; one that creates no streams is used after the bound', async () => {
   const ending = instance(0);
   const waiting = untilPrepared(ending.joined, FAR_MS);
   ending.gone.abort();

@@ -1,6 +1,6 @@
-/** Taking up a session that has commands in store. */
+/** Waits until a host has processed the stored commands of a session. */
 import { expect, test } from 'vitest';
-import { untilProcessed } from '../src/run/until-processed.ts';
+import { untilProcessed } from '../src/run/mod.ts';
 
 test('the session is shown when its host has processed all stored commands', async () => {
   const counts = [2, 1, 0];
@@ -8,7 +8,7 @@ test('the session is shown when its host has processed all stored commands', asy
   expect(counts).toEqual([]);
 });
 
-test('leaving ends the wait', async () => {
+test('an abort ends the wait', async () => {
   const leaving = new AbortController();
   let looks = 0;
   const storedCommands = async () => {

@@ -1,12 +1,17 @@
 import { createEventTranslator, type UiEvent } from '@coxswain/client';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { usageTable } from '../src/commands/session/usage.ts';
-import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
-import { jsonView, plainView } from '../src/terminal/session-view.ts';
-import { streamView } from '../src/terminal/stream-view.ts';
-import { createStyle } from '../src/terminal/style.ts';
-import { table } from '../src/terminal/table.ts';
+import {
+  budgetLine,
+  createStyle,
+  dollars,
+  eventLine,
+  jsonView,
+  plainView,
+  streamView,
+  table,
+  usageTable,
+} from '../src/terminal/mod.ts';
 
 const plain = createStyle(false);
 const from = { n: 1, at: '2026-01-01T00:00:00.000Z' };
@@ -69,7 +74,7 @@ describe('without a terminal', () => {
     expect(written.err).toBe('  ▸ t x\n● stopped (end_turn) · 2 turns · 1,200 tokens in, 5 out\n');
   });
 
-  test('the value of a structured output goes to stdout, and nothing where no answer fits the schema', () => {
+  test('the value of a structured output goes to stdout, and nothing if no answer fits the schema', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     view.live([...answer('```json\n{"a": 1}\n```'), { ...end, output: { a: 1 } }]);
@@ -83,7 +88,7 @@ describe('without a terminal', () => {
   test.each([
     [1, '  1 message waits for the next run\n'],
     [2, '  2 messages wait for the next run\n'],
-  ])('what is left over is counted: %i', (pending, said) => {
+  ])('messages that wait for the next run are counted: %i', (pending, said) => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     view.live([{ ...end, pending } as UiEvent]);
@@ -91,7 +96,7 @@ describe('without a terminal', () => {
     expect(written.err).toContain(said);
   });
 
-  test('what a daemon says before it idles is the answer of its job, and is given once', () => {
+  test('the answer of a daemon before it idles goes to stdout once', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     view.live(answer('the first job is done'));
@@ -105,7 +110,7 @@ describe('without a terminal', () => {
     expect(written.err).not.toContain('done');
   });
 
-  test('an answer that begins again is not shown twice', () => {
+  test('an answer that restarts is printed once', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     view.live([
@@ -139,7 +144,7 @@ describe('without a terminal', () => {
     expect(order.slice(0, 2)).toEqual(['half\n', '  (this answer was interrupted here)\n']);
   });
 
-  test('a text that no run’s end followed is not lost', () => {
+  test('a text without an end of its run is printed at the close', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
     view.live(answer('half way'));
@@ -176,8 +181,8 @@ test('as JSON every event is a line with its session, record and time', () => {
   ).toEqual(events.map((event) => ({ session_id: 's1', n: 3, at: from.at, ...event })));
 });
 
-describe('what was used', () => {
-  test('is a line for each run, and one for all', () => {
+describe('the usage of a session', () => {
+  test('has a line for each run, and one for all', () => {
     const one = { run: 1, persona: 'mate', model: 'a/b', turns: 1, usage, costUsd: 0.0123, stopReason: null };
     const runs = [one, { ...one, run: 2, turns: 2, costUsd: null, stopReason: 'budget_exceeded' as const }];
     const alone = { persona: 'mate', model: 'a/b', personas: [{ ...one, turns: 3 }] };
@@ -190,7 +195,7 @@ describe('what was used', () => {
     );
   });
 
-  test('and one for each persona, where several had the session', () => {
+  test('has a line for each persona if there are several', () => {
     const run = { run: 1, persona: 'desk', model: 'a/b', turns: 3, usage, costUsd: 0.03, stopReason: null };
     const personas = [
       { persona: 'desk', model: 'a/b', turns: 1, usage, costUsd: 0.01 },
@@ -217,17 +222,21 @@ describe('what was used', () => {
     expect(dollars(usd)).toBe(text);
   });
 
-  test('a budget says its unit', () => {
+  test('has a unit for each budget', () => {
     expect(budgetLine({ budget: 'tokens', used: 1_234, limit: 5_000 })).toBe('1,234 of 5,000 tokens');
     expect(budgetLine({ budget: 'usd', used: 0.1, limit: 2 })).toBe('$0.1 of $2.00');
     expect(budgetLine({ budget: 'wall_time_ms', used: 3_400, limit: 60_000 })).toBe('3.4 s of 1 min 0 s');
   });
 
-  test('a threshold is a line, the last one is left to the end of the run', () => {
+  test('has a line at each threshold but the last one, which ends the run', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);
-    const told = { type: 'budget_reported', budget: 'tokens', percent: 80, used: 80, limit: 100, ...from } as const;
-    view.live([told, { ...told, percent: 100 }, { ...end, stopReason: 'budget_exceeded', costUsd: 0.5 } as UiEvent]);
+    const reported = { type: 'budget_reported', budget: 'tokens', percent: 80, used: 80, limit: 100, ...from } as const;
+    view.live([
+      reported,
+      { ...reported, percent: 100 },
+      { ...end, stopReason: 'budget_exceeded', costUsd: 0.5 } as UiEvent,
+    ]);
     view.close();
     expect(written.err).toBe(
       '  ! 80% of the budget: 80 of 100 tokens\n' +
@@ -236,7 +245,7 @@ describe('what was used', () => {
   });
 });
 
-test('of a flood of feedback the first pieces are shown, and how many more there are; what people say is shown whole', () => {
+test('the first pieces of much feedback are shown, and the number of others; messages of people are shown whole', () => {
   const injections = [
     { commandId: 's', origin: 'steer', text: 'stop that' } as const,
     ...Array.from({ length: 64 }, (_, n) => ({
@@ -259,7 +268,7 @@ test('of a flood of feedback the first pieces are shown, and how many more there
   expect(lines.at(-1)).toContain('and 61 more pieces of feedback');
 });
 
-test('nothing of an event or a list drives the terminal: ids of calls, names of tools and actors', () => {
+test('control characters in events and lists are removed: ids of calls, names of tools and actors', () => {
   const hostile = 'a\u001b[2J\u202eb';
   const events: UiEvent[] = [
     {

@@ -1,9 +1,7 @@
 /** Spans drawn for people, at any width. */
 import type { EndedSpan } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { columnsOf } from '../src/terminal/columns.ts';
-import { createStyle } from '../src/terminal/style.ts';
-import { durationText, spanTrees, waterfall } from '../src/terminal/waterfall.ts';
+import { columnsOf, createStyle, durationText, spanTrees, waterfall } from '../src/terminal/mod.ts';
 
 const span = (
   id: string,
@@ -38,7 +36,7 @@ const [tree] = spanTrees(SPANS, ({ parent }) => parent === null);
 const drawn = (columns: number, colours = false) =>
   waterfall(tree as NonNullable<typeof tree>, columns, createStyle(colours));
 
-test('each stands below what it is a part of, where and as long as it ran', () => {
+test('a span is drawn below its parent, from its start to its end', () => {
   expect(drawn(80)).toMatchInlineSnapshot(`
     "invoke_agent lead      ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━    1.0 s
     └ turn 1                  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌   900 ms in progress
@@ -49,20 +47,20 @@ test('each stands below what it is a part of, where and as long as it ran', () =
 });
 
 describe.each([20, 40, 60, 80, 120, 300])('at %i columns', (columns) => {
-  test('no line is longer, and none is missing', () => {
+  test('each span has one line within the width', () => {
     const lines = drawn(columns).trimEnd().split('\n');
     expect(lines).toHaveLength(SPANS.length);
     for (const line of lines) expect(columnsOf(line), line).toBeLessThanOrEqual(columns);
   });
 });
 
-test('colours are at a terminal only, and change nothing else', () => {
+test('colours change no text', () => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one
   expect(drawn(80, true).replaceAll(/\u001b\[\d+m/g, '')).toBe(drawn(80));
   expect(drawn(80, true)).not.toBe(drawn(80));
 });
 
-test('spans that name each other are drawn once', () => {
+test('spans that are parents of each other are drawn once', () => {
   const circle = [span('x', 'y', 'x', 0, 1), span('y', 'x', 'y', 0, 1)];
   const [top] = spanTrees(circle, ({ name }) => name === 'x');
   expect(
@@ -80,7 +78,7 @@ test.each([
   [7_500_000, '2 h 05 m'],
 ])('%i ms are %s', (ms, text) => expect(durationText(ms)).toBe(text));
 
-test('what was cancelled says so, a run as well as its turns and answers', () => {
+test('a cancelled run, and its turns and answers, are marked as cancelled', () => {
   const usage = { 'gen_ai.usage.input_tokens': 9, 'gen_ai.usage.output_tokens': 2 };
   const cancelled = [
     span('c', 'b', 'chat model', 100, 600, {
@@ -102,7 +100,7 @@ test('what was cancelled says so, a run as well as its turns and answers', () =>
   ]);
 });
 
-test('a host that claimed the session during the run stands where it did so', () => {
+test('a claim of the session by a host is drawn at its time', () => {
   const owned = { name: 'owned', atMs: 500, attributes: { 'coxswain.epoch': 2, 'coxswain.host': 'host-b' } };
   const spans = [
     span('b', 'a', 'turn 1', 0, 400),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whyUnreachable } from '../src/instance/why-unreachable.ts';
+import { whyUnreachable } from '../src/connection/mod.ts';
 
 const tried = { source: '--nats', servers: 'bus:4222' };
 
@@ -13,7 +13,7 @@ test.each([
   ['connect ETIMEDOUT 10.0.0.1:4222', 'connection to bus:4222 timed out (ETIMEDOUT); check the address in --nats'],
   ['unexpected response from server', 'the server at bus:4222 is not a NATS server; check the address and the port'],
   ['connect EHOSTUNREACH 10.0.0.1:4222', 'no route to host bus:4222 (EHOSTUNREACH); check the address in --nats'],
-])('%s is explained, with what to do', (message, words) => {
+])('%s is explained, with a remedy', (message, words) => {
   expect(whyUnreachable(new Error(message), tried)).toContain(words);
   // Errors of the system have the code beside the message.
   const coded = Object.assign(new Error(message), { code: /\b(?:E|CERT_)[A-Z_]+\b/.exec(message)?.[0] });
@@ -22,7 +22,7 @@ test.each([
   expect(whyUnreachable(new Error('outer', { cause: new Error(message) }), tried)).toContain(words);
 });
 
-test('what is not known is quoted', () => {
+test('an unknown error is quoted', () => {
   expect(whyUnreachable(new Error('the moon is full'), tried)).toBe('the moon is full; run cox doctor for more');
 });
 

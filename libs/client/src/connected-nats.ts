@@ -1,7 +1,7 @@
 /** Connects to NATS with errors that have a code. */
-import { connectNats } from '@coxswain/bus';
+import { connectNats, StreamsMissingError } from '@coxswain/bus';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { InvalidOptionError } from './client-errors.ts';
+import { BusNotPreparedError, InvalidOptionError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -21,6 +21,11 @@ export async function connectedNats(options: ConnectOptions): Promise<NatsConnec
       });
     throw error;
   }
+}
+
+/** Throws the error of a service that cannot start. @throws BusNotPreparedError if there is no registry. @internal */
+export function refuseUnprepared(error: unknown): never {
+  throw error instanceof StreamsMissingError ? new BusNotPreparedError({ cause: error }) : error;
 }
 
 /**

@@ -3,7 +3,15 @@
  * of the same version.
  */
 import { createHash } from 'node:crypto';
-import { type AnswerQuestion, awaitPermanentClose, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
+import {
+  type Announcement,
+  type AnswerQuestion,
+  announce,
+  awaitPermanentClose,
+  fetchWhole,
+  RunningWork,
+  serveWork,
+} from '@coxswain/bus';
 import { answerHook, runHookHandler } from '@coxswain/handlers';
 import {
   type AnyHandler,
@@ -22,16 +30,14 @@ import {
   readId,
   readPersonaHooks,
   type StepModels,
-  subjects,
   TenantId,
   ToolDefinition,
   type ToolResult,
   type WorkObserver,
 } from '@coxswain/protocol';
 import { type NatsConnection, nuid } from '@nats-io/nats-core';
-import { announce } from './announce-tool.ts';
 import { refuseUnknown } from './command-form.ts';
-import { servedOnOwnConnection } from './connected-nats.ts';
+import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
@@ -255,12 +261,11 @@ async function serveCheckedPersona(
     },
   );
   const since = new Date().toISOString();
-  const key = {
-    name,
-    subject: subjects.announcement('personas', tenant, name),
+  const announcement: Announcement<PersonaAnnouncement> = {
+    at: { kind: 'personas', tenant, name },
     schema: PersonaAnnouncement,
-    value: (first: string): PersonaAnnouncement => ({ v: 1, since: first, ...announced }),
-    conflict: (before: PersonaAnnouncement) => versionConflict(announced, before),
+    value: (first) => ({ v: 1, since: first, ...announced }),
+    conflict: (before) => versionConflict(announced, before),
   };
   const serving = await serveWork(nc, {
     at: { kind: 'personas', tenant, name, version },
@@ -268,14 +273,14 @@ async function serveCheckedPersona(
     work,
     heartbeat: () => ({ version, since }),
     async announce(when) {
-      const former = await announce(bus, key, when);
+      const former = await announce(nc, announcement, when);
       if (former && former.version !== version)
         problem(`${name} was announced as version ${former.version}: new sessions get ${version}`);
     },
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,
     onDraining: () => line.close(),
-  });
+  }).catch(refuseUnprepared);
   let stopping: Promise<void> | null = null;
   return {
     name,

@@ -14,7 +14,7 @@ import {
 import { nuid } from '@nats-io/nats-core';
 import { CommandRejectedError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
-import { servedOnOwnConnection } from './connected-nats.ts';
+import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome } from './send-call-outcome.ts';
@@ -137,7 +137,7 @@ export async function serveToolOn(
     drainMs: options.drainMs ?? DRAIN_MS,
   }).catch((error: unknown) => {
     versions.stop();
-    throw error;
+    return refuseUnprepared(error);
   });
   versions.start();
   if (options.succession !== undefined) {

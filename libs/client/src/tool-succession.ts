@@ -1,3 +1,4 @@
+import { valueIn } from '@coxswain/bus';
 import { Heartbeat, SERVED_LIVENESS, subjects, type TenantId, tenantSubjects } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import type { CommandBus } from './send-command.ts';
@@ -66,7 +67,7 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
 
   function hear(message: Msg): void {
     const who = message.subject.slice(prefix.length);
-    const heartbeat = heartbeatIn(message);
+    const heartbeat = valueIn(message.data, Heartbeat);
     if (who === instance || !heartbeat) return;
     others.delete(who);
     if ((heartbeat.state === 'serving' || heartbeat.state === 'standby') && others.size < INSTANCES_MAX)
@@ -140,13 +141,4 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
       for (const wake of [...waiting]) wake();
     },
   };
-}
-
-function heartbeatIn(message: Msg): Heartbeat | null {
-  try {
-    return Heartbeat.safeParse(message.json()).data ?? null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }

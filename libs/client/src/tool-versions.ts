@@ -1,4 +1,13 @@
 import {
+  type Announcement,
+  announce,
+  readAnnouncement,
+  removeAnnouncement,
+  type StoredAnnouncement,
+  valueIn,
+  type When,
+} from '@coxswain/bus';
+import {
   Heartbeat,
   SERVED_LIVENESS,
   subjects,
@@ -8,14 +17,6 @@ import {
   toolDigest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
-import {
-  announce,
-  type CurrentEntry,
-  deleteAnnouncement,
-  type RegistryKey,
-  readEntry,
-  type When,
-} from './announce-tool.ts';
 import type { CheckedTool } from './define-tool.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -86,7 +87,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   function hear(message: Msg): void {
     const who = message.subject.slice(prefix.length);
-    const heartbeat = heartbeatIn(message);
+    const heartbeat = valueIn(message.data, Heartbeat);
     if (who === instance || !heartbeat) return;
     const before = others.get(who);
     others.delete(who);
@@ -107,9 +108,9 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     return new Set([ownDigest(), ...serving.map(({ digest }) => digest)]);
   }
 
-  const key = (tool: CheckedTool): RegistryKey<ToolAnnouncement> => ({
-    name,
-    subject: subjects.announcement('tools', tenant, name),
+  const at = { kind: 'tools', tenant, name } as const;
+  const announcementOf = (tool: CheckedTool): Announcement<ToolAnnouncement> => ({
+    at,
     schema: ToolAnnouncement,
     value: (since) => ({ v: 1, since, ...tool.announced }),
     headers: (before, when) => {
@@ -120,7 +121,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   });
 
   async function put(tool: CheckedTool, when: When<ToolAnnouncement>): Promise<ToolAnnouncement | null> {
-    const former = await announce(bus, key(tool), when);
+    const former = await announce(bus.nc, announcementOf(tool), when);
     seen = null;
     return former;
   }
@@ -152,7 +153,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     const now = served();
     const text = [changes, ...[...now].sort()].join();
     if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
-    const current = await readEntry(bus, key(own.tool()));
+    const current = await readAnnouncement(bus.nc, { at, schema: ToolAnnouncement });
     const announced = current.value ? toolDigest(current.value) : NONE;
     seen = { served: text, announced };
     // A removed announcement is not restored.
@@ -179,7 +180,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
 
   return {
     async announceFirst() {
-      const { value, headers } = await readEntry(bus, key(own.tool()));
+      const { value, headers } = await readAnnouncement(bus.nc, { at, schema: ToolAnnouncement });
       if (value && replacedIn(headers).includes(ownDigest()) && (await isHeard(toolDigest(value)))) {
         problem(`${name} was replaced by another served version, ${toolDigest(value)}`);
         return;
@@ -197,7 +198,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     async withdraw() {
       served();
       // Another instance of the tool keeps the announcement, or replaces it.
-      if (others.size === 0) await deleteAnnouncement(bus, key(own.tool()));
+      if (others.size === 0) await removeAnnouncement(bus.nc, at);
     },
     start: scheduleCheck,
     stop() {
@@ -214,15 +215,6 @@ function noteOf(replaced: readonly string[]): Record<string, string> {
   return newest.length === 0 ? {} : { [REPLACED_HEADER]: newest.join(',') };
 }
 
-function replacedIn(headers: CurrentEntry<unknown>['headers']): string[] {
+function replacedIn(headers: StoredAnnouncement<unknown>['headers']): string[] {
   return (headers?.get(REPLACED_HEADER) ?? '').split(',').filter((one) => /^[0-9a-f]{8}$/.test(one));
-}
-
-function heartbeatIn(message: Msg): Heartbeat | null {
-  try {
-    return Heartbeat.safeParse(message.json()).data ?? null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }

@@ -1,8 +1,8 @@
 /** The calls of a served tool and its ledger, without a bus: what is asked and ordered, and what is said. */
 import { type CallEnding, RunningWork, WorkLedger } from '@coxswain/bus';
 import type { WorkOrder, WorkReport, WorkRequest } from '@coxswain/protocol';
-import { SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { APPROVAL_CHECK_MS, SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { checkTool, defineTool, LATER, type Tool, ToolDefinitionError } from '../src/define-tool.ts';
 
@@ -354,10 +354,25 @@ test.each<[string, Tool['needsApproval'], boolean]>([
   // Asked although it has no function: another version is announced.
   ['no function', undefined, true],
 ])('whether a person must approve a call is answered by %s, and runs nothing', async (_, needsApproval, needed) => {
-  const { calls, runs } = await bed({ inputSchema: z.object({ n: z.number().default(1) }) as never, needsApproval });
-  const asked = { v: 1, want: 'approval', session_id: 's1', call_id: 'c1', args: {} } as const;
-  expect(await calls.needsApproval(asked)).toBe(needed);
+  const { ask, runs } = await bed({ inputSchema: z.object({ n: z.number().default(1) }) as never, needsApproval });
+  const said = ask({ ...asked('0-0.q'), epoch: undefined, approval: true });
+  await vi.waitFor(() => expect(said).toEqual([{ type: 'answered', answer: { status: 'returned', raw: needed } }]));
   expect(runs).toEqual([]);
+});
+
+test('a function that does not answer whether a call needs an approval counts as yes after five seconds', async () => {
+  vi.useFakeTimers();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+    const late = new AbortController();
+    setTimeout(() => late.abort(), ms);
+    return late.signal;
+  });
+  const { ask } = await bed({ needsApproval: () => new Promise(() => undefined) });
+  const said = ask({ ...asked('0-0.q'), epoch: undefined, approval: true });
+  await vi.advanceTimersByTimeAsync(APPROVAL_CHECK_MS);
+  expect(said.at(-1)).toEqual({ type: 'answered', answer: { status: 'returned', raw: true } });
+  timeout.mockRestore();
+  vi.useRealTimers();
 });
 
 test.each([

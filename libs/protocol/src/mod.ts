@@ -351,9 +351,8 @@ export { StopCondition, textStops } from './personas/stop-conditions.ts';
 export { Heartbeat, QUEUE_GROUPS, SERVED_LIVENESS, type ServedKind } from './served/heartbeats.ts';
 export type { StartedWork, WorkObserver } from './served/observe-work.ts';
 export {
-  ApprovalCheck,
-  ApprovalCheckAnswer,
   isKeyOf,
+  isQuestion,
   SERVED_BOUNDS,
   WorkEnded,
   WorkFetch,

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findServer, reportTo, startServer } from '@coxswain/adapter-embedded-server';
 import { createHookRegistry, gatherHooks, type HookSource, loadHooks } from '@coxswain/adapter-hooks';
 import { createModels } from '@coxswain/adapter-models';
-import { connectionTo, connectNats, endOnce, removeHookService, serveHooks } from '@coxswain/adapter-nats';
+import { connectionTo, connectNats, endOnce, removeAnnouncement, serveHooks } from '@coxswain/adapter-nats';
 import {
   type BusClient,
   type BusSession,
@@ -305,7 +305,7 @@ class Bus implements TestBus {
       ...served,
       remove: async () => {
         await served.stop();
-        await removeHookService(this.#parts.nc, tenant, service);
+        await removeAnnouncement(this.#parts.nc, { kind: 'hooks', tenant, name: service });
         await this.#waitUntilKnown(`the end of the hooks of ${service}`, () =>
           this.#parts.service.registered.hooks(tenant).every(({ id }) => !ids.has(id)),
         );

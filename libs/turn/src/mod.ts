@@ -1,5 +1,5 @@
 /**
- * The turn machine and its pure functions. All decisions about a session are made here.
+ * The exports of the turn machine: the rules of a session, without I/O. Start reading in core/decide.ts.
  */
 
 export { recordsRejection } from './core/command-memory.ts';

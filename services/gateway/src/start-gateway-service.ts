@@ -4,25 +4,29 @@ import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-
 import { connectionTo, endOnce, type NamedBus } from '@coxswain/adapter-nats';
 import { startTelemetry } from '@coxswain/adapter-telemetry';
 import { type BusClient, connect } from '@coxswain/client';
-import { BOUNDS, cutText, DEFAULT_TENANT, EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
-import { RequestRates } from '@coxswain/session';
-import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
-import { type Authenticator, firstAuthenticator, type Scope } from './auth/principal.ts';
-import { newToken, openTokenFile, TokenTable } from './auth/token-file.ts';
-import { readConsole } from './console/console-files.ts';
-import { createApp } from './create-app.ts';
-import { JournalPages } from './feed/journal-pages.ts';
-import { FEED_BOUNDS, type FeedBounds, SessionFeeds } from './feed/session-feeds.ts';
-import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
-import type { GatewayContext, GatewayTimes, StartOffers } from './gateway-context.ts';
-import { createMetrics } from './gateway-metrics.ts';
-import { KnownSessions } from './known-sessions.ts';
-import { LimitedReads } from './limited-reads.ts';
-import { GatewayOptionError, listenOn } from './listen-on.ts';
-import { createGuard, isLoopback, loopbackOrigins } from './request-guard.ts';
-import { FoldCache } from './socket/fold-cache.ts';
-import { InspectorSeats } from './socket/inspector-seats.ts';
-import { UnusedConnections } from './unused-connections.ts';
+import { BOUNDS, cutText, DEFAULT_TENANT } from '@coxswain/protocol';
+import { createApp, createContext } from './app/mod.ts';
+import {
+  type Authenticator,
+  firstAuthenticator,
+  type JwtOptions,
+  newToken,
+  openJsonWebTokens,
+  openTokenFile,
+  type Scope,
+  TokenTable,
+} from './auth/mod.ts';
+import { readConsole } from './console/mod.ts';
+import { createMetrics, GATEWAY_BOUNDS, type GatewayTimes, type StartOffers } from './context/mod.ts';
+import { FEED_BOUNDS, type FeedBounds, SessionFeeds } from './feed/mod.ts';
+import {
+  createGuard,
+  GatewayOptionError,
+  isLoopback,
+  listenOn,
+  loopbackOrigins,
+  UnusedConnections,
+} from './http/mod.ts';
 
 /** Options of the gateway. */
 export interface GatewayServiceOptions {
@@ -138,32 +142,19 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   // Each watcher adds a listener, and the number of watchers is limited.
   setMaxListeners(0, stopping.signal);
   const feeds = new SessionFeeds(metrics, { ...FEED_BOUNDS, ...options.feedBounds });
-  const { requestsBurst, requestsPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
-  const context: GatewayContext = {
+  const context = createContext({
     authenticator: firstAuthenticator(authenticators),
     clientOf: clients.of,
     ping: clients.ping,
     feeds,
-    inspectors: new InspectorSeats(),
-    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
-    known: new KnownSessions(now),
-    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
-    pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
-    rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
-    starts: options.starts ?? null,
+    starts: options.starts,
     metrics,
     spans: telemetry.spans,
     log,
     now,
     stopping: stopping.signal,
-    times: {
-      heartbeatMs: EVENT_STREAM_LIVENESS.heartbeatMs,
-      recheckMs: GATEWAY_BOUNDS.recheckMs,
-      stallMs: GATEWAY_BOUNDS.watcherStallMs,
-      waitsEndMs: GATEWAY_BOUNDS.waitsEndMs,
-      ...options.times,
-    },
-  };
+    times: options.times,
+  });
   let ownOrigins: readonly string[] = publicUrls;
   const guard = createGuard(() => ({ ownOrigins, allowedOrigins }));
   const app = await createApp({ context, guard, consoleFiles });

@@ -1,56 +1,76 @@
-/** What an AG-UI request says: the user's text, and answers to interrupts that the session has or has had. */
-import type { BusSession } from '@coxswain/client';
-import type { SessionStatus } from '@coxswain/protocol';
-import { describe, expect, test } from 'vitest';
-import { findUnknownInterrupt } from '../src/agui/known-interrupts.ts';
-import { readAnswers } from '../src/agui/run-commands.ts';
-import { readRunInput } from '../src/agui/run-input.ts';
-import type { Principal } from '../src/auth/principal.ts';
-import { LimitedReads } from '../src/limited-reads.ts';
+/** The text of an AG-UI request, and its answers to the interrupt of a suspended session. */
+import { expect, test, vi } from 'vitest';
+import type { GatewayClient } from '../src/context/mod.ts';
+import { Sessions } from './app-with-sessions.ts';
+import { appWithoutBus, connected } from './app-without-bus.ts';
 
-const PRINCIPAL: Principal = { name: 'someone', tenant: 'default', scopes: new Set(['admin']), expiresAt: null };
+/** An app with sessions that reject every command. */
+async function appWithSession(session: object) {
+  const sessions = new Sessions();
+  sessions.answer = () => Promise.reject(Object.assign(new Error('no further'), { code: 'not_running' }));
+  const sessionOf = (id: string) => Object.assign(sessions.of(id), session);
+  const made = await appWithoutBus({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });
+  return { ...made, sessions };
+}
 
 const inputOf = (more: object) => ({ threadId: 't', runId: 'r', messages: [], ...more });
+const context = [{ description: 'page', value: 'orders' }];
+const fresh = await appWithSession({ newest: async () => null });
 
-const answered = (interruptId: string, status: string) =>
-  readAnswers(PRINCIPAL, readRunInput(inputOf({ resume: [{ interruptId, status }] })));
+/** Posts a message to a new session. */
+const post = (content: unknown, more: object = {}) =>
+  fresh.app.inject({
+    method: 'POST',
+    url: '/v1/agui',
+    headers: { host: 'gateway.test', authorization: fresh.authorization },
+    payload: inputOf({ messages: [{ id: 'm', role: 'user', content }], ...more }),
+  });
 
-describe('the user’s text', () => {
-  const context = [{ description: 'page', value: 'orders' }];
-  const said = (content: unknown, more: object) =>
-    readRunInput(inputOf({ messages: [{ id: 'm', role: 'user', content }], ...more })).message;
-
-  test.each([[' \n'], ['\u200b\u2060'], ['\u3164'], ['\u2800']])('%j shows nothing and is rejected', (text) => {
+test.each([[' \n'], ['\u200b\u2060'], ['\u3164'], ['\u2800']])(
+  'the invisible text %j is rejected as empty',
+  async (text) => {
     for (const more of [{}, { context }])
       for (const content of [text, [{ type: 'text', text }]])
-        expect(() => said(content, more)).toThrow(expect.objectContaining({ code: 'empty_body' }));
-  });
+        expect((await post(content, more)).json()).toMatchObject({ status: 400, code: 'empty_body' });
+  },
+);
 
-  test('goes with its context', () => {
-    expect(said('hi', { context })?.text).toMatch(/^hi\n\n<context>\npage: orders/);
-  });
+test('the context is appended to the message', async () => {
+  await post('hi', { context });
+  const prompt = expect.stringMatching(/^hi\n\n<context>\npage: orders/);
+  expect(fresh.sessions.sent).toMatchObject([{ verb: 'start', body: { prompt } }]);
 });
 
-describe('an answer to the interrupt of a suspended session', () => {
-  const events = [{ type: 'suspended' }];
-  const session = (suspended: object | null, past: readonly object[]) =>
-    ({
-      state: async () => ({ approvals: [], suspended }) as unknown as SessionStatus,
-      journal: async function* () {
-        yield { record: { events: past } };
-      },
-    }) as unknown as BusSession;
-  const check = (status: string, on: BusSession) =>
-    findUnknownInterrupt({ expensiveReads: new LimitedReads(1, 0) }, on, answered('suspended', status));
+const never = { state: { approvals: [], suspended: null }, past: [] };
+const before = { state: { approvals: [], suspended: null }, past: [{ type: 'suspended' }] };
+const now = { state: { approvals: [], suspended: { reason: null } }, past: [] };
 
-  test.each([['resolved'], ['cancelled']])('%s: an error if the session was never suspended', async (status) => {
-    expect(await check(status, session(null, []))).toMatchObject({ code: 'not_suspended' });
-    expect(await check(status, session(null, events))).toBeNull();
-    expect(await check(status, session({ reason: null }, events))).toBeNull();
+test.each([
+  ['resolved', 'never', never, 'not_suspended', []],
+  ['cancelled', 'never', never, 'not_suspended', []],
+  ['resolved', 'before', before, 'internal', [{ verb: 'resume' }]],
+  ['cancelled', 'before', before, 'internal', []],
+  ['resolved', 'now', now, 'internal', [{ verb: 'resume' }]],
+  ['cancelled', 'now', now, 'internal', []],
+])('the answer %s to a session that was suspended %s', async (status, _when, { state, past }, code, commands) => {
+  const { app, authorization, sessions } = await appWithSession({
+    state: async () => state,
+    async *journal() {
+      yield { record: { events: past } };
+    },
+    // The look-up after the commands fails: these tests need no stream.
+    lastNumber: vi
+      .fn(async () => 1)
+      .mockResolvedValueOnce(1)
+      .mockRejectedValue(new Error('no further')),
   });
-
-  test('cancelled sends the session nothing', () => {
-    expect(answered('suspended', 'cancelled')).toEqual([{ interruptId: 'suspended', command: null }]);
-    expect(answered('suspended', 'resolved')).toMatchObject([{ command: { verb: 'resume' } }]);
-  });
+  const body = JSON.stringify(inputOf({ resume: [{ interruptId: 'suspended', status }] }));
+  const head = `host: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json\r\nconnection: close`;
+  const answer = await connected(
+    app,
+    `POST /v1/agui HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  expect(answer).toContain(`"code":"${code}"`);
+  expect(sessions.sent).toMatchObject(commands);
+  await app.close();
 });

@@ -1,22 +1,19 @@
-/** What the app decides before anything is asked of the bus. */
+/** What the app decides without the bus. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { NoHostError, ReceiptTimeoutError, type Session } from '@coxswain/client';
+import { NoHostError, type Session } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
 import { FORMAT_VERSIONS, RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
-import { SessionFeeds } from '../src/feed/session-feeds.ts';
-import type { GatewayClient } from '../src/gateway-context.ts';
-import { createMetrics } from '../src/gateway-metrics.ts';
-import type { KnownSessions } from '../src/known-sessions.ts';
-import { Problem, problemFrom } from '../src/problem.ts';
-import { appOnNothing, connected, SILENT } from './app-on-nothing.ts';
+import { createMetrics, type GatewayClient, type KnownSessions, Problem, problemFrom } from '../src/context/mod.ts';
+import { SessionFeeds } from '../src/feed/mod.ts';
+import { appWithoutBus, connected, SILENT, silence } from './app-without-bus.ts';
 
 const host = 'gateway.test';
 
-test('every answer keeps itself from caches, guesses and frames', async () => {
-  const { app, authorization } = await appOnNothing();
+test('every response forbids caching, content sniffing and framing', async () => {
+  const { app, authorization } = await appWithoutBus();
   for (const url of ['/healthz', '/v1/sessions', '/nowhere']) {
     const { headers } = await app.inject({ url, headers: { host, authorization } });
     expect(headers, url).toMatchObject({
@@ -27,10 +24,10 @@ test('every answer keeps itself from caches, guesses and frames', async () => {
   }
 });
 
-test('whoever has a token is told whose it is, whatever it may; nobody else is', async () => {
+test('/v1/whoami returns the principal of a valid token with any scope', async () => {
   const end = Date.parse('2026-02-01T00:00:00Z');
   const holder = { name: 'alice', tenant: 'team', scopes: new Set(['steer' as const]), expiresAt: end };
-  const { app } = await appOnNothing({
+  const { app } = await appWithoutBus({
     authenticator: { authenticate: async (token) => (token === 't' ? holder : null) },
   });
   const ask = (headers: Record<string, string>) => app.inject({ url: '/v1/whoami', headers: { host, ...headers } });
@@ -44,30 +41,22 @@ test('whoever has a token is told whose it is, whatever it may; nobody else is',
   expect((await ask({})).json()).toMatchObject({ status: 401, code: 'unauthorized' });
 });
 
-test('what can be started is what the gateway was given; without a folder of its own that is nothing', async () => {
-  const bare = await appOnNothing();
+test('start options and the demo are those that the gateway was given; by default there are none', async () => {
+  const bare = await appWithoutBus();
   const ask = ({ app, authorization }: typeof bare, method: 'GET' | 'POST', url: string) =>
     app.inject({ method, url, headers: { host, authorization } });
   expect((await ask(bare, 'GET', '/v1/start-options')).json()).toEqual({ folder: null, personas: [], has_demo: false });
   expect((await ask(bare, 'POST', '/v1/demo')).json()).toMatchObject({ status: 404, code: 'not_found' });
   const demo = { prompt: 'Play.', root: '/d', model: 'scripted//d/script.yaml', persona: { name: 'clerk' } };
   const options = { folder: '/work', personas: [], has_demo: true };
-  const given = await appOnNothing({ starts: { options: async () => options, prepareDemo: async () => demo } });
+  const given = await appWithoutBus({ starts: { options: async () => options, prepareDemo: async () => demo } });
   expect((await ask(given, 'GET', '/v1/start-options')).json()).toEqual(options);
   expect((await ask(given, 'POST', '/v1/demo')).json()).toEqual(demo);
 });
 
-test('a session that says nothing has a stream with heartbeats', async () => {
-  const records = ({ signal }: { readonly signal: AbortSignal }) => ({
-    [Symbol.asyncIterator]: () => ({
-      next: async () => {
-        if (!signal.aborted) await once(signal, 'abort');
-        return { done: true, value: undefined };
-      },
-    }),
-  });
-  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 0, records };
-  const { app, authorization, stopping } = await appOnNothing({
+test('the event stream of a silent session has heartbeats', async () => {
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 0, records: silence };
+  const { app, authorization, stopping } = await appWithoutBus({
     clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
     times: { heartbeatMs: 5, recheckMs: 10_000, stallMs: 10_000, waitsEndMs: 10_000 },
     known: { expect: async () => undefined } as unknown as KnownSessions,
@@ -88,8 +77,8 @@ test('a session that says nothing has a stream with heartbeats', async () => {
   await app.close();
 });
 
-test('more requests than are taken are told when the next will be', async () => {
-  const { app, authorization } = await appOnNothing({ rates: new RequestRates(2, 0.1, 10, () => 0) });
+test('requests beyond the rate limit get 429 with retry-after', async () => {
+  const { app, authorization } = await appWithoutBus({ rates: new RequestRates(2, 0.1, 10, () => 0) });
   const statuses = [];
   for (let i = 0; i < 3; i++)
     statuses.push(await app.inject({ url: '/v1/sessions', headers: { host, authorization } }));
@@ -102,8 +91,8 @@ test.each([
   ['/v1/sessions', 'limit', 500],
   ['/v1/approvals', 'limit', 500],
   ['/v1/sessions/one/events', 'limit', 1_000],
-])('of %s, %s is a whole number in digits alone, once', async (url, field, max) => {
-  const { app, authorization } = await appOnNothing();
+])('the query of %s accepts one %s, a whole number in digits', async (url, field, max) => {
+  const { app, authorization } = await appWithoutBus();
   const ask = (query: string) => app.inject({ url: `${url}?${query}`, headers: { host, authorization } });
   for (const written of ['1e2', '0x10', '%205', '+5', '05', '1.0', '', '0', '-1', `${max + 1}`, '9'.repeat(400)]) {
     const answer = await ask(`${field}=${written}`);
@@ -114,8 +103,8 @@ test.each([
   expect((await ask(`${field}=${max}`)).json().code).not.toBe('invalid_field');
 });
 
-test('a gateway that is about to end takes nothing new', async () => {
-  const { app, authorization, stopping } = await appOnNothing();
+test('a stopping gateway rejects new requests', async () => {
+  const { app, authorization, stopping } = await appWithoutBus();
   stopping.abort();
   const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
   expect(answer.statusCode).toBe(503);
@@ -123,8 +112,8 @@ test('a gateway that is about to end takes nothing new', async () => {
   expect(answer.headers['retry-after']).toBe('1');
 });
 
-test('a bus that is away makes it unready, and not dead', async () => {
-  const { app } = await appOnNothing();
+test('without a bus, the gateway is alive but not ready', async () => {
+  const { app } = await appWithoutBus();
   const alive = await app.inject({ url: '/healthz', headers: { host } });
   expect(alive.statusCode).toBe(200);
   expect(alive.json()).toEqual({ status: 'ok', ...FORMAT_VERSIONS });
@@ -133,8 +122,8 @@ test('a bus that is away makes it unready, and not dead', async () => {
   expect(ready.json()).toMatchObject({ code: 'nats_unreachable' });
 });
 
-test('what fails without a code is a 500 that says nothing of how', async () => {
-  const { app, authorization } = await appOnNothing({
+test('an error without a code is a 500 without details', async () => {
+  const { app, authorization } = await appWithoutBus({
     clientOf: () => {
       throw new Error('secret: the colour of the safe');
     },
@@ -145,23 +134,23 @@ test('what fails without a code is a 500 that says nothing of how', async () => 
   expect(answer.body).not.toContain('safe');
 });
 
-test('keys for tokens that cannot be had are not the token’s fault', async () => {
-  const { app } = await appOnNothing({
+test('a token that cannot be checked gets 503 instead of 401', async () => {
+  const { app } = await appWithoutBus({
     authenticator: { authenticate: () => Promise.reject(new Problem('auth_unavailable', 'no keys')) },
   });
   const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization: 'Bearer x' } });
   expect(answer.statusCode).toBe(503);
 });
 
-test('a tenant whose key the gateway does not have is not served', async () => {
-  const { app, authorization } = await appOnNothing({ clientOf: () => null });
+test('a tenant whose key the gateway does not have is rejected', async () => {
+  const { app, authorization } = await appWithoutBus({ clientOf: () => null });
   const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
   expect(answer.statusCode).toBe(403);
   expect(answer.json()).toMatchObject({ code: 'not_permitted' });
 });
 
-test('a token in an address is no token', async () => {
-  const { app, authorization } = await appOnNothing();
+test('a token in the URL is not accepted', async () => {
+  const { app, authorization } = await appWithoutBus();
   const token = authorization.slice('Bearer '.length);
   for (const query of [`access_token=${token}`, `token=${token}`]) {
     const answer = await app.inject({ url: `/v1/sessions?${query}`, headers: { host } });
@@ -169,9 +158,9 @@ test('a token in an address is no token', async () => {
   }
 });
 
-test('a page of a site that is allowed may ask first, and is answered by its name alone', async () => {
+test('the preflight request of an allowed origin is accepted, that of another origin rejected', async () => {
   const site = 'https://app.example.com';
-  const { app, authorization } = await appOnNothing({}, { allowedOrigins: [site] });
+  const { app, authorization } = await appWithoutBus({}, { allowedOrigins: [site] });
   const asked = await app.inject({
     method: 'OPTIONS',
     url: '/v1/sessions',
@@ -196,7 +185,7 @@ const upgradeOf = (path: string) =>
   'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
 
 test.each([
-  ['what is no HTTP', 'GARBAGE\r\n\r\n', 400, 'request_unreadable'],
+  ['text that is not HTTP', 'GARBAGE\r\n\r\n', 400, 'request_unreadable'],
   ['a TLS hello', '\x16\x03\x01\x02\x00', 400, 'request_unreadable'],
   [
     'headers without end',
@@ -211,13 +200,13 @@ test.each([
     'request_unreadable',
   ],
   [
-    'an address that cannot be read',
+    'an invalid URL',
     'GET /v1/sessions/%zz HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n\r\n',
     404,
     'route_not_found',
   ],
   [
-    'an expectation that nobody has',
+    'an unknown expectation',
     'GET /healthz HTTP/1.1\r\nhost: gateway.test\r\nexpect: 200-ok\r\n\r\n',
     417,
     'expectation_failed',
@@ -230,20 +219,20 @@ test.each([
       'request_unreadable',
     ],
   ),
-  ['a WebSocket at an address that cannot be read', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
+  ['a WebSocket at an invalid URL', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
   ['a WebSocket of an id that is too long', upgradeOf(`/v1/sessions/${'x'.repeat(2_000)}/ws`), 400, 'invalid_id'],
-])('%s is answered with a problem, and the end', async (_what, sent, status, code) => {
-  const { app } = await appOnNothing();
-  const told = await connected(app, sent);
-  expect(told).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-  expect(told).toMatch(/^content-type: application\/problem\+json/im);
-  expect(told).toMatch(/^x-content-type-options: nosniff\r$/m);
-  expect(JSON.parse(told.slice(told.indexOf('\r\n\r\n')))).toMatchObject({ status, code });
+])('%s is answered with a problem, and the connection is closed', async (_what, sent, status, code) => {
+  const { app } = await appWithoutBus();
+  const answer = await connected(app, sent);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(answer).toMatch(/^content-type: application\/problem\+json/im);
+  expect(answer).toMatch(/^x-content-type-options: nosniff\r$/m);
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ status, code });
   await app.close();
 });
 
-test('what nobody may say is not offered either', async () => {
-  const { app, authorization } = await appOnNothing();
+test('the error of an unknown field does not offer the field actor', async () => {
+  const { app, authorization } = await appWithoutBus();
   const { body } = await app.inject({
     method: 'POST',
     url: '/v1/sessions/x/cancel',
@@ -254,8 +243,8 @@ test('what nobody may say is not offered either', async () => {
   expect(detail).toBe('unknown field "acto"; cancel takes command_id, reason');
 });
 
-test('a body with a repeated member is refused, also where it came as plain text', async () => {
-  const { app, authorization } = await appOnNothing();
+test('a body with a repeated member is rejected, also as plain text', async () => {
+  const { app, authorization } = await appWithoutBus();
   for (const type of ['application/json', 'text/plain']) {
     const answer = await app.inject({
       method: 'POST',
@@ -271,24 +260,24 @@ test('a body with a repeated member is refused, also where it came as plain text
   }
 });
 
-test('who has gone while a session is looked for takes no place among those who watch it', async () => {
+test('a client that disconnects while its session is looked up takes no slot of a watcher', async () => {
   let found: (n: number) => void = () => undefined;
   const looked = new Promise<number>((resolve) => {
     found = resolve;
   });
-  let asked = false;
+  let isLookedUp = false;
   const session = {
     id: 's',
     ref: { tenant: 'default', sessionId: 's' },
     lastNumber: () => {
-      asked = true;
+      isLookedUp = true;
       return looked;
     },
   } as unknown as Session;
   const metrics = createMetrics();
   const feeds = new SessionFeeds(metrics);
   const join = vi.spyOn(feeds, 'join');
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     feeds,
     clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
   });
@@ -300,7 +289,7 @@ test('who has gone while a session is looked for takes no place among those who 
   socket.write(
     `GET /v1/sessions/s/events HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${authorization}\r\naccept: text/event-stream\r\n\r\n`,
   );
-  await vi.waitFor(() => expect(asked).toBe(true));
+  await vi.waitFor(() => expect(isLookedUp).toBe(true));
   socket.destroy();
   await gone;
   found(1);
@@ -309,14 +298,14 @@ test('who has gone while a session is looked for takes no place among those who 
   await app.close();
 });
 
-test('where the bus is away, it is not the hosts that are said to be', async () => {
+test('without a bus, a read fails with nats_unreachable instead of no_host', async () => {
   const session = {
     ref: { tenant: 'default', sessionId: 's' },
     wire: { state: () => Promise.reject(new NoHostError()) },
   };
   const client = { session: () => session } as unknown as GatewayClient;
   const answered = async (ping: () => Promise<void>) => {
-    const { app, authorization } = await appOnNothing({ clientOf: () => client, ping });
+    const { app, authorization } = await appWithoutBus({ clientOf: () => client, ping });
     return (await app.inject({ url: '/v1/sessions/s/pending', headers: { host, authorization } })).json();
   };
   expect(await answered(() => Promise.reject(new Error('disconnected')))).toMatchObject({
@@ -326,10 +315,10 @@ test('where the bus is away, it is not the hosts that are said to be', async () 
 });
 
 test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(
-  'no method that an address does not take is a fault of the gateway: %s',
+  'a method that a route does not support gets 405 and is not logged as an error: %s',
   async (url) => {
     const error = vi.fn();
-    const { app } = await appOnNothing({ log: { ...SILENT, error } });
+    const { app } = await appWithoutBus({ log: { ...SILENT, error } });
     for (const method of ['QUERY', 'TRACE', 'PROPFIND', 'PATCH'])
       for (const headers of [{}, { 'content-type': 'no type' }, { 'content-type': 'application/json' }]) {
         const answer = await app.inject({
@@ -348,7 +337,7 @@ test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(
   },
 );
 
-test('what Fastify refuses for the request’s own fault is told as that, and what is ours is not', () => {
+test('an error of Fastify with status 400 is reported to the client, one with status 500 is internal', () => {
   const thrown = (code: string, statusCode: number) => Object.assign(new Error('why'), { code, statusCode });
   expect(problemFrom(thrown('FST_ERR_ROUTE_MISSING_CONTENT_TYPE', 400)).document).toMatchObject({
     status: 400,
@@ -366,7 +355,7 @@ const posted = async (payload: string, type: string, more: Record<string, string
     lastNumber: async () => 1,
     wire: { send: sent },
   };
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
   });
   const answer = await app.inject({
@@ -382,7 +371,7 @@ test.each([
   ['application/json', {}],
   ['text/plain', {}],
   ['application/json', { 'idempotency-key': 'k' }],
-])('a number that nobody can hold is refused by its name, and not taken for nothing (%s, %j)', async (type, more) => {
+])('a number out of range is rejected with its field (%s, %j)', async (type, more) => {
   for (const number of ['1e999', '-1e999', '9'.repeat(400)])
     expect(await posted(`{"body":"x","a":[0,{"b":${number}}]}`, type, more)).toMatchObject({
       status: 400,
@@ -393,7 +382,7 @@ test.each([
   expect(await posted('{"body":"x","dedupe_key":"1e999"}', type, more)).toMatchObject({ wasSent: true });
 });
 
-test('a body in another charset than UTF-8 is not read as if it were', async () => {
+test('a body in another charset than UTF-8 is rejected', async () => {
   for (const charset of ['utf-16', '"UTF-16LE"', 'latin1', ''])
     for (const type of ['application/json', 'text/plain'])
       expect(await posted('{"body":"x"}', `${type}; charset=${charset}`), charset).toMatchObject({
@@ -412,14 +401,14 @@ describe('the span of a request', () => {
   const traced = async () => {
     const spans: EndedSpan[] = [];
     const sink = { capturesContent: false, keeps: () => true, masked: (text: string) => text };
-    const made = await appOnNothing(
+    const made = await appWithoutBus(
       { spans: { ...sink, take: (span) => void spans.push(span) } },
       { ownOrigins: [`http://${host}:7707`, `http://${host}`] },
     );
     return { ...made, spans };
   };
 
-  test('has the HTTP attributes of the conventions, and nothing of the query', async () => {
+  test('has the HTTP attributes of OpenTelemetry, without the query', async () => {
     const { app, authorization, spans } = await traced();
     const headers = { host: `${host}:7707`, authorization, 'user-agent': 'curl/8' };
     await app.inject({ url: '/v1/sessions/one/events?limit=0', headers });
@@ -447,7 +436,7 @@ describe('the span of a request', () => {
     expect(JSON.stringify(spans)).not.toContain('limit=0');
   });
 
-  test('says why the gateway has failed', async () => {
+  test('has the error of a request that failed', async () => {
     const { app, authorization, spans } = await traced();
     const payload = { prompt: 'Go.', model: 'scripted//x.yaml' };
     const { statusCode } = await app.inject({
@@ -461,18 +450,5 @@ describe('the span of a request', () => {
       500,
       { type: 'internal', message: expect.stringContaining('internal error') },
     ]);
-  });
-});
-
-test('a receipt that did not come is a 504 that names the command, its session, and how to ask again', () => {
-  const unanswered = { commandId: 'cmd-1', sessionId: 's1', awaited: 'accepted', waitedMs: 1_000 } as const;
-  expect(problemFrom(new ReceiptTimeoutError(unanswered)).document).toMatchObject({
-    status: 504,
-    code: 'receipt_timeout',
-    command_id: 'cmd-1',
-    session_id: 's1',
-    detail: expect.stringMatching(
-      /the command cmd-1 is stored, .* to the session s1 with the id cmd-1: it is applied once/,
-    ),
   });
 });

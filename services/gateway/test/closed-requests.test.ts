@@ -1,13 +1,11 @@
-/** Whoever goes away before the answer is nobody's fault: nothing to mend, and nothing to be woken for. */
+/** A client that disconnects before its response is no error of the gateway. */
 import { connect } from 'node:net';
 import type { BusSession, SendOptions } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
-import type { GatewayClient } from '../src/gateway-context.ts';
-import { createMetrics } from '../src/gateway-metrics.ts';
-import { LimitedReads } from '../src/limited-reads.ts';
-import { appOnNothing, SILENT } from './app-on-nothing.ts';
+import { createMetrics, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { appWithoutBus, SILENT } from './app-without-bus.ts';
 
-/** An app whose sessions take commands and never say what became of them. */
+/** An app whose sessions accept commands and never send a receipt. */
 async function appThatWaits() {
   const error = vi.fn();
   const debug = vi.fn();
@@ -17,7 +15,7 @@ async function appThatWaits() {
       new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
   );
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, wire: { send } };
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     metrics,
     log: { ...SILENT, error, debug },
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
@@ -35,25 +33,25 @@ async function expectQuiet({ error, debug, metrics }: Awaited<ReturnType<typeof 
     timeout: 20_000,
   });
   expect(error).not.toHaveBeenCalled();
-  const told = await metrics.registry.metrics();
-  expect(told).not.toContain('code="internal"');
-  expect(told).toContain('coxswain_gateway_refused_total{code="request_closed"} 1');
-  return told;
+  const counted = await metrics.registry.metrics();
+  expect(counted).not.toContain('code="internal"');
+  expect(counted).toContain('coxswain_gateway_refused_total{code="request_closed"} 1');
+  return counted;
 }
 
-test('while a receipt is waited for', async () => {
+test('a client that disconnects while it waits for a receipt is logged as closed, and its command is stored', async () => {
   const waiting = await appThatWaits();
   const { app, head, socket, send } = waiting;
   socket.write(`${STEER}\r\n${head}\r\ncontent-length: 12\r\n\r\n{"body":"x"}`);
   await vi.waitFor(() => expect(send).toHaveBeenCalled(), { timeout: 20_000 });
   socket.destroy();
-  const told = await expectQuiet(waiting);
+  const counted = await expectQuiet(waiting);
   // The command is on the bus: only the waiting has ended.
-  expect(told).toContain('coxswain_gateway_commands_total{verb="steer",outcome="stored"} 1');
+  expect(counted).toContain('coxswain_gateway_commands_total{verb="steer",outcome="stored"} 1');
   await app.close();
 });
 
-test('half-way through what it was going to say', async () => {
+test('a client that disconnects within its body is logged as closed, and no command is sent', async () => {
   const waiting = await appThatWaits();
   const { app, head, socket, send } = waiting;
   const taken = new Promise((resolve) => app.server.once('request', resolve));
@@ -65,16 +63,16 @@ test('half-way through what it was going to say', async () => {
   await app.close();
 });
 
-test('while others are read for: it keeps nobody out', async () => {
-  const begun: (() => void)[] = [];
+test('a client that disconnects while it waits for a slot of reads leaves the queue', async () => {
+  const started: (() => void)[] = [];
   const listSessions = () =>
-    new Promise((resolve) => begun.push(() => resolve({ sessions: [], next_cursor: null }))) as ReturnType<
+    new Promise((resolve) => started.push(() => resolve({ sessions: [], next_cursor: null }))) as ReturnType<
       GatewayClient['wire']['listSessions']
     >;
   const reads = new LimitedReads(1, 1);
   const asked = vi.spyOn(reads, 'run');
   const debug = vi.fn();
-  const { app, authorization } = await appOnNothing({
+  const { app, authorization } = await appWithoutBus({
     expensiveReads: reads,
     log: { ...SILENT, debug },
     clientOf: () => ({ wire: { listSessions } }) as unknown as GatewayClient,
@@ -96,10 +94,10 @@ test('while others are read for: it keeps nobody out', async () => {
   });
   const third = ask();
   await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(3), { timeout: 20_000 });
-  begun[0]?.();
+  started[0]?.();
   expect(await first.answered).toMatch(/^HTTP\/1.1 200 /);
-  await vi.waitFor(() => expect(begun).toHaveLength(2), { timeout: 20_000 });
-  begun[1]?.();
+  await vi.waitFor(() => expect(started).toHaveLength(2), { timeout: 20_000 });
+  started[1]?.();
   expect(await third.answered).toMatch(/^HTTP\/1.1 200 /);
   for (const { socket } of [first, third]) socket.destroy();
   await app.close();

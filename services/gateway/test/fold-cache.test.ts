@@ -1,9 +1,9 @@
-/** Which folds are kept for who inspects a session next. */
+/** Folded states that are kept for the next inspector of a session. */
 import { sessionRef } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
-import { FoldCache } from '../src/socket/fold-cache.ts';
+import { FoldCache } from '../src/socket/mod.ts';
 
 const ref = (sessionId: string, tenant = 'red') => sessionRef(sessionId, tenant);
 const fold = (sessionId: string, n: number): InspectedFold => ({
@@ -13,7 +13,7 @@ const fold = (sessionId: string, n: number): InspectedFold => ({
   machine: undefined,
 });
 
-test('the latest of a session is kept, and is of use to who wants a record behind it', () => {
+test('the newest fold of a session is kept, for records after it', () => {
   const kept = new FoldCache(4);
   kept.keep(ref('a'), fold('a', 20));
   kept.keep(ref('a'), fold('a', 10));
@@ -24,7 +24,7 @@ test('the latest of a session is kept, and is of use to who wants a record behin
   expect(kept.before(ref('a'), 21)).toBeNull();
 });
 
-test('there is a bound: the one that was not used for longest goes', () => {
+test('beyond the bound, the least recently used fold is removed', () => {
   const kept = new FoldCache(2);
   kept.keep(ref('a'), fold('a', 1));
   kept.keep(ref('b'), fold('b', 1));

@@ -1,136 +1,149 @@
-import type { Session } from '@coxswain/client';
-import { ID_PATTERN, type JournalRecord } from '@coxswain/protocol';
-import { describe, expect, test } from 'vitest';
-import type { Principal } from '../src/auth/principal.ts';
-import { deriveIds, rejectOtherCommand, rejectReusedId } from '../src/idempotency.ts';
-import { LimitedReads } from '../src/limited-reads.ts';
+/** Idempotency keys, and commands that the bus already contains. */
+import { ID_PATTERN } from '@coxswain/protocol';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { LimitedReads } from '../src/context/mod.ts';
+import { appWithSessions, type Sent, Sessions, STORED } from './app-with-sessions.ts';
 
-const alice: Principal = { name: 'alice', tenant: 'default', scopes: new Set(), expiresAt: null };
+const HOLDERS = [
+  { name: 'alice', tenant: 'default' },
+  { name: 'bob', tenant: 'default' },
+  { name: 'alice', tenant: 'other' },
+].map((holder) => ({ ...holder, scopes: new Set(['admin' as const]), expiresAt: null }));
 
-const request = { address: 'POST /v1/sessions', body: { prompt: 'go' } };
+const reads = new LimitedReads(1, 0);
+let made: Awaited<ReturnType<typeof appWithSessions>>;
+let sessions: (typeof made)['sessions'];
+beforeAll(async () => {
+  made = await appWithSessions({
+    // The token is the index of its holder.
+    authenticator: { authenticate: async (token) => HOLDERS[Number(token)] ?? null },
+    expensiveReads: reads,
+  });
+  ({ sessions } = made);
+});
+beforeEach(() => void Object.assign(sessions, new Sessions()));
 
-test('the same key and request give the same ids, which are ids', () => {
-  const ids = deriveIds('order-17', alice, request);
-  expect(deriveIds('order-17', alice, request)).toEqual(ids);
+/** Sends a request with a key. */
+const ask = (url: string, body: object, key = 'k', holder = 0) =>
+  made.ask('POST', url, body, { authorization: `Bearer ${holder}`, 'idempotency-key': key });
+
+/** The ids of the command that a request sends. */
+async function idsOf(...request: Parameters<typeof ask>) {
+  expect((await ask(...request)).status).toBe(202);
+  const { session, options } = sessions.sent.at(-1) as Sent;
+  return { sessionId: session, commandId: options.id };
+}
+
+const START = { prompt: 'go', model: 'm/m' };
+
+test('the same request with the same key gets the same valid ids', async () => {
+  const ids = await idsOf('/v1/sessions', START);
+  expect(await idsOf('/v1/sessions', START)).toEqual(ids);
   for (const id of Object.values(ids)) expect(id).toMatch(ID_PATTERN);
 });
 
-test('another request under the same key is another start of the same session, and so is told from the first', () => {
-  const [one, other] = [request, { ...request, body: {} }].map((asked) => deriveIds('k', alice, asked));
-  expect(other?.sessionId).toBe(one?.sessionId);
-  expect(other?.startId).not.toBe(one?.startId);
+test('another start with the same key addresses the same session with another command id', async () => {
+  const [one, other] = [await idsOf('/v1/sessions', START), await idsOf('/v1/sessions', { ...START, prompt: 'come' })];
+  expect(other.sessionId).toBe(one.sessionId);
+  expect(other.commandId).not.toBe(one.commandId);
 });
 
-test('a command is known by its key and its address, whatever its body', () => {
-  const of = (address: string, body: unknown) => deriveIds('k', alice, { address, body }).commandId;
-  expect(of('POST /v1/sessions/a/steer', 1)).toBe(of('POST /v1/sessions/a/steer', 2));
-  expect(of('POST /v1/sessions/a/steer', 1)).not.toBe(of('POST /v1/sessions/b/steer', 1));
+test('the command id depends on key and path, not on the body', async () => {
+  const ofSteer = async (session: string, body: string) =>
+    (await idsOf(`/v1/sessions/${session}/steer`, { body })).commandId;
+  expect(await ofSteer('a', '1')).toBe(await ofSteer('a', '2'));
+  expect(await ofSteer('a', '1')).not.toBe(await ofSteer('b', '1'));
 });
 
-test('a key is its holder’s own', () => {
-  const ids = [alice, { ...alice, name: 'bob' }, { ...alice, tenant: 'other' }].map((who) =>
-    deriveIds('k', who, request),
-  );
-  expect(new Set(ids.map(({ sessionId }) => sessionId)).size).toBe(3);
+test('the same key of another user or tenant gives other ids', async () => {
+  const ids = [];
+  for (const holder of HOLDERS.keys()) ids.push((await idsOf('/v1/sessions', START, 'k', holder)).sessionId);
+  expect(new Set(ids).size).toBe(3);
 });
 
-test.each(['', ' ', 'a b', 'ü', 'x'.repeat(256)])('%j is no key', (key) => {
-  expect(() => deriveIds(key, alice, request)).toThrow('idempotency-key');
+test.each(['', ' ', 'a b', 'ü', 'x'.repeat(256)])('the key %j is rejected', async (key) => {
+  expect(await ask('/v1/sessions', START, key)).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_field', field: 'idempotency-key' },
+  });
 });
 
-test('a body that is nested beyond writing is refused, and is no fault of the gateway', () => {
-  const body = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
-  expect(() => deriveIds('k', alice, { ...request, body })).toThrow('nested too deep');
+test('a body that is nested too deeply is rejected as invalid', async () => {
+  const answer = await made.app.inject({
+    method: 'POST',
+    url: '/v1/sessions/s/signal',
+    headers: {
+      host: 'gateway.test',
+      authorization: 'Bearer 0',
+      'idempotency-key': 'k',
+      'content-type': 'application/json',
+    },
+    payload: `{"name":"n","data":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+  });
+  const detail = expect.stringContaining('nested too deep');
+  expect(answer.json()).toMatchObject({ status: 400, code: 'invalid_field', field: 'body', detail });
 });
 
-describe('a command that the bus has already under a key', () => {
-  const cancelled = (n: number, command_id: string, reason: string) =>
-    ({ n, input: { type: 'command', verb: 'cancel', command_id, body: { reason } } }) as unknown as JournalRecord;
-  /** A session whose journal has some records now; the others come when it is followed. */
-  const withRecords = (stored: readonly JournalRecord[], coming: readonly JournalRecord[] = []) => {
-    const asked: number[] = [];
-    const session = {
-      id: 's',
-      async *journal() {
-        for (const record of stored) yield { record };
-      },
-      async *records({ from }: { readonly from: number }) {
-        asked.push(from);
-        yield* coming;
-      },
-    } as unknown as Session;
-    return { session, asked };
+describe('a cancel whose command id the bus already contains', () => {
+  const cancelled = (command_id: string | undefined, reason: string, verb = 'cancel') => ({
+    type: 'command',
+    verb,
+    command_id,
+    body: { reason },
+  });
+  /** Sends a cancel to a session that has recorded this when it arrives. */
+  const cancel = (record: (id: string | undefined) => object[]) => {
+    sessions.answer = async ({ options }) => {
+      sessions.recorded = record(options.id);
+      return { ...STORED, duplicate: true };
+    };
+    return ask('/v1/sessions/s/cancel', { reason: 'go' });
   };
-  const repeated = { commandId: 'c', verb: 'cancel', body: { reason: 'go' } } as const;
-  const reads = new LimitedReads(1, 0);
 
-  test('is the same where the session has recorded the same, and another where not', async () => {
-    await rejectOtherCommand(reads, withRecords([cancelled(1, 'c', 'go')]).session, repeated);
-    await expect(
-      rejectOtherCommand(reads, withRecords([cancelled(1, 'c', 'stop')]).session, repeated),
-    ).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+  test.each([
+    ['the same command', (id?: string) => [cancelled(id, 'go')], 202, undefined],
+    ['the command with another body', (id?: string) => [cancelled(id, 'stop')], 422, 'idempotency_key_reused'],
+    ['another command', (id?: string) => [cancelled(id, 'go', 'suspend')], 422, 'idempotency_key_reused'],
+  ])('is compared with the recorded one: %s', async (_what, record, status, code) => {
+    const answer = await cancel(record);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
   });
 
-  test('may be recorded a moment later: what was read is not read again', async () => {
-    const { session, asked } = withRecords(
-      [cancelled(1, 'a', 'x'), cancelled(2, 'b', 'y')],
-      [cancelled(3, 'c', 'stop')],
-    );
-    await expect(rejectOtherCommand(reads, session, repeated)).rejects.toMatchObject({
-      code: 'idempotency_key_reused',
-    });
-    expect(asked).toEqual([3]);
-  });
-
-  test('is not said to be the same where nobody has recorded it', async () => {
-    await expect(
-      rejectOtherCommand(reads, withRecords([cancelled(1, 'a', 'x')]).session, repeated),
-    ).rejects.toMatchObject({
-      code: 'idempotency_key_undecided',
+  test('is undecided if no record has the id', async () => {
+    const answer = await cancel(() => [cancelled('other', 'x')]);
+    expect(answer).toMatchObject({
       status: 409,
-      more: { field: 'idempotency-key', headers: { 'retry-after': '2' } },
+      headers: { 'retry-after': '2' },
+      body: { code: 'idempotency_key_undecided', field: 'idempotency-key', session_id: 's' },
     });
   });
 
-  test('is another where another verb has its id', async () => {
-    const { session } = withRecords([cancelled(1, 'c', 'go')]);
-    const suspended = { commandId: 'c', verb: 'suspend', body: { reason: 'go' } } as const;
-    await expect(rejectOtherCommand(reads, session, suspended)).rejects.toMatchObject({
-      code: 'idempotency_key_reused',
-    });
+  test('is also compared with records that follow, each read once', async () => {
+    sessions.answer = async ({ options }) => {
+      sessions.recorded = [cancelled('a', 'x'), cancelled('b', 'y')];
+      sessions.recordedLater = [cancelled(options.id, 'stop')];
+      return { ...STORED, duplicate: true };
+    };
+    const answer = await ask('/v1/sessions/s/cancel', { reason: 'go' });
+    expect(answer).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
+    expect(sessions.followedFrom).toEqual([3]);
   });
 
-  test('is looked for in so many journals at once, and no more', async () => {
-    const one = new LimitedReads(1, 0);
-    await one.acquire();
-    await expect(
-      rejectOtherCommand(one, withRecords([cancelled(1, 'c', 'go')]).session, repeated),
-    ).rejects.toMatchObject({ code: 'gateway_busy' });
+  test('is rejected while too many journals are read', async () => {
+    const release = await reads.acquire();
+    expect(await cancel((id) => [cancelled(id, 'go')])).toMatchObject({ status: 503, body: { code: 'gateway_busy' } });
+    release();
   });
 
-  test('under an id of the request’s is refused where the session has recorded another, and waits for no record', async () => {
-    const recorded = withRecords([cancelled(1, 'c', 'stop')]);
-    await expect(rejectReusedId(reads, recorded.session, repeated)).rejects.toMatchObject({
-      code: 'command_id_reused',
-      status: 422,
-      more: { field: 'command_id', sessionId: 's' },
-    });
-    await rejectReusedId(reads, withRecords([cancelled(1, 'c', 'go')]).session, repeated);
-    const { session, asked } = withRecords([cancelled(1, 'a', 'x')], [cancelled(2, 'c', 'stop')]);
-    await rejectReusedId(reads, session, repeated);
-    expect(asked).toEqual([]);
-    const busy = new LimitedReads(1, 0);
-    await busy.acquire();
-    await rejectReusedId(busy, recorded.session, repeated);
-  });
-
-  test('that is a start is compared without the trace of its request', async () => {
-    const body = { prompt: 'go', model: 'm/m' };
-    const input = { type: 'command', verb: 'start', command_id: 'c', body: { ...body, trace: '00-1-2-01' } };
-    const { session } = withRecords([{ n: 1, input } as unknown as JournalRecord]);
-    await rejectReusedId(reads, session, { commandId: 'c', verb: 'start', body });
-    await expect(
-      rejectReusedId(reads, session, { commandId: 'c', verb: 'start', body: { ...body, prompt: 'come' } }),
-    ).rejects.toMatchObject({ code: 'command_id_reused' });
+  test('under an id of its own passes without a record of it, and while too many journals are read', async () => {
+    sessions.answer = async () => ({ ...STORED, duplicate: true });
+    const own = () => made.ask('POST', '/v1/sessions/s/cancel', { command_id: 'c' }, { authorization: 'Bearer 0' });
+    sessions.recorded = [cancelled('a', 'x')];
+    expect(await own()).toMatchObject({ status: 202 });
+    sessions.recorded = [cancelled('c', 'stop')];
+    const release = await reads.acquire();
+    expect(await own()).toMatchObject({ status: 202 });
+    release();
+    expect(await own()).toMatchObject({ status: 422, body: { code: 'command_id_reused', session_id: 's' } });
   });
 });

@@ -1,11 +1,11 @@
-/** Pages of a journal: each goes on where the one before it ended, in a store that may be made anew meanwhile. */
+/** Pages of a journal, also after the store was created anew. */
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { JournalPages } from '../src/feed/journal-pages.ts';
-import { LimitedReads } from '../src/limited-reads.ts';
+import { LimitedReads } from '../src/context/mod.ts';
+import { JournalPages } from '../src/feed/mod.ts';
 
-/** A store that has one journal of six records, each in the place that the number times `apart` says. */
+/** A store with a journal of six records, whose sequences are `apart` from each other. */
 function storeOf(apart: number) {
   const store = { apart, readsFromTheBeginning: 0 };
   async function* journal({ from, after }: { readonly from: number; readonly after?: JournalPlace }) {
@@ -30,7 +30,7 @@ function storeOf(apart: number) {
   return { store, numbersFrom };
 }
 
-test('a page goes on where another one ended, and counts nothing again', async () => {
+test('a page starts at the end of an earlier page without another read from the beginning', async () => {
   const { store, numbersFrom } = storeOf(3);
   expect([await numbersFrom(1), await numbersFrom(3), await numbersFrom(5)]).toEqual([
     [1, 2],
@@ -40,7 +40,7 @@ test('a page goes on where another one ended, and counts nothing again', async (
   expect(store.readsFromTheBeginning).toBe(1);
 });
 
-test('behind the end there is nothing, and it is not counted again for that', async () => {
+test('a page after the end of the journal is empty, without another read from the beginning', async () => {
   const { store, numbersFrom } = storeOf(3);
   await numbersFrom(5);
   expect(await numbersFrom(7)).toEqual([]);
@@ -50,7 +50,7 @@ test('behind the end there is nothing, and it is not counted again for that', as
 test.each([
   ['another record', 2],
   ['nothing', 1],
-])('where the store has %s behind the place now, it is counted again, once', async (_what, apart) => {
+])('a store that now has %s at the remembered place is read from the beginning once', async (_what, apart) => {
   const { store, numbersFrom } = storeOf(3);
   expect(await numbersFrom(1)).toEqual([1, 2]);
   store.apart = apart;

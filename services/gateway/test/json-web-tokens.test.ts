@@ -1,12 +1,11 @@
-/** Whoever issues tokens decides what stands in them: a claim that is not what it has to be lets nobody in, and breaks nothing. */
+/** JSON Web Tokens: a token with an invalid claim is rejected. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openJsonWebTokens } from '../src/auth/json-web-tokens.ts';
-import type { Authenticator, Principal } from '../src/auth/principal.ts';
+import { type Authenticator, openJsonWebTokens, type Principal } from '../src/auth/mod.ts';
 
 const issuer = 'https://login.example';
 const audience = 'coxswain';
@@ -23,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function shown(claims: Record<string, unknown>): Promise<Principal | null> {
+async function authenticated(claims: Record<string, unknown>): Promise<Principal | null> {
   const all = { scope: 'read', tenant: 'default', sub: 'carol', iss: issuer, aud: audience, exp: NOW_SECONDS + 60 };
   const token = await new SignJWT({ ...all, ...claims })
     .setProtectedHeader({ alg: 'ES256', kid: 'k' })
@@ -31,15 +30,15 @@ async function shown(claims: Record<string, unknown>): Promise<Principal | null>
   return authenticator.authenticate(token);
 }
 
-test('whoever is named as it has to be is let in', async () => {
-  expect(await shown({})).toEqual({
+test('a token with valid claims authenticates its subject', async () => {
+  expect(await authenticated({})).toEqual({
     name: 'carol',
     tenant: 'default',
     scopes: new Set(['read']),
     expiresAt: (NOW_SECONDS + 60) * 1_000,
   });
   for (const sub of ['auth0|5f7c', 'Zoë Müller', '王小明', 'system:serviceaccount:ns:name', 'a@b.example'])
-    expect((await shown({ sub }))?.name).toBe(sub);
+    expect((await authenticated({ sub }))?.name).toBe(sub);
 });
 
 test.each([
@@ -50,26 +49,29 @@ test.each([
   ['a line break', 'carol\nroot'],
   ['a line break at its end', 'carol\n'],
   ['a control character', 'carol\u001b[2J'],
-  ['a character that turns the writing round', 'carol\u202etoor'],
+  ['a bidirectional override', 'carol\u202etoor'],
   ['an isolate', '\u2066carol\u2069'],
-  ['a separator of lines', 'carol\u2028root'],
-  ['what cannot be seen', 'car\u200bol'],
-])('a subject that is no printable name lets nobody in: %s', async (_what, sub) => {
-  expect(await shown({ sub })).toBeNull();
+  ['a line separator', 'carol\u2028root'],
+  ['an invisible character', 'car\u200bol'],
+])('a token whose subject is not a printable name is rejected: %s', async (_what, sub) => {
+  expect(await authenticated({ sub })).toBeNull();
 });
 
-test.each([1e300, 8.64e12 + 1])('an end that is no date lets nobody in: %d', async (exp) => {
-  expect(await shown({ exp })).toBeNull();
+test.each([1e300, 8.64e12 + 1])('a token whose expiry is not a date is rejected: %d', async (exp) => {
+  expect(await authenticated({ exp })).toBeNull();
 });
 
-test.each([5, {}, ['default'], null, 'de\nfault'])('a tenant that is no name lets nobody in: %j', async (tenant) => {
-  expect(await shown({ tenant })).toBeNull();
-});
+test.each([5, {}, ['default'], null, 'de\nfault'])(
+  'a token whose tenant is not a name is rejected: %j',
+  async (tenant) => {
+    expect(await authenticated({ tenant })).toBeNull();
+  },
+);
 
-test('what is no word of a scope allows nothing, and what stands beside it is read', async () => {
+test('an invalid scope allows nothing, and valid scopes next to it count', async () => {
   for (const scope of [5, {}, null, [{ toString: 5 }], [['admin']]])
-    expect((await shown({ scope }))?.scopes).toEqual(new Set());
-  expect((await shown({ scope: [{ toString: 5 }, 'cox:steer'], scp: 7 }))?.scopes).toEqual(new Set(['steer']));
+    expect((await authenticated({ scope }))?.scopes).toEqual(new Set());
+  expect((await authenticated({ scope: [{ toString: 5 }, 'cox:steer'], scp: 7 }))?.scopes).toEqual(new Set(['steer']));
 });
 
 test.each([

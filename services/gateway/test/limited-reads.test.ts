@@ -1,43 +1,44 @@
-import { expect, test } from 'vitest';
-import { LimitedReads } from '../src/limited-reads.ts';
+/** Expensive reads have limited concurrency. `closed-requests.test.ts` tests a client that leaves the queue. */
+import { expect, test, vi } from 'vitest';
+import { type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { appWithoutBus } from './app-without-bus.ts';
 
-test('so many read at once; the next waits for a slot, and too many who wait are refused', async () => {
-  const reads = new LimitedReads(1, 1);
-  const release = await reads.acquire();
-  const order: string[] = [];
-  const second = reads.run(async () => void order.push('second'));
-  await expect(reads.acquire()).rejects.toMatchObject({ code: 'gateway_busy' });
-  expect(order).toEqual([]);
-  release();
-  await second;
-  expect(order).toEqual(['second']);
+/** An app that reads one list at a time, with one more in the queue. */
+async function appWithOneSlot() {
+  const expensiveReads = new LimitedReads(1, 1);
+  const waiting = vi.spyOn(expensiveReads, 'run');
+  const listSessions = vi.fn<GatewayClient['wire']['listSessions']>();
+  const { app, authorization } = await appWithoutBus({
+    expensiveReads,
+    clientOf: () => ({ wire: { listSessions } }) as unknown as GatewayClient,
+  });
+  const headers = { host: 'gateway.test', authorization };
+  return { waiting, listSessions, list: () => app.inject({ url: '/v1/sessions', headers }) };
+}
+
+const NONE = { sessions: [], next_cursor: null };
+
+test('a read waits for a slot; a read beyond the queue is rejected', async () => {
+  const { waiting, listSessions, list } = await appWithOneSlot();
+  let finish: (list: typeof NONE) => void = () => undefined;
+  listSessions.mockResolvedValue(NONE).mockReturnValueOnce(
+    new Promise((resolve) => {
+      finish = resolve;
+    }),
+  );
+  const answers = [list(), list()];
+  await vi.waitFor(() => expect(waiting).toHaveBeenCalledTimes(2), { timeout: 20_000 });
+  expect((await list()).json()).toMatchObject({ status: 503, code: 'gateway_busy' });
+  expect(listSessions).toHaveBeenCalledTimes(1);
+  finish(NONE);
+  expect((await Promise.all(answers)).map(({ statusCode }) => statusCode)).toEqual([200, 200]);
 });
 
-test('a slot is given back once, also where a read fails', async () => {
-  const reads = new LimitedReads(1, 0);
-  await expect(reads.run(() => Promise.reject(new Error('gone')))).rejects.toThrow('gone');
-  const release = await reads.acquire();
-  release();
-  release();
-  await reads.acquire();
-  await expect(reads.acquire()).rejects.toMatchObject({ code: 'gateway_busy' });
-});
-
-test('who does not wait any more gives the place up, and what was to be read is not', async () => {
-  const reads = new LimitedReads(1, 1);
-  const release = await reads.acquire();
-  const gone = new AbortController();
-  const begun: string[] = [];
-  const left = reads.run(async () => begun.push('left'), gone.signal);
-  await expect(reads.acquire()).rejects.toMatchObject({ code: 'gateway_busy' });
-  gone.abort(new Error('gone'));
-  await expect(left).rejects.toThrow('gone');
-  const next = reads.run(async () => begun.push('next'));
-  release();
-  await next;
-  expect(begun).toEqual(['next']);
-  // The slot that nobody took was handed on, and is free again.
-  (await reads.acquire())();
-  await expect(reads.run(async () => begun.push('late'), gone.signal)).rejects.toThrow('gone');
-  expect(begun).toEqual(['next']);
+test('a read that fails releases its slot once', async () => {
+  const { listSessions, list } = await appWithOneSlot();
+  listSessions.mockRejectedValueOnce(new Error('gone')).mockResolvedValue(NONE);
+  expect((await list()).statusCode).toBe(500);
+  expect((await Promise.all([list(), list(), list()])).map(({ statusCode }) => statusCode).sort()).toEqual([
+    200, 200, 503,
+  ]);
 });

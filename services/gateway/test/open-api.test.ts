@@ -1,9 +1,9 @@
-/** The document of the routes: valid by somebody else's rules, and whole. */
+/** The OpenAPI document is valid and complete. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
-import { appOnNothing } from './app-on-nothing.ts';
+import { appWithoutBus } from './app-without-bus.ts';
 
-const { app } = await appOnNothing();
+const { app } = await appWithoutBus();
 const answer = await app.inject({ url: '/openapi.json', headers: { host: 'gateway.test' } });
 const document = answer.json() as {
   openapi: string;
@@ -24,14 +24,14 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, said]) => ({ path, method, ...said })),
 );
 
-test('an OpenAPI validator finds nothing wrong with it', async () => {
+test('the document passes an OpenAPI validator', async () => {
   expect(answer.statusCode).toBe(200);
   expect(document.openapi).toBe('3.1.0');
   const validator = new Validator();
   expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
 });
 
-test('every route of the gateway is in it, each with an id of its own', () => {
+test('the document contains every route, each with a unique operation id', () => {
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toMatchInlineSnapshot(`
     [
       "DELETE /v1/sessions/{session_id}",
@@ -73,17 +73,17 @@ test('every route of the gateway is in it, each with an id of its own', () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('only what says nothing of sessions is open to all', () => {
+test('only the probes need no token', () => {
   const open = operations.filter(({ security }) => security.length === 0).map(({ path }) => path);
   expect(open.sort()).toEqual(['/healthz', '/readyz']);
 });
 
-test('every route says what it answers with, problems among it', () => {
+test('every route declares its responses, including problems', () => {
   for (const { path, method, responses } of operations)
     expect(Object.keys(responses), `${method} ${path}`).toEqual(expect.arrayContaining(['4XX', '5XX']));
 });
 
-test('a command’s own id has one name in every body, and its target another', () => {
+test('every body calls the command’s own id command_id, and its target target_command_id', () => {
   for (const { operationId, requestBody } of operations) {
     const { properties } = (requestBody?.content['application/json']?.schema ?? {}) as { properties?: object };
     expect(properties ?? {}, operationId).not.toHaveProperty('id');
@@ -95,7 +95,7 @@ test('a command’s own id has one name in every body, and its target another', 
   });
 });
 
-test('what may be said in plain text is said to', () => {
+test('commands that accept plain text declare it', () => {
   const inText = operations.filter(({ requestBody }) => requestBody?.content['text/plain']);
   expect(inText.map(({ operationId }) => operationId).sort()).toEqual(['followup', 'prompt', 'remind', 'steer']);
   for (const { requestBody } of inText) {
@@ -104,7 +104,7 @@ test('what may be said in plain text is said to', () => {
   }
 });
 
-test('the page for it runs only what comes from the gateway itself', async () => {
+test('the documentation page loads only files of the gateway', async () => {
   const page = await app.inject({ url: '/docs', headers: { host: 'gateway.test' } });
   expect(page.headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'");
   expect(page.body).not.toMatch(/https?:\/\//);

@@ -1,22 +1,21 @@
+/** The Host and Origin checks of requests, and the origins of a gateway on loopback. */
 import { describe, expect, test } from 'vitest';
-import type { Problem } from '../src/problem.ts';
-import { createGuard, isLoopback, loopbackOrigins } from '../src/request-guard.ts';
+import { isLoopback, loopbackOrigins } from '../src/http/mod.ts';
+import { appWithoutBus, connected } from './app-without-bus.ts';
 
-const guard = createGuard(() => ({
+const ORIGINS = {
   ownOrigins: ['https://gw.example.com', ...loopbackOrigins({ address: '127.0.0.1', port: 7707 })],
   allowedOrigins: ['https://app.example.com'],
-}));
+};
+const { app, authorization } = await appWithoutBus({}, ORIGINS);
 
-function codeOf(check: () => unknown): string {
-  try {
-    check();
-    return 'taken';
-  } catch (error) {
-    return (error as Problem).code;
-  }
+async function answered(more: Record<string, string>) {
+  const headers = { host: 'gw.example.com', authorization, ...more };
+  const answer = await app.inject({ url: '/v1/sessions', headers });
+  return { code: answer.json().code as string | undefined, allowed: answer.headers['access-control-allow-origin'] };
 }
 
-describe('the host that a request names', () => {
+describe('the Host header', () => {
   test.each([
     'gw.example.com',
     'gw.example.com:443',
@@ -24,8 +23,8 @@ describe('the host that a request names', () => {
     '127.0.0.1:7707',
     'localhost:7707',
     '[::1]:7707',
-  ])('%s is the gateway', (host) => {
-    expect(codeOf(() => guard.checkHost({ host }))).toBe('taken');
+  ])('may be %s', async (host) => {
+    expect((await answered({ host })).code).toBeUndefined();
   });
 
   test.each([
@@ -36,38 +35,44 @@ describe('the host that a request names', () => {
     'gw.example.com.evil.example',
     'gw.example.com@evil',
     '',
-  ])('%j is not', (host) => {
-    expect(codeOf(() => guard.checkHost({ host }))).toBe('host_not_allowed');
+  ])('%j is rejected', async (host) => {
+    expect((await answered({ host })).code).toBe('host_not_allowed');
   });
 
-  test('none at all is not', () => {
-    expect(codeOf(() => guard.checkHost({}))).toBe('host_not_allowed');
+  test('is required', async () => {
+    const own = await appWithoutBus({}, ORIGINS);
+    expect(await connected(own.app, 'GET /v1/sessions HTTP/1.0\r\n\r\n')).toContain('"code":"host_not_allowed"');
+    await own.app.close();
   });
 });
 
-describe('the site that a request comes from', () => {
-  test('programs say none', () => {
-    expect(guard.checkOrigin({})).toBeNull();
+describe('the Origin header', () => {
+  test('of a program is absent', async () => {
+    expect(await answered({})).toEqual({ code: undefined, allowed: undefined });
   });
 
-  test('the gateway’s own pages need no leave; another site’s is named in the answer', () => {
-    expect(guard.checkOrigin({ origin: 'https://gw.example.com', 'sec-fetch-site': 'same-origin' })).toBeNull();
-    expect(guard.checkOrigin({ origin: 'https://app.example.com', 'sec-fetch-site': 'cross-site' })).toBe(
-      'https://app.example.com',
-    );
+  test('of an allowed site is repeated in the answer, of the gateway itself is not', async () => {
+    const own = { origin: 'https://gw.example.com', 'sec-fetch-site': 'same-origin' };
+    expect(await answered(own)).toEqual({ code: undefined, allowed: undefined });
+    const site = 'https://app.example.com';
+    expect(await answered({ origin: site, 'sec-fetch-site': 'cross-site' })).toEqual({
+      code: undefined,
+      allowed: site,
+    });
   });
 
   test.each(['https://evil.example', 'null', 'http://gw.example.com', 'https://app.example.com:8443', ''])(
-    '%j is refused',
-    (origin) => {
-      expect(codeOf(() => guard.checkOrigin({ origin }))).toBe('origin_not_allowed');
+    '%j is rejected',
+    async (origin) => {
+      expect((await answered({ origin })).code).toBe('origin_not_allowed');
     },
   );
 
-  test('a read of a page elsewhere, which names no origin, is refused by what its browser says', () => {
-    expect(codeOf(() => guard.checkOrigin({ 'sec-fetch-site': 'cross-site' }))).toBe('origin_not_allowed');
-    expect(codeOf(() => guard.checkOrigin({ 'sec-fetch-site': 'same-site' }))).toBe('origin_not_allowed');
-    expect(guard.checkOrigin({ 'sec-fetch-site': 'none' })).toBeNull();
+  test('may be absent in a read by a page, which Sec-Fetch-Site then rejects', async () => {
+    const codeOf = async (site: string) => (await answered({ 'sec-fetch-site': site })).code;
+    expect(await codeOf('cross-site')).toBe('origin_not_allowed');
+    expect(await codeOf('same-site')).toBe('origin_not_allowed');
+    expect(await codeOf('none')).toBeUndefined();
   });
 });
 
@@ -83,12 +88,12 @@ test.each([
   expect(isLoopback(host)).toBe(expected);
 });
 
-describe('what a gateway on loopback is called', () => {
+describe('the origins of a gateway on loopback', () => {
   test.each([
     ['127.0.0.1', 'http://127.0.0.1:7707'],
     ['127.0.0.2', 'http://127.0.0.2:7707'],
     ['::1', 'http://[::1]:7707'],
-  ])('at %s is first of all %s, where it is found', (address, url) => {
+  ])('of %s begin with %s', (address, url) => {
     const origins = loopbackOrigins({ address, port: 7707 });
     expect(origins[0]).toBe(url);
     expect(new Set(origins).size).toBe(origins.length);

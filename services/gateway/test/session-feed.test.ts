@@ -1,13 +1,11 @@
-/** One session for many watchers: each record once and in order, whatever is kept and however slow they are. */
+/** The feed of a session: each watcher gets each record once and in order. */
 import type { BusSession, JournalStart, WatchItem } from '@coxswain/client';
 import type { Delta, JournalRecord } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { createPageReader, JournalPages } from '../src/feed/journal-pages.ts';
-import { type FeedItem, SessionFeed } from '../src/feed/session-feed.ts';
-import { watchFeed } from '../src/feed/watch-feed.ts';
-import { LimitedReads } from '../src/limited-reads.ts';
+import { LimitedReads } from '../src/context/mod.ts';
+import { createPageReader, type FeedItem, JournalPages, SessionFeed, watchFeed } from '../src/feed/mod.ts';
 
-/** A journal that grows when it is told to, and what a session's handle reads of it. */
+/** A session whose journal grows by the calls of a test. */
 class GrowingSession {
   readonly stored: JournalRecord[] = [];
   readonly #live: WatchItem[] = [];
@@ -106,7 +104,7 @@ function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart
   return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
 }
 
-test('a watcher reads what it has missed, then what comes; the journal is followed once for all', async () => {
+test('each watcher gets past records and then new ones; the feed follows the journal once for all', async () => {
   const growing = new GrowingSession();
   for (let i = 0; i < 5; i++) growing.record();
   const feed = new SessionFeed(growing.session);
@@ -126,7 +124,7 @@ test('a watcher reads what it has missed, then what comes; the journal is follow
   await feed.done;
 });
 
-test('from the newest on nothing older is read', async () => {
+test('a watcher from the newest record on reads no journal', async () => {
   const growing = new GrowingSession();
   for (let i = 0; i < 5; i++) growing.record();
   const feed = new SessionFeed(growing.session);
@@ -146,7 +144,7 @@ test('from the newest on nothing older is read', async () => {
   await feed.done;
 });
 
-test('who comes back within what is kept reads no journal', async () => {
+test('a watcher that reconnects within the kept items reads no journal', async () => {
   const growing = new GrowingSession();
   growing.record();
   const feed = new SessionFeed(growing.session);
@@ -166,7 +164,7 @@ test('who comes back within what is kept reads no journal', async () => {
   await Promise.all([again.done, feed.done]);
 });
 
-test('who is slower than what is kept goes on in the journal: no record is missed, none comes twice', async () => {
+test('a watcher that is slower than the kept items continues in the journal without gap or repetition', async () => {
   const growing = new GrowingSession();
   growing.record();
   // Room for little more than one record.
@@ -189,7 +187,7 @@ test('who is slower than what is kept goes on in the journal: no record is misse
   await Promise.all([slow.done, feed.done]);
 });
 
-test('who asks for what is not there yet waits for it; deltas are for those who want them', async () => {
+test('a watcher from a future record waits for it, and gets deltas only on request', async () => {
   const growing = new GrowingSession();
   growing.record();
   const feed = new SessionFeed(growing.session);
@@ -206,7 +204,7 @@ test('who asks for what is not there yet waits for it; deltas are for those who 
   await Promise.all([ahead.done, feed.done]);
 });
 
-test('a watcher that joins at any delta, or comes back behind a record, is given the answer so far and then the rest', async () => {
+test('a watcher that joins within an answer, or reconnects, gets the text so far and then the rest', async () => {
   const pieces = ['a', 'bc', 'd', 'ef'];
   const growing = new GrowingSession();
   growing.record();
@@ -226,7 +224,7 @@ test('a watcher that joins at any delta, or comes back behind a record, is given
   await Promise.all([...watchers.map(({ done }) => done), feed.done]);
 });
 
-test('what ends the feed is told to those who watch', async () => {
+test('a failure of the feed reaches its watchers', async () => {
   const broken = {
     async *records(): AsyncGenerator<WatchItem> {
       yield { record: { n: 1, input: { type: 'owned' } } as unknown as JournalRecord };

@@ -1,35 +1,53 @@
-/** What WebSockets have of their own: where their token stands, and how many inspect. */
+/** WebSockets: their tokens, their routes, and the number of inspectors. */
 import { describe, expect, test } from 'vitest';
-import { bearerOf } from '../src/auth/bearer.ts';
-import type { ConsoleFile } from '../src/console/console-files.ts';
-import type { App } from '../src/create-app.ts';
-import { InspectorSeats } from '../src/socket/inspector-seats.ts';
-import { InspectQuery } from '../src/socket/serve-inspector.ts';
-import { appOnNothing, connected } from './app-on-nothing.ts';
+import type { App } from '../src/app/mod.ts';
+import type { ConsoleFile } from '../src/console/mod.ts';
+import { InspectorSeats } from '../src/socket/mod.ts';
+import { appWithoutBus, connected } from './app-without-bus.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const socket = { upgrade: 'websocket' };
 
 describe('the token of a WebSocket', () => {
-  test('is the password of an address, whatever the name there is', () => {
-    expect(bearerOf({ ...socket, authorization: basic('inspect:cox_abc') })).toBe('cox_abc');
-    expect(bearerOf({ ...socket, authorization: basic(':cox_abc') })).toBe('cox_abc');
-    expect(bearerOf({ ...socket, authorization: basic('a:cox:abc') })).toBe('cox:abc');
+  let authenticate: (token: string) => Promise<null>;
+  const refusing = appWithoutBus({ authenticator: { authenticate: (token) => authenticate(token) } });
+  /** The tokens that the gateway checks for a request with these headers. */
+  const tokensOf = async (headers: Record<string, string>) => {
+    const tokens: string[] = [];
+    authenticate = async (token) => {
+      tokens.push(token);
+      return null;
+    };
+    const { app } = await refusing;
+    const answer = await app.inject({ url: '/v1/sessions/s/ws', headers: { host: 'gateway.test', ...headers } });
+    expect(answer.json()).toMatchObject({ status: 401, code: 'unauthorized' });
+    return tokens;
+  };
+  test.each([
+    ['inspect:cox_abc', 'cox_abc'],
+    [':cox_abc', 'cox_abc'],
+    ['a:cox:abc', 'cox:abc'],
+  ])('is the password of the Basic credentials %s', async (credentials, token) => {
+    expect(await tokensOf({ ...socket, authorization: basic(credentials) })).toEqual([token]);
   });
   test.each([
     ['no password', basic('cox_abc')],
-    ['an empty one', basic('inspect:')],
-    ['one with a space', basic('inspect:cox abc')],
-    ['no base64', 'Basic {}'],
-    ['one that is too long', basic(`inspect:${'x'.repeat(9_000)}`)],
-  ])('is none where there is %s', (_what, authorization) => expect(bearerOf({ ...socket, authorization })).toBeNull());
-  test('is no password of any other request: a browser would send that by itself', () => {
-    expect(bearerOf({ authorization: basic('inspect:cox_abc') })).toBeNull();
-    expect(bearerOf({ upgrade: 'h2c', authorization: basic('inspect:cox_abc') })).toBeNull();
+    ['an empty password', basic('inspect:')],
+    ['a space in the password', basic('inspect:cox abc')],
+    ['invalid base64', 'Basic {}'],
+    ['a password that is too long', basic(`inspect:${'x'.repeat(9_000)}`)],
+  ])('is missing with %s', async (_what, authorization) => {
+    expect(await tokensOf({ ...socket, authorization })).toEqual([]);
   });
+  test.each([[{}], [{ upgrade: 'h2c' }]])(
+    'is no password for other requests, to which browsers add it: %j',
+    async (headers) => {
+      expect(await tokensOf({ ...headers, authorization: basic('inspect:cox_abc') })).toEqual([]);
+    },
+  );
 });
 
-describe('a WebSocket is opened where there is one', () => {
+describe('an upgrade to a WebSocket', () => {
   const asked = (app: App, line: string, headers: readonly string[] = []) =>
     connected(
       app,
@@ -48,12 +66,12 @@ describe('a WebSocket is opened where there is one', () => {
     ['a list', 'GET /v1/sessions', 400, 'request_unreadable'],
     ['events', 'GET /v1/sessions/s1/events', 400, 'request_unreadable'],
     ['a command', 'POST /v1/sessions/s1/steer', 400, 'request_unreadable'],
-    ['what is open to all', 'GET /healthz', 400, 'request_unreadable'],
-    ['the document', 'GET /openapi.json', 400, 'request_unreadable'],
-    ['the page', 'GET /', 400, 'request_unreadable'],
-    ['the address of a socket by another method', 'POST /v1/sessions/s1/ws', 405, 'method_not_allowed'],
-    ['what is not there', 'GET /v1/nothing', 404, 'route_not_found'],
-  ])('and not at %s', async (_what, line, status, code) => {
+    ['a public route', 'GET /healthz', 400, 'request_unreadable'],
+    ['the OpenAPI document', 'GET /openapi.json', 400, 'request_unreadable'],
+    ['the console', 'GET /', 400, 'request_unreadable'],
+    ['another method on a WebSocket route', 'POST /v1/sessions/s1/ws', 405, 'method_not_allowed'],
+    ['an unknown route', 'GET /v1/nothing', 404, 'route_not_found'],
+  ])('is rejected for %s', async (_what, line, status, code) => {
     const page: ConsoleFile = {
       path: '/',
       type: 'text/html',
@@ -61,7 +79,7 @@ describe('a WebSocket is opened where there is one', () => {
       gzipped: null,
       immutable: false,
     };
-    const { app, authorization } = await appOnNothing({}, {}, [page]);
+    const { app, authorization } = await appWithoutBus({}, {}, [page]);
     try {
       const answer = await asked(app, line, [`authorization: ${authorization}`]);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -70,8 +88,8 @@ describe('a WebSocket is opened where there is one', () => {
       await app.close();
     }
   });
-  test('whoever has no token is told that first', async () => {
-    const { app } = await appOnNothing();
+  test('without a token is unauthorized on every route', async () => {
+    const { app } = await appWithoutBus();
     try {
       expect(await asked(app, 'GET /v1/sessions')).toMatch(/^HTTP\/1.1 401 /);
     } finally {
@@ -80,23 +98,30 @@ describe('a WebSocket is opened where there is one', () => {
   });
 });
 
-describe('where an inspection begins', () => {
-  test.each(['0', '0x5', '1e2', ' 5', '1.5', '', 'last'])('is not at %j, as of every other feed', (from) =>
-    expect(InspectQuery.safeParse({ from }).error?.issues).toMatchObject([
-      { path: ['from'], message: 'must be the number of a record (1 or more), or newest' },
-    ]),
+describe('the first record of an inspection', () => {
+  const made = appWithoutBus();
+  const codeOf = async (query: string) => {
+    const { app, authorization } = await made;
+    const headers = { host: 'gateway.test', authorization };
+    const { code, field, detail } = (await app.inject({ url: `/v1/sessions/s/inspect${query}`, headers })).json();
+    return code === 'invalid_field' ? { field, detail } : code;
+  };
+  test.each(['0', '0x5', '1e2', '%205', '1.5', '', 'last'])('is not %j', async (from) =>
+    expect(await codeOf(`?from=${from}`)).toEqual({
+      field: 'from',
+      detail: expect.stringContaining('must be the number of a record (1 or more), or newest'),
+    }),
   );
-  test('is at the first record, at one by its number, or at the newest', () => {
-    const fromOf = (query: object) => InspectQuery.parse(query).from;
-    expect([fromOf({}), fromOf({ from: '7' }), fromOf({ from: 'newest' })]).toEqual([1, 7, 'newest']);
-  });
+  test.each(['', '?from=7', '?from=newest'])('is valid in %j', async (query) =>
+    expect(await codeOf(query)).toBe('upgrade_required'),
+  );
 });
 
-describe('seats of inspectors', () => {
+describe('the number of inspectors', () => {
   const ada = { tenant: 'red', name: 'ada' };
   const bob = { tenant: 'red', name: 'bob' };
 
-  test('so many for one token, and so many for all', () => {
+  test('is limited for one token, and for all', () => {
     const seats = new InspectorSeats(3, 2);
     seats.acquire(ada);
     const leave = seats.acquire(ada);
@@ -106,7 +131,7 @@ describe('seats of inspectors', () => {
     leave();
     seats.acquire(ada);
   });
-  test('of one name in two tenants are two', () => {
+  test('is counted separately for the same name in two tenants', () => {
     const seats = new InspectorSeats(9, 1);
     seats.acquire(ada);
     expect(seats.acquire({ tenant: 'blue', name: 'ada' })).toBeTypeOf('function');

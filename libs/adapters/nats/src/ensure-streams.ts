@@ -11,6 +11,7 @@ import {
   isTenantsKey,
   NatsUnavailableError,
   NotPermittedError,
+  StreamsMissingError,
   type Wire,
   wireOf,
 } from '@coxswain/bus';
@@ -31,18 +32,6 @@ export class StreamConfigMismatchError extends Error {
         `but must be ${JSON.stringify(wanted)}`,
     );
     this.member = member;
-  }
-}
-
-/** A stream is missing, and this NATS user has no permission to create it. */
-export class StreamsMissingError extends Error {
-  override readonly name = 'StreamsMissingError';
-  readonly code = 'streams_missing';
-  constructor(stream: string, options?: ErrorOptions) {
-    super(
-      `${stream} is missing, and this user may not create streams; run cox admin streams with the key of an admin`,
-      options,
-    );
   }
 }
 

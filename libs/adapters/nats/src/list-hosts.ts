@@ -1,7 +1,8 @@
 /** Lists the live hosts by their heartbeats. */
+import { valueIn } from '@coxswain/bus';
 import { HostBeat, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { readKeys, valueIn } from './read-keys.ts';
+import { readKeys } from './read-keys.ts';
 
 /** Maximum pages of a read. Heartbeats that arrive during the read must not prolong it indefinitely. */
 const PAGES_MAX = 8;

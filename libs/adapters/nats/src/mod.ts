@@ -7,14 +7,14 @@ export {
   NatsRefusedError,
   NatsUnavailableError,
   NotPermittedError,
+  removeAnnouncement,
   retryWhileUnavailable,
   type StoredMessage,
+  StreamsMissingError,
   withConnection,
 } from '@coxswain/bus';
-export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { connectionTo, type NamedBus } from './bus-address.ts';
-export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type CheckedStream, type CheckPace, checkReplicas, type ReplicaFinding } from './check-replicas.ts';
 export { checkStoreQuorum } from './check-store-quorum.ts';
 export { StreamsGoneError } from './command-consumers.ts';
@@ -26,7 +26,6 @@ export {
   ensureBuckets,
   ensureStreams,
   StreamConfigMismatchError,
-  StreamsMissingError,
 } from './ensure-streams.ts';
 export { listHosts } from './list-hosts.ts';
 export { listSessions } from './list-sessions.ts';
@@ -48,24 +47,11 @@ export { createNatsTenantUsage } from './nats-tenant-usage.ts';
 export { createNatsTimers, timersTimeMs } from './nats-timers.ts';
 export { createNatsTools, type NatsTools } from './nats-tools.ts';
 export { notifyHost } from './notify-host.ts';
-export {
-  type ListedPersona,
-  type ListedPersonaInstance,
-  listServedPersonas,
-  pausePersona,
-  removeServedPersona,
-  resumePersona,
-} from './persona-registry.ts';
 export { RewriteStoppedError, type RewrittenStream, rewriteStream } from './rewrite-stream.ts';
-export {
-  type ListedHookService,
-  listHookServices,
-  removeHookService,
-  type ServedHooks,
-  type ServeHooksOptions,
-  serveHooks,
-} from './serve-hooks.ts';
+export { HookIdTakenError, type ServedHooks, type ServeHooksOptions, serveHooks } from './serve-hooks.ts';
 export { serveLargeFields } from './serve-large-fields.ts';
+export { type ListedInstance, type ListedService, listServed } from './served/list-served.ts';
+export { type ListedPersona, listServedPersonas, pausePersona, resumePersona } from './served/pauses.ts';
 export { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 export { LIMITED, type Limited, type StreamSettings } from './stream-configs.ts';
 export { streamFill } from './stream-fill.ts';

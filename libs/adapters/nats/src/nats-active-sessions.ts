@@ -1,9 +1,9 @@
 /** The notes of active sessions: one key per session. A note is removed only at the expected revision. */
-import { createStreamReader, type StoredMessage, storeMessage, wireOf } from '@coxswain/bus';
+import { createStreamReader, type StoredMessage, storeMessage, valueIn, wireOf } from '@coxswain/bus';
 import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { readEach, readKeys, reportedSubjects, valueIn } from './read-keys.ts';
+import { readEach, readKeys, reportedSubjects } from './read-keys.ts';
 
 /** TTL of the purge marker that a removed key leaves. It only has to outlive a lagging replica. */
 const MARK_TTL = '60s';

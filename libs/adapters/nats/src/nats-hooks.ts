@@ -7,7 +7,7 @@
  */
 import { createAsking, type NoteProblem } from '@coxswain/bus';
 import type { Hooks, Log } from '@coxswain/ports';
-import { HookAnnouncement, type HookTable } from '@coxswain/protocol';
+import type { HookAnnouncement, HookTable } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './served/hook-questions.ts';
 import { type Announced, watchPresence } from './served/presence.ts';
@@ -18,21 +18,39 @@ export interface NatsHooks extends Hooks {
   stop(): Promise<void>;
 }
 
+/** The maximum number of hooks whose services are remembered. The ones that were registered first are forgotten first. */
+const OWNERS_MAX = 65_536;
+
 /**
  * Creates the hook port on this connection. Resolves when every registration is known.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<NatsHooks> {
-  const presence = await watchPresence(nc, 'hooks', HookAnnouncement, ({ service: name }) => ({ name }), log);
+  const presence = await watchPresence(nc, 'hooks', log);
   const noteProblem: NoteProblem = (about, message) => log.info(about, message);
   const asking = createAsking(nc, presence, noteProblem);
   const questions = createHookQuestions(nc, asking, noteProblem);
+  /**
+   * The service that registered a hook last. A session may still ask a hook that its service no longer registers: the
+   * instances answer it for a while.
+   */
+  const owners = new Map<string, string>();
+  const noteOwners = () => {
+    for (const { tenant, name, announcement } of presence.list())
+      for (const { id } of announcement.registrations) owners.set(`${tenant}.${id}`, name);
+    for (const [oldest] of owners) {
+      if (owners.size <= OWNERS_MAX) break;
+      owners.delete(oldest);
+    }
+  };
+  noteOwners();
+  presence.onChange(noteOwners);
   return {
     table: (tenant) => tableOf(presence.list(tenant)),
     onChange: (changed) => presence.onChange(changed),
     async ask(request, signal) {
       const { tenant } = request.ref;
-      const name = serviceOf(presence.list(tenant), request.registration.id);
+      const name = owners.get(`${tenant}.${request.registration.id}`);
       if (name === undefined)
         return { status: 'failed', code: 'hook_unavailable', message: 'no service has registered it' };
       return questions.ask({ kind: 'hooks', tenant, name }, request, signal);
@@ -43,17 +61,6 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
       presence.stop();
     },
   };
-}
-
-/**
- * The service of a hook. A session may still ask a hook that its service no longer registers; its id starts with the
- * name of the service.
- */
-function serviceOf(services: readonly Announced<HookAnnouncement>[], hook: string): string | undefined {
-  const registered = services.find(({ announcement }) => announcement.registrations.some(({ id }) => id === hook));
-  if (registered) return registered.name;
-  const named = services.filter(({ name }) => hook.startsWith(`${name}-`)).map(({ name }) => name);
-  return named.sort((one, other) => other.length - one.length)[0];
 }
 
 /** The registrations of a tenant's services, the oldest service first. */

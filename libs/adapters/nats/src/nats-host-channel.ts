@@ -1,10 +1,10 @@
 /** The host channel on NATS. A bucket also keeps heartbeats for one second, for hosts that start later. */
-import { onConnectionChange } from '@coxswain/bus';
+import { onConnectionChange, type ValueSchema, valueIn } from '@coxswain/bus';
 import type { HostChannel, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
+import { readKeys } from './read-keys.ts';
 
 /**
  * Delay between attempts to recreate the bucket, milliseconds: a restarted server loads its store before it answers.

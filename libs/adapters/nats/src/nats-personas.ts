@@ -1,14 +1,13 @@
 /** Personas that services on NATS serve: their steps, their tools and their hooks. */
 import { createAsking, type NoteProblem, type ServedAddress } from '@coxswain/bus';
 import type { Log, ServedPersonas, ToolSource } from '@coxswain/ports';
-import { isKeyOf, PersonaAnnouncement, subjects, type ToolDefinition, versionToken } from '@coxswain/protocol';
+import { isKeyOf, type ToolDefinition } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { createApprovalQuestions } from './ask-approval.ts';
 import { createHookQuestions } from './served/hook-questions.ts';
 import { watchPauses } from './served/pauses.ts';
 import { createPersonaSteps } from './served/persona-steps.ts';
 import { watchPresence } from './served/presence.ts';
-import { askOf, outcomeOf, probeOf, unavailable } from './served/tool-outcomes.ts';
+import { askApproval, askOf, outcomeOf, probeOf, unavailable } from './served/tool-outcomes.ts';
 
 /** Personas that services on NATS serve. */
 export interface NatsPersonas {
@@ -24,11 +23,10 @@ export interface NatsPersonas {
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
-  const presence = await watchPresence(nc, 'personas', PersonaAnnouncement, (announcement) => announcement, log);
+  const presence = await watchPresence(nc, 'personas', log);
   const pauses = await watchPauses(nc, log);
   const noteProblem: NoteProblem = (about, message) => log.info(about, message);
   const asking = createAsking(nc, presence, noteProblem);
-  const approvals = createApprovalQuestions(nc);
   const hooks = createHookQuestions(nc, asking, noteProblem);
   const steps = createPersonaSteps(nc, asking, noteProblem);
 
@@ -67,8 +65,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
             return unavailable('the call is of another session');
           return outcomeOf(await asking.ask(askOf(call, to, call.tool), signal));
         },
-        needsApproval: (question, signal) =>
-          approvals.ask(subjects.persona(ref.tenant, name, versionToken(version)), question, question.tool, signal),
+        needsApproval: (question, signal) => askApproval(asking, to, question, signal, question.tool),
         probe: async (key, _tool, epoch) =>
           probeOf(await asking.probe(about(key, epoch)), (call) => askOf(call, to, call.tool)),
         stop: (key, _tool, reason, epoch) => asking.stop(about(key, epoch), reason),
@@ -81,7 +78,6 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     personas,
     tools,
     async stop() {
-      approvals.stop();
       asking.close();
       hooks.stop();
       steps.stop();

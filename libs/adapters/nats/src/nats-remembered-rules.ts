@@ -2,7 +2,7 @@
  * Remembered permission rules of personas: one registry key per rule. Only a revocation replaces a stored rule, and
  * nothing replaces a revocation. So storing a rule again after a recovery changes nothing.
  */
-import { isTenantsKey } from '@coxswain/bus';
+import { isTenantsKey, replaceKey, valueIn } from '@coxswain/bus';
 import type { RememberedRules } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -15,8 +15,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { valueIn } from './read-keys.ts';
-import { readRegistry, replaceKey } from './registry-keys.ts';
+import { readRegistry } from './read-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
 /**
@@ -67,6 +66,6 @@ export async function keepRememberedRule(nc: NatsConnection, tenant: TenantId, s
   const { rule, revoked } = stored;
   await replaceKey(nc, subjects.rememberedRule(tenant, rule), `the rule ${rule.id}`, (there) => {
     const known = there && valueIn(there.data, StoredRule);
-    return known && (known.revoked || !revoked) ? undefined : stored;
+    return known && (known.revoked || !revoked) ? undefined : { value: stored };
   });
 }

@@ -1,11 +1,10 @@
 /**
  * Asks the retention job on NATS for its purge deadlines, and answers for it. Without a job there are no responders.
  */
-import { NatsRefusedError, NatsUnavailableError, wireOf } from '@coxswain/bus';
+import { NatsRefusedError, NatsUnavailableError, valueIn, wireOf } from '@coxswain/bus';
 import type { PurgesWithin, Retention } from '@coxswain/ports';
 import { RetentionAnswer, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { valueIn } from './read-keys.ts';
 
 /**
  * Timeout of the question, milliseconds. The job answers from memory, and the receipt of a deletion waits for the

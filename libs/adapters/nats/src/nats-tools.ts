@@ -7,15 +7,13 @@ import {
   delayAfter,
   isKeyOf,
   type SessionRef,
-  subjects,
   type TenantId,
-  ToolAnnouncement,
+  type ToolAnnouncement,
   type ToolDefinition,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { createApprovalQuestions } from './ask-approval.ts';
 import { type ServedPresence, watchPresence } from './served/presence.ts';
-import { askOf, outcomeOf, probeOf, unavailable } from './served/tool-outcomes.ts';
+import { askApproval, askOf, outcomeOf, probeOf, unavailable } from './served/tool-outcomes.ts';
 
 /** Tools that workers on NATS serve. */
 export interface NatsTools extends ToolSource {
@@ -33,9 +31,8 @@ const READ_AGAIN: BackOff = { firstMs: 250, maxMs: 5_000 };
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function createNatsTools(nc: NatsConnection, log: Log): Promise<NatsTools> {
-  const presence = await watchPresence(nc, 'tools', ToolAnnouncement, ({ name }) => ({ name }), log);
+  const presence = await watchPresence(nc, 'tools', log);
   const asking = createAsking(nc, presence, (about, message) => log.info(about, message));
-  const approvals = createApprovalQuestions(nc);
   /** The tools that are announced for every session of a tenant, with or without a live instance. */
   const shared = (tenant: TenantId) =>
     presence
@@ -75,8 +72,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
             return unavailable('the call is of another session');
           return outcomeOf(await asking.ask(asked(call), signal));
         },
-        needsApproval: (question, signal) =>
-          approvals.ask(subjects.tool(ref.tenant, announced(question.tool)), question, undefined, signal),
+        needsApproval: (question, signal) => askApproval(asking, addressOf(announced(question.tool)), question, signal),
         probe: async (key, tool, epoch) => probeOf(await asking.probe(about(key, tool, epoch)), asked),
         stop: (key, tool, reason, epoch) => asking.stop(about(key, tool, epoch), reason),
         // Calls belong to the session, not to this connection. An abort stops them, or the session's next host resumes
@@ -85,7 +81,6 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
       };
     },
     async stop() {
-      approvals.stop();
       asking.close();
       presence.stop();
     },

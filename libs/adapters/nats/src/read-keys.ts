@@ -1,11 +1,7 @@
-/** Reads keys of a bucket, and parses the values that services write there. */
+/** Reads keys of a bucket. */
 import { createStreamReader, type StoredMessage, type StreamReader, wireOf } from '@coxswain/bus';
+import { STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-
-/** The part of a Zod schema that parses a value. */
-export interface ValueSchema<T> {
-  safeParse(value: unknown): { readonly data?: T | undefined };
-}
 
 const PAGE = 256;
 /** Default page limit of a read. Without it, heartbeats that arrive during the read could prolong it indefinitely. */
@@ -60,12 +56,15 @@ export async function reportedSubjects(reader: StreamReader, filter: string): Pr
   return found;
 }
 
-/** Parses the JSON value of a message or key. @returns null if it is not JSON, or does not match the schema. */
-export function valueIn<T>(data: Uint8Array, schema: ValueSchema<T>): T | null {
-  try {
-    return schema.safeParse(JSON.parse(new TextDecoder().decode(data))).data ?? null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
+/**
+ * Reads the newest values of the registry keys that match a filter, including markers of removed keys, in the order of
+ * writing. They are read through the leader. A replica may lag or lack keys, and a pause, a revoked rule or a hook
+ * would be missed.
+ * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError; RecordNotServedError if no replica serves a key
+ *   that the leader reports.
+ */
+export async function readRegistry(nc: NatsConnection, filter: string): Promise<readonly StoredMessage[]> {
+  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+  const found = await readEach(await reportedSubjects(reader, filter), (subject) => reader.confirmedLast(subject));
+  return found.sort((one, other) => one.seq - other.seq);
 }

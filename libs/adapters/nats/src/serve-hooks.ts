@@ -4,29 +4,23 @@
  * HOOK-SERVICE-1  After a new announcement it keeps serving removed hooks for a while.
  * HOOK-SERVICE-2  An announcement replaces all registrations of the service, in one conditional write.
  */
-import { type AnswerQuestion, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
+import { type Announcement, type AnswerQuestion, announce, fetchWhole, RunningWork, serveWork } from '@coxswain/bus';
 import { answerHook } from '@coxswain/handlers';
 import type { HookHandlers, Log } from '@coxswain/ports';
 import {
   BOUNDS,
-  Heartbeat,
-  type HookAnnouncement,
+  HookAnnouncement,
   type HookPoint,
   HookServiceName,
-  parseServedKey,
   readId,
   STREAMS,
-  subjects,
   TenantId,
   type WorkObserver,
 } from '@coxswain/protocol';
 import { type NatsConnection, nuid } from '@nats-io/nats-core';
-import { announce, refuseTaken } from './announce-hooks.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readHookServicesOf, registeredHooksOf } from './hook-registry-key.ts';
-import { valueIn } from './read-keys.ts';
-import { replaceKey } from './registry-keys.ts';
-import { readTenantKeys } from './tenant-keys.ts';
+import { readAnnouncements } from './served/list-served.ts';
+import { NoHostRespondsError } from './tenant-keys.ts';
 
 /** The handlers to serve, and the tenant and service that they belong to. */
 export interface ServeHooksOptions {
@@ -92,15 +86,27 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     nowMs: () => performance.now(),
   });
   const since = new Date().toISOString();
+  const at = { kind: 'hooks', tenant, name: service } as const;
+  const announceHooks = async (when: 'always' | 'where_missing') => {
+    await refuseTaken(nc, log, tenant, service, current);
+    const registrations = current.table();
+    const announcement: Announcement<HookAnnouncement> = {
+      at,
+      schema: HookAnnouncement,
+      // Hooks run in the order of their services, the oldest first: a change keeps the service's place.
+      value: (first, before) => ({ v: 1, service, since: before?.since ?? first, registrations }),
+    };
+    await announce(nc, announcement, when);
+  };
   const serving = await serveWork(nc, {
-    at: { kind: 'hooks', tenant, name: service },
+    at,
     instance,
     work,
     heartbeat: () => ({ since }),
     async announce(when) {
       // The server may have lost the buckets with its store.
       if (when === 'where_missing') await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-      await announce(nc, log, tenant, service, current, when === 'where_missing');
+      await announceHooks(when);
     },
     problem: (message) => log.error({ service }, message),
     drainMs: BOUNDS.hookTimeoutMaxMs,
@@ -109,12 +115,11 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   return {
     instance,
     async update(handlers) {
-      await refuseTaken(nc, log, tenant, service, handlers);
       const before = current;
       current = handlers;
       former = before;
       try {
-        await announce(nc, log, tenant, service, handlers);
+        await announceHooks('always');
       } catch (error) {
         current = before;
         throw error;
@@ -132,48 +137,36 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   };
 }
 
-/** A registered hook service. */
-export interface ListedHookService {
-  readonly service: string;
-  readonly since: string;
-  /** Number of live instances. */
-  readonly instances: number;
-  readonly registrations: HookAnnouncement['registrations'];
+/** Another hook service has registered a hook of this id. */
+export class HookIdTakenError extends Error {
+  override readonly name = 'HookIdTakenError';
+  readonly code = 'hook_id_taken';
 }
 
 /**
- * Lists the hook services of a tenant, oldest first.
- * @throws NoHostRespondsError, NatsUnavailableError, NatsRefusedError.
+ * Rejects handlers whose ids belong to another hook service of the tenant. A tenant's key lists the services through a
+ * session host. If no host responds, the ids are not compared and a warning is logged: hooks must be registered before
+ * the first host serves a session.
+ * @throws HookIdTakenError if another service has one of the ids; NatsUnavailableError, NatsRefusedError.
  */
-export async function listHookServices(nc: NatsConnection, tenant: TenantId): Promise<ListedHookService[]> {
-  // The bucket of heartbeats is in memory: a restarted server has lost it.
-  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
-  const [registered, beats] = await Promise.all([
-    readHookServicesOf(nc, tenant),
-    readTenantKeys(nc, tenant, STREAMS.hosts, 'hooks'),
-  ]);
-  return registered
-    .filter((one) => one.announcement)
-    .map(({ service, announcement }) => ({
-      service,
-      since: announcement?.since ?? '',
-      instances: beats.filter(
-        ({ subject, data }) =>
-          parseServedKey(subject)?.name === service && valueIn(data, Heartbeat)?.state === 'serving',
-      ).length,
-      registrations: announcement?.registrations ?? [],
-    }))
-    .sort((a, b) => (a.since < b.since ? -1 : 1));
-}
-
-/**
- * Removes the registrations of a service.
- * @returns false if no service of this name is registered.
- * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError, StreamsMissingError.
- */
-export async function removeHookService(nc: NatsConnection, tenant: string, service: string): Promise<boolean> {
-  const subject = subjects.announcement('hooks', tenant, service);
-  return replaceKey(nc, subject, `the registration of ${service}`, (stored) =>
-    stored && registeredHooksOf(stored)?.announcement ? null : undefined,
-  );
+async function refuseTaken(
+  nc: NatsConnection,
+  log: Log,
+  tenant: TenantId,
+  service: string,
+  handlers: HookHandlers,
+): Promise<void> {
+  const own = new Set(handlers.table().map(({ id }) => id));
+  const services = await readAnnouncements(nc, tenant, 'hooks').catch((error: Error) => {
+    if (!(error instanceof NoHostRespondsError)) throw error;
+    log.warn(
+      { service },
+      'no session host responds: the ids of these hooks are not compared with those of other services',
+    );
+    return new Map<string, HookAnnouncement>();
+  });
+  for (const [other, { registrations }] of services) {
+    const taken = other === service ? undefined : registrations.find(({ id }) => own.has(id));
+    if (taken) throw new HookIdTakenError(`the hook ${taken.id} is one of the service ${other}`);
+  }
 }

@@ -17,8 +17,7 @@ import type { Log } from '@coxswain/ports';
 import { HEADERS, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
-import { readKeys } from './read-keys.ts';
-import { readRegistry } from './registry-keys.ts';
+import { readKeys, readRegistry } from './read-keys.ts';
 
 /** Maximum number of lists that one host answers at the same time. */
 const ANSWERING_MAX = 16;

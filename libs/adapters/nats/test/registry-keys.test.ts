@@ -1,9 +1,9 @@
 /** The registry is read as its leader has it, whatever a replica lacks. */
+import { valueIn } from '@coxswain/bus';
 import { PersonaPause, type RememberedRule, STREAMS, type StoredRule, subjects, TenantId } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { listRememberedRules } from '../src/nats-remembered-rules.ts';
-import { valueIn } from '../src/read-keys.ts';
-import { readRegistry } from '../src/registry-keys.ts';
+import { readRegistry } from '../src/read-keys.ts';
 import { damaged, FakeCluster, type FakeReplica, type Kept, whole } from './fake-cluster.ts';
 
 const tenant = TenantId.parse('default');

@@ -3,6 +3,7 @@ import {
   type BackOff,
   BOUNDS,
   delayAfter,
+  isQuestion,
   SERVED_LIVENESS,
   SESSION_LEFT,
   type WorkOrder,
@@ -13,7 +14,7 @@ import { createInbox, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
 import { STATUS, statusOf } from '../status.ts';
 import { inboxPrefixOf, tracedBy } from '../wire.ts';
-import { type ServedAddress, subjectsOf } from './address.ts';
+import { subjectsOf } from './address.ts';
 import { type Instances, isWithoutInstances } from './instances.ts';
 import {
   type Ask,
@@ -280,8 +281,8 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
   /** The live instance to send it to next: preferably one that it was not sent to before. */
   function nextInstance({ ask: { to, request }, tried }: OpenAsk): string | undefined {
     const serving = instances.serving(to);
-    // A draining instance still answers questions to hooks.
-    const known = request.hook === undefined ? serving : [...new Set([...serving, ...instances.living(to)])];
+    // A draining instance still answers questions.
+    const known = !isQuestion(request) ? serving : [...new Set([...serving, ...instances.living(to)])];
     const fresh = known.find((instance) => !tried.has(instance));
     if (fresh === undefined) tried.clear();
     return fresh ?? known[0];
@@ -345,8 +346,8 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
     if (one.unacceptedMs <= traits.unacceptedMaxMs && !isDeserted) {
       if (nowMs >= one.resendAtMs) send(one);
     } else if (one.moves > 0) {
-      one.settle(unaccepted(`${LOST.gone}, and ${unacceptedText(to, false)}; it may have taken effect`));
-    } else one.settle(unaccepted(one.refusal ?? unacceptedText(to, isDeserted)));
+      one.settle(unaccepted(`${LOST.gone}, and ${unacceptedText(one.ask, false)}; it may have taken effect`));
+    } else one.settle(unaccepted(one.refusal ?? unacceptedText(one.ask, isDeserted)));
   }
 
   function armTimer(): void {
@@ -392,7 +393,7 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
       if (isDeserted()) {
         // Heartbeats may be queued for a host that was suspended. After a flush they have been received.
         await nc.flush().catch(() => undefined);
-        if (connected && isDeserted()) return unaccepted(unacceptedText(ask.to, true));
+        if (connected && isDeserted()) return unaccepted(unacceptedText(ask, true));
       }
       if (signal.aborted) return { type: 'cancelled', message: 'cancelled before it was sent' };
       return follow(ask, signal, send);
@@ -412,7 +413,7 @@ const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message }
 
 const lost = (message: string = LOST.gone) => ({ type: 'lost', message }) as const;
 
-function unacceptedText({ name }: ServedAddress, isDeserted: boolean): string {
+function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {
   if (isDeserted) return `no process serves ${name} at the moment`;
-  return `no process that serves ${name} has accepted the call within ${SERVED_LIVENESS.unacceptedMaxMs / 1_000} seconds`;
+  return `no process that serves ${name} has accepted the call within ${traits.unacceptedMaxMs / 1_000} seconds`;
 }

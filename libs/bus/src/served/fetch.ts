@@ -1,7 +1,8 @@
 /** Data that is too long for a request: the host offers it on an inbox, and an instance fetches it in parts. */
 import { randomUUID } from 'node:crypto';
 import { HEADERS, SERVED_BOUNDS, WorkFetch } from '@coxswain/protocol';
-import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import { valueIn } from '../value-in.ts';
 import { inboxPrefixOf, wireOf } from '../wire.ts';
 import type { NoteProblem } from './asking.ts';
 
@@ -24,7 +25,7 @@ export function offerData(nc: NatsConnection, noteProblem: NoteProblem): Offered
   const subscription = nc.subscribe(`${inbox}.*`, {
     callback(error, message) {
       const build = error ? undefined : offered.get(message.subject.slice(inbox.length + 1));
-      const wanted = build && fetchIn(message);
+      const wanted = build && valueIn(message.data, WorkFetch);
       if (!wanted) return;
       try {
         const whole = build(wanted.want);
@@ -80,13 +81,4 @@ export async function fetchWhole(
     offset += part.data.length;
   }
   return Buffer.concat(parts).toString('utf8');
-}
-
-function fetchIn(message: Msg): WorkFetch | null {
-  try {
-    return WorkFetch.safeParse(message.json()).data ?? null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }

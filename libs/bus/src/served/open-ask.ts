@@ -10,6 +10,7 @@ import {
   type WorkRequest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
+import { valueIn } from '../value-in.ts';
 import type { ServedAddress } from './address.ts';
 
 /** The identity of a request for the instance that runs it. */
@@ -17,7 +18,7 @@ export interface AskName {
   /** The idempotency key. */
   readonly key: string;
   readonly ref: SessionRef;
-  /** The epoch of the session; undefined for a question to a hook. */
+  /** The epoch of the session; undefined for a question. */
   readonly epoch?: number | undefined;
   readonly to: ServedAddress;
 }
@@ -52,7 +53,7 @@ export interface AskTraits {
 export interface Ask extends AskName {
   readonly traits: AskTraits;
   /** The members of the request that its kind needs. */
-  readonly request: Pick<WorkRequest, 'args' | 'call_id' | 'tool' | 'hook'>;
+  readonly request: Pick<WorkRequest, 'args' | 'call_id' | 'tool' | 'hook' | 'approval'>;
   readonly traceparent?: string | undefined;
   onProgress(text: string): void;
   onFeedback(text: string): void;
@@ -121,14 +122,8 @@ const REPORT_MAX_BYTES = SERVED_BOUNDS.outcomeMaxBytes + 4_096;
 
 /** Parses a report about a request. @returns null if it is too large, invalid, or about another request. */
 export function parseReport(message: Msg, key: string): WorkReport | null {
-  if (message.data.length > REPORT_MAX_BYTES) return null;
-  try {
-    const parsed = WorkReport.safeParse(message.json());
-    return parsed.success && parsed.data.key === key ? parsed.data : null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
+  const report = valueIn(message.data, WorkReport, REPORT_MAX_BYTES);
+  return report?.key === key ? report : null;
 }
 
 /** The common members of every message about a request. */

@@ -1,7 +1,7 @@
 import {
   APPROVAL_CHECK_MS,
-  type ApprovalCheck,
   cutText,
+  isQuestion,
   LATER,
   type ReceivedQuestion,
   SERVED_BOUNDS,
@@ -83,8 +83,6 @@ export class RunningWork {
   readonly #held = new Map<string, HeldRequest>();
   readonly #find: FindWork;
   #draining = false;
-  /** The number of pending approval checks. */
-  #approvals = 0;
 
   constructor(find: FindWork, ports: RunningWorkPorts, ledger: WorkLedger = new WorkLedger(() => ports.nowMs())) {
     this.#find = find;
@@ -121,27 +119,6 @@ export class RunningWork {
     const untilMs = this.#ports.nowMs() + SERVED_BOUNDS.heldMaxMs;
     this.#held.set(key, { request, hold, traceparent, untilMs });
     send({ type: 'ready', hold });
-  }
-
-  /**
-   * Whether a person must approve a call. Runs nothing.
-   * Contract: does not reject; true without such a function, if it does not answer in time, or if too many checks are
-   * pending.
-   */
-  async needsApproval({ tool, session_id, call_id, args }: ApprovalCheck): Promise<boolean> {
-    const found = this.#find({ tool });
-    const isFull = this.#approvals >= SERVED_BOUNDS.requestsAtOnceMax;
-    if (!found || typeof found === 'function' || !found.needsApproval || isFull) return true;
-    this.#approvals++;
-    try {
-      return await found.needsApproval(args, {
-        toolCallId: call_id,
-        ref: sessionRef(session_id, this.#ports.tenant),
-        abortSignal: AbortSignal.timeout(APPROVAL_CHECK_MS),
-      });
-    } finally {
-      this.#approvals--;
-    }
   }
 
   /** Takes an order about a request. */
@@ -205,8 +182,14 @@ export class RunningWork {
     const { key, session_id, tool, hook } = request;
     if (!this.#isNewestOwner(request)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
-    if (this.#draining && hook === undefined) return refused('this instance is stopping and accepts no more calls');
-    if (!this.#find(request)) return refused(`this instance does not serve ${hook ?? tool}`);
+    if (this.#draining && !isQuestion(request)) return refused('this instance is stopping and accepts no more calls');
+    if (!this.#find(request)) {
+      const message = `this instance does not serve ${hook ?? tool}`;
+      // A hook that was removed has an answer. Without one, the host would ask again until the hook's time limit.
+      if (hook !== undefined)
+        return { type: 'answered', answer: { status: 'failed', code: 'hook_unavailable', message } };
+      return refused(message);
+    }
     const isFull = this.#ledger.running.length + this.#heldCount() >= SERVED_BOUNDS.requestsAtOnceMax;
     return isFull && !this.#held.has(key) ? refused('this instance has reached its limit of concurrent calls') : null;
   }
@@ -242,8 +225,13 @@ export class RunningWork {
     else send({ type: 'running' });
   }
 
-  #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
+  #workOf(request: WorkRequest): RunnableTool | AnswerQuestion | null {
     const found = this.#find(request);
+    return found && typeof found !== 'function' && request.approval ? approvalOf(found, request) : found;
+  }
+
+  #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
+    const found = this.#workOf(request);
     if (!found) return;
     const entry: LedgerEntry = this.#ledger.start(
       request.key,
@@ -251,10 +239,9 @@ export class RunningWork {
       tellBy(send, () => entry),
     );
     const ref = sessionRef(request.session_id, this.#ports.tenant);
-    const isQuestion = typeof found === 'function';
-    if (!isQuestion) send({ type: 'running' });
+    if (typeof found !== 'function') send({ type: 'running' });
     const work = (
-      isQuestion
+      typeof found === 'function'
         ? this.#runQuestion(entry, found, request, ref, send, traceparent)
         : this.#runCall(entry, found, request, ref, traceparent)
     ).finally(() => this.#open.delete(work));
@@ -346,6 +333,17 @@ export class RunningWork {
     entry.accepted = epoch;
     entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
   }
+}
+
+/** The answer whether a person must approve a call: true without such a function, or if it does not answer in time. */
+function approvalOf({ needsApproval }: RunnableTool, { call_id: toolCallId = '' }: WorkRequest): AnswerQuestion {
+  return async ({ ref, args, signal }) => {
+    const late = AbortSignal.timeout(APPROVAL_CHECK_MS);
+    const abortSignal = AbortSignal.any([signal, late]);
+    const isLate = new Promise<true>((resolve) => late.addEventListener('abort', () => resolve(true), { once: true }));
+    const needed = needsApproval?.(args, { toolCallId, ref, abortSignal }) ?? true;
+    return { status: 'returned', raw: await Promise.race([needed, isLate]) };
+  };
 }
 
 function acceptedWith(epoch: number, asked: number): ReportBody {

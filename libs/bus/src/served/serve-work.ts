@@ -8,8 +8,6 @@
  * SERVE-4  After a suspension, a request waits until the messages in the socket are read: its abort may be among them.
  */
 import {
-  ApprovalCheck,
-  type ApprovalCheckAnswer,
   HEADERS,
   type Heartbeat,
   isAnswerSubject,
@@ -23,6 +21,7 @@ import {
 } from '@coxswain/protocol';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
+import { type ValueSchema, valueIn } from '../value-in.ts';
 import { type ServedAddress, subjectsOf } from './address.ts';
 import type { RunningWork, SendReport } from './running-work.ts';
 
@@ -98,30 +97,17 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     }
   };
   const subscriptionFor = <T extends WorkRequest | WorkOrder>(
-    schema: Schema<T>,
+    schema: ValueSchema<T>,
     take: (data: T, send: SendReport, traceparent: string | undefined) => void,
-    other?: (message: Msg) => boolean,
   ) => ({
     callback: (error: Error | null, message: Msg) => {
       if (error) return problem(`${name} cannot be served: ${error.message}`);
-      const data = parsed(message, schema);
+      const data = valueIn(message.data, schema);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else if (!other?.(message)) problem(`invalid request on ${message.subject}`);
+      else problem(`invalid request on ${message.subject}`);
     },
   });
-
-  /** @returns false if the message is not an approval check. */
-  const checkApproval = (message: Msg): boolean => {
-    const check = parsed(message, ApprovalCheck);
-    if (!check) return false;
-    void work.needsApproval(check).then((needs_approval) => {
-      const answer: ApprovalCheckAnswer = { v: 1, needs_approval };
-      if (message.reply && isAnswerSubject(message.reply) && !nc.isClosed())
-        nc.publish(message.reply, JSON.stringify(answer));
-    });
-    return true;
-  };
 
   let aliveMs = performance.now();
   let socketRead: Promise<void> | null = null;
@@ -145,7 +131,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       nc.subscribe(subject, {
         // Also for its own subject: a client that may subscribe without the group could read every request.
         queue: QUEUE_GROUPS[kind],
-        ...subscriptionFor(WorkRequest, takeRequest, checkApproval),
+        ...subscriptionFor(WorkRequest, takeRequest),
       }),
     );
   let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
@@ -268,18 +254,4 @@ async function flushed(nc: NatsConnection, withinMs: number): Promise<void> {
   });
   await Promise.race([nc.flush().catch(() => undefined), late]);
   clearTimeout(timer);
-}
-
-interface Schema<T> {
-  safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false };
-}
-
-function parsed<T>(message: Msg, schema: Schema<T>): T | null {
-  try {
-    const read = schema.safeParse(message.json());
-    return read.success ? read.data : null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }

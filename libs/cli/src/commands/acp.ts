@@ -1,13 +1,11 @@
 /** `cox acp`. */
 import { join } from 'node:path';
 import { type StartSettings, startAcpService } from '@coxswain/acp';
-import { leaveRunning } from '../instance/leave-running.ts';
-import { withBus } from '../instance/open-bus.ts';
-import { callerFolder, stateDirOf } from '../instance/state-dir.ts';
-import { stopSignal, untilAborted } from '../instance/stop-signal.ts';
-import { EXIT } from '../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { modelOf, startBody } from '../run/start-body.ts';
+import { callerFolder, stateDirOf } from '../folders/mod.ts';
+import { leaveRunning, withBus } from '../instance/mod.ts';
+import { type CommandRun, EXIT, type Invocation } from '../line/mod.ts';
+import { modelOf, startBody } from '../run/mod.ts';
+import { stopSignal, untilAborted } from '../service/mod.ts';
 
 /** Serves an editor on standard input and output until it disconnects. Its sessions continue. Exits 0. */
 export const run: CommandRun = async (invocation) => {

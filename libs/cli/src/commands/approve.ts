@@ -1,6 +1,6 @@
 /** `cox approve`. */
-import type { CommandRun } from '../line/command-spec.ts';
-import { decide } from '../run/decide.ts';
+import type { CommandRun } from '../line/mod.ts';
+import { decide } from '../run/mod.ts';
 
 /** Approves a pending call. */
 export const run: CommandRun = (invocation) => decide(invocation, 'allow');

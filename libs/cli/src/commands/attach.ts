@@ -1,9 +1,8 @@
 /** `cox attach`. */
-import { withBus } from '../instance/open-bus.ts';
-import { findSession } from '../instance/resolve-session.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { joinSession } from '../run/join-session.ts';
-import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
+import { findSession, withBus } from '../instance/mod.ts';
+import type { CommandRun } from '../line/mod.ts';
+import { joinSession } from '../run/mod.ts';
+import { namedSteeringFile } from '../steering-file/mod.ts';
 
 /** Joins a session. If no instance runs, one is started, and it continues the session. */
 export const run: CommandRun = (invocation) => {

@@ -1,12 +1,10 @@
 /** `cox cancel-call`. */
 import { type Session, sentCommand } from '@coxswain/client';
 import { BOUNDS, type CallCancellation, cancellationIn } from '@coxswain/protocol';
-import { sessionStatus } from '../instance/session-status.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { chooseCall } from '../run/decide.ts';
-import { type SentResult, sendToSession } from '../run/send-to-session.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { sessionStatus } from '../instance/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode } from '../line/mod.ts';
+import { chooseCall, type SentResult, sendToSession } from '../run/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 const GRACE_MAX_MS = 600_000;
 /** Time for the host, the journal and the transport, in addition to the call's grace period, in ms. */

@@ -1,6 +1,6 @@
 /** `cox cancel`. */
-import type { CommandRun } from '../line/command-spec.ts';
-import { acceptedAtMost, sendToSession } from '../run/send-to-session.ts';
+import type { CommandRun } from '../line/mod.ts';
+import { acceptedAtMost, sendToSession } from '../run/mod.ts';
 
 /** Cancels the current run of a session. */
 export const run: CommandRun = (invocation) =>

@@ -4,10 +4,8 @@ import { cutGraphemes } from '@coxswain/protocol/unicode-text';
 import { bashScript } from '../completions/bash.ts';
 import { fishScript } from '../completions/fish.ts';
 import { zshScript } from '../completions/zsh.ts';
-import { EXIT, usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { SECTIONS } from '../line/command-table.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { type CommandRun, EXIT, SECTIONS, usageError } from '../line/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 

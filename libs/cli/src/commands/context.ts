@@ -2,12 +2,10 @@
 import { resolve } from 'node:path';
 import { type Context, findContext, readContexts } from '@coxswain/ports/discovery';
 import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, readNatsAddress, TenantId } from '@coxswain/protocol';
-import { writeContexts } from '../instance/contexts.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
-import { table } from '../terminal/table.ts';
+import { writeContexts } from '../connection/mod.ts';
+import { callerFolder } from '../folders/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
+import { standardStreams, table } from '../terminal/mod.ts';
 
 /** Stores a context. It is in use at once if no other context is. Exits 1 for `context_exists`. */
 export const add: CommandRun = async (invocation) => {

@@ -1,6 +1,6 @@
 /** `cox demo`. */
-import { playDemo } from '../demo/play-demo.ts';
-import type { CommandRun } from '../line/command-spec.ts';
+import { playDemo } from '../demo/mod.ts';
+import type { CommandRun } from '../line/mod.ts';
 
 /** Plays the demo. */
 export const run: CommandRun = playDemo;

@@ -1,10 +1,7 @@
 /** `cox doctor`. */
-import { checks } from '../instance/checks.ts';
-import { EXIT, type ExitCode } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { counted } from '../terminal/counted.ts';
-import { standardStreams } from '../terminal/streams.ts';
-import { createStyle, wantsColour } from '../terminal/style.ts';
+import { checks } from '../doctor/mod.ts';
+import { type CommandRun, EXIT, type ExitCode } from '../line/mod.ts';
+import { counted, createStyle, standardStreams, wantsColour } from '../terminal/mod.ts';
 
 /** Checks this machine and the bus. Exits 1 if a check fails. */
 export const run: CommandRun = async ({ flags, env }) => {

@@ -2,11 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stateDirOwner } from '@coxswain/adapter-embedded-server';
 import { isAlive, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
-import { askHealth } from '../instance/health-socket.ts';
-import { stateDirOf } from '../instance/state-dir.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { stateDirOf } from '../folders/mod.ts';
+import { CliError, type CommandRun, EXIT } from '../line/mod.ts';
+import { askHealth } from '../service/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /** The time to stop, in ms. A session host transfers its sessions first, and the server writes its state. */
 const STOP_TIMEOUT_MS = 60_000;

@@ -1,12 +1,10 @@
 /** `cox env`. */
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { readConnection } from '@coxswain/ports/discovery';
-import { type BusAddress, findBus } from '../instance/find-bus.ts';
-import { readGatewayFile } from '../instance/gateway-file.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { shellQuoted } from '../line/shell-quoted.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { type BusAddress, findBus } from '../connection/mod.ts';
+import { CliError, type CommandRun, EXIT, shellQuoted } from '../line/mod.ts';
+import { readGatewayFile } from '../service/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /**
  * Prints shell lines that let NATS tools and `cox` reach the bus, and HTTP clients reach the gateway. Exits 1 for

@@ -1,9 +1,9 @@
 /** `cox health`. */
-import { askHealth } from '../instance/health-socket.ts';
-import { stateDirOf } from '../instance/state-dir.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
+
+import { stateDirOf } from '../folders/mod.ts';
+import { CliError, type CommandRun, EXIT } from '../line/mod.ts';
+import { askHealth } from '../service/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /** Prints the health of the services that use a state directory. Exits 1 if one is unhealthy, or if none runs. */
 export const run: CommandRun = async ({ flags, env }) => {

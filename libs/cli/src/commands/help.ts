@@ -1,13 +1,17 @@
 /** `cox help`. */
 import { VERSION } from '@coxswain/protocol/version';
-import { EXIT } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { COMMANDS, SECTIONS } from '../line/command-table.ts';
-import { printHelp } from '../line/help.ts';
-import { manualOf, manualPages } from '../line/man-page.ts';
-import { namedCommand } from '../line/parse-line.ts';
-import { unknownCommand } from '../line/unknown-command.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import {
+  COMMANDS,
+  type CommandRun,
+  EXIT,
+  manualOf,
+  manualPages,
+  namedCommand,
+  printHelp,
+  SECTIONS,
+  unknownCommand,
+} from '../line/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /**
  * Prints the help of all commands, of a topic, or of one command. With `--man`, prints the man page that contains it.

@@ -1,11 +1,10 @@
 /** `cox hook`. */
 
-import { listHookServices, removeHookService } from '@coxswain/adapter-nats';
+import { listServed, removeAnnouncement } from '@coxswain/adapter-nats';
 import { HookServiceName, hookPointName, type TenantId } from '@coxswain/protocol';
-import { type Connection, listCommand, removeCommand } from '../instance/announced.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
-import { counted } from '../terminal/counted.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { type Connection, listCommand, removeCommand } from '../instance/mod.ts';
+import { CliError, EXIT, type ExitCode } from '../line/mod.ts';
+import { counted, standardStreams } from '../terminal/mod.ts';
 
 /** Lists the registered hook services. */
 export const list = listCommand(print);
@@ -48,11 +47,24 @@ async function removeUnserved(nc: Connection, tenant: TenantId, name: string, js
     const message = `hook_service_serving: ${service.instances} of ${name} are running; stop them first`;
     throw new CliError(EXIT.error, 'hook_service_serving', message);
   }
-  if (!service || !(await removeHookService(nc, tenant, name))) {
+  if (!service || !(await removeAnnouncement(nc, { kind: 'hooks', tenant, name }))) {
     const message = `hook_service_unknown: no hook service ${name} is registered; cox hook list lists them`;
     throw new CliError(EXIT.error, 'hook_service_unknown', message);
   }
   if (json) standardStreams.out(`${JSON.stringify({ type: 'hook_service_removed', service: name })}\n`);
   else standardStreams.out(`${name} is no longer registered\n`);
   return EXIT.ok;
+}
+
+/** The registered hook services, oldest first: in this order their hooks run. `instances`: the number that serve now. */
+async function listHookServices(nc: Connection, tenant: TenantId) {
+  const services = await listServed(nc, tenant, 'hooks');
+  return services
+    .map(({ announcement: { service, since, registrations }, instances }) => ({
+      service,
+      since,
+      instances: instances.filter(({ state }) => state === 'serving').length,
+      registrations,
+    }))
+    .sort((a, b) => (a.since < b.since ? -1 : 1));
 }

@@ -5,14 +5,9 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { makeFolder, systemTrouble } from '@coxswain/ports/discovery';
 import { VERSION } from '@coxswain/protocol/version';
-import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
-import { FolderTrust } from '../instance/folder-trust.ts';
-import { isPublished, packageFolder } from '../instance/package-folder.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { CliError, EXIT, usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { shellQuoted } from '../line/shell-quoted.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { callerFolder, FolderTrust, filesNeedingTrust, isPublished, packageFolder } from '../folders/mod.ts';
+import { CliError, type CommandRun, EXIT, shellQuoted, usageError } from '../line/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /** Overwrites a file, but does not follow a symbolic link that was created meanwhile. */
 const OVER = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;

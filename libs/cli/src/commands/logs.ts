@@ -1,12 +1,9 @@
 /** `cox logs`. */
 import { join } from 'node:path';
-import { LogReader, logLineText } from '../instance/log-reader.ts';
-import { stateDirOf } from '../instance/state-dir.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
-import { UP_LOG } from '../instance/up-log.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { stateDirOf } from '../folders/mod.ts';
+import { CliError, type CommandRun, EXIT } from '../line/mod.ts';
+import { LogReader, logLineText, stopSignal, UP_LOG } from '../service/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 const LINES = 1_000;
 const LINES_MAX = 1_000_000;

@@ -2,13 +2,11 @@
 import { type Client, hasEnded } from '@coxswain/client';
 import { MCP_SCOPES, type McpScope, startMcpService } from '@coxswain/mcp';
 import { cutGraphemes } from '@coxswain/protocol';
-import { leaveRunning } from '../instance/leave-running.ts';
-import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
-import { stopSignal, untilAborted } from '../instance/stop-signal.ts';
-import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { McpAccess } from '../run/mcp-access.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { leaveRunning, type OpenBus, withBusOnce } from '../instance/mod.ts';
+import { type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
+import { McpAccess } from '../run/mod.ts';
+import { stopSignal, untilAborted } from '../service/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /**
  * Serves sessions as tools to the MCP client on standard input and output until it disconnects. Exits 1 after a line

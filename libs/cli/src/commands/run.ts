@@ -1,9 +1,7 @@
 /** `cox run`. */
-import { EXIT, usageError } from '../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { textOrInput } from '../run/read-input.ts';
-import { runPrompt } from '../run/run-prompt.ts';
-import { isInteractive } from '../terminal/streams.ts';
+import { type CommandRun, EXIT, type Invocation, usageError } from '../line/mod.ts';
+import { runPrompt, textOrInput } from '../run/mod.ts';
+import { isInteractive } from '../terminal/mod.ts';
 
 /**
  * Starts or continues a session, and joins it. Without a prompt, an interactive terminal asks for prompts one after

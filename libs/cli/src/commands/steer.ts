@@ -1,6 +1,6 @@
 /** `cox steer`. */
-import type { CommandRun } from '../line/command-spec.ts';
-import { inject } from '../run/inject.ts';
+import type { CommandRun } from '../line/mod.ts';
+import { inject } from '../run/mod.ts';
 
 /** Sends a message into a running session. */
 export const run: CommandRun = (invocation) =>

@@ -1,12 +1,8 @@
 /** `cox trust`. */
 import { realpath } from 'node:fs/promises';
-import { filesNeedingTrust } from '../instance/files-needing-trust.ts';
-import { describeEffects, FolderTrust, QUESTION } from '../instance/folder-trust.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { CliError, EXIT, usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
-import { askYes } from '../terminal/ask-yes.ts';
-import { isInteractive, standardStreams } from '../terminal/streams.ts';
+import { callerFolder, describeEffects, FolderTrust, filesNeedingTrust, QUESTION } from '../folders/mod.ts';
+import { CliError, type CommandRun, EXIT, usageError } from '../line/mod.ts';
+import { askYes, isInteractive, standardStreams } from '../terminal/mod.ts';
 
 /**
  * Shows the files of the current folder that need trust, and stores the user's answer. With `--forget`, deletes the

@@ -4,27 +4,38 @@ import { type ServerExit, serverSourceName } from '@coxswain/adapter-embedded-se
 import { connectionTo, connectionUrl, connectNats, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
-import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
-import { answersFolder } from '../instance/folder-trust.ts';
-import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
-import { answerHealth } from '../instance/health-socket.ts';
-import { gatewayOf, isOwnServer, keepAccess, readKeptAccess, startOnPort } from '../instance/kept-access.ts';
-import { chooseManifest, manifestNotice } from '../instance/manifest.ts';
-import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
-import { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
-import { pastedCommand } from '../instance/pasted-command.ts';
-import { policyOf } from '../instance/policy.ts';
-import { serveUntilStopped } from '../instance/serve-until-stopped.ts';
-import { startOffersOf } from '../instance/start-offers.ts';
-import { stateDirOf } from '../instance/state-dir.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
-import { upLog } from '../instance/up-log.ts';
-import { whenFree } from '../instance/when-free.ts';
-import { whyUnreachable } from '../instance/why-unreachable.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { type ReportedBus, reportSessions } from '../run/report-sessions.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { whyUnreachable } from '../connection/mod.ts';
+import { answersFolder, chooseManifest, manifestNotice, policyOf, stateDirOf } from '../folders/mod.ts';
+import {
+  type EmbeddedInstance,
+  gatewayOf,
+  isOwnServer,
+  keepAccess,
+  pastedCommand,
+  readKeptAccess,
+  startEmbedded,
+  startOnPort,
+  whenFree,
+} from '../instance/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
+import { type ReportedBus, reportSessions } from '../run/mod.ts';
+import {
+  answerHealth,
+  gatewayLines,
+  metricsAddressOf,
+  metricsLine,
+  metricsMember,
+  type OwnGatewayOptions,
+  ownGatewayPort,
+  removeGatewayFile,
+  serveUntilStopped,
+  startOffersOf,
+  startOwnGateway,
+  stopSignal,
+  upLog,
+  writeGatewayFile,
+} from '../service/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /** The wait for a folder that another command's server still uses, in ms. */
 const FOLDER_TIMEOUT_MS = 60_000;

@@ -1,5 +1,5 @@
 /** How a shell completes the values in the command table. */
-import type { CommandSpec, FlagSpec, Section } from '../line/command-spec.ts';
+import type { CommandSpec, FlagSpec, Section } from '../line/mod.ts';
 
 /** Completed with file names, with folder names, with these words, or not at all. */
 export type Completed = 'files' | 'folders' | 'nothing' | readonly string[];

@@ -1,5 +1,5 @@
 /** Completions for fish. */
-import type { CommandSpec, Section } from '../line/command-spec.ts';
+import type { CommandSpec, Section } from '../line/mod.ts';
 import {
   type Completed,
   firstArgumentOf,

@@ -10,24 +10,21 @@ import { join } from 'node:path';
 import type { ReadStream } from 'node:tty';
 import { type BusSession, newSessionId, type Session, type UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
-import { consoleAddress } from '../instance/console-folder.ts';
-import { readGatewayFile, removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
-import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
-import { startOwnGateway } from '../instance/own-gateway.ts';
-import { pastedCommand } from '../instance/pasted-command.ts';
-import { startOffersOf } from '../instance/start-offers.ts';
-import { stopSignal } from '../instance/stop-signal.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
-import { LiveView } from '../live-view/live-view.ts';
-import { exitCodeOf } from '../run/exit-code-of.ts';
-import { type FollowEnd, followSession } from '../run/follow-session.ts';
-import { keysFound } from '../run/start-body.ts';
-import { steerFromFile } from '../steering-file/steer-from-file.ts';
-import { counted } from '../terminal/counted.ts';
-import { plainView, type SessionView } from '../terminal/session-view.ts';
-import { isInteractive } from '../terminal/streams.ts';
-import { createStyle, wantsColour } from '../terminal/style.ts';
+import { type OpenBus, pastedCommand, withBusOnce } from '../instance/mod.ts';
+import { CliError, EXIT, type ExitCode, type Invocation } from '../line/mod.ts';
+import { LiveView } from '../live-view/mod.ts';
+import { exitCodeOf, type FollowEnd, followSession, keysFound } from '../run/mod.ts';
+import {
+  consoleAddress,
+  readGatewayFile,
+  removeGatewayFile,
+  startOffersOf,
+  startOwnGateway,
+  stopSignal,
+  writeGatewayFile,
+} from '../service/mod.ts';
+import { steerFromFile } from '../steering-file/mod.ts';
+import { counted, createStyle, isInteractive, plainView, type SessionView, wantsColour } from '../terminal/mod.ts';
 import { cancelAndWait } from './cancel-and-wait.ts';
 import { Guide } from './guide.ts';
 import { LateApproval } from './late-approval.ts';

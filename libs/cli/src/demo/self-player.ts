@@ -2,7 +2,7 @@
 import type { Session, UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
 import { subjects } from '@coxswain/protocol';
-import type { Participant } from '../run/follow-session.ts';
+import type { Participant } from '../run/mod.ts';
 import { publishBare } from './bare-publisher.ts';
 import { SLOW_TOOL, STEER } from './story.ts';
 

@@ -8,7 +8,7 @@ import { type LoadedPersona, type PersonaService, startPersonaService } from '@c
 import { makeFolder, readSeedFile } from '@coxswain/ports/discovery';
 import { readId, TenantId } from '@coxswain/protocol';
 import { type HeardOnBus, startSessionsService } from '@coxswain/sessions';
-import { type EmbeddedOptions, startEmbedded } from '../instance/embedded.ts';
+import { type EmbeddedOptions, startEmbedded } from '../instance/mod.ts';
 import { hostTools } from './host-tools.ts';
 import type { Instance } from './instance.ts';
 import type { CoxswainOptions } from './options.ts';

@@ -2,8 +2,8 @@
 import { createSystemClock } from '@coxswain/adapter-memory';
 import { ensureStreams, openNatsDeletion, withConnection } from '@coxswain/adapter-nats';
 import type { DeletePorts } from '@coxswain/session';
+import { withPermissionErrors } from '../connection/mod.ts';
 import { type OpenBus, reachedAt } from './open-bus.ts';
-import { withPermissionErrors } from './with-permission-errors.ts';
 
 /** Opens the ports on a bus for one task, then closes them. @throws the errors of connecting and of the task. */
 export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts) => Promise<T>): Promise<T> {

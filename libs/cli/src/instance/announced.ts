@@ -1,8 +1,7 @@
 /** Commands for announcements of services on the bus: `cox tool list`, `cox tool remove NAME`. */
 import { type connectNats, withConnection } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
-import { type ExitCode, usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
+import { type CommandRun, type ExitCode, usageError } from '../line/mod.ts';
 import { reachedAt, withBusOnce } from './open-bus.ts';
 
 /** The separate connection of a command. */

@@ -14,9 +14,8 @@ import type { LogTarget } from '@coxswain/adapter-log';
 import { endOnce } from '@coxswain/adapter-nats';
 import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
 import type { HeardOnBus, SessionsServiceOptions } from '@coxswain/sessions';
-import { answersFolder } from './folder-trust.ts';
+import { answersFolder, type ChosenManifest } from '../folders/mod.ts';
 import { keepAccess, readKeptAccess, startOnPort } from './kept-access.ts';
-import type { ChosenManifest } from './manifest.ts';
 
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {

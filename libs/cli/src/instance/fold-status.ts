@@ -3,7 +3,7 @@ import { createMemoryBus } from '@coxswain/adapter-memory';
 import { type Session, SessionNotFoundError } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { type LoadedSession, loadSession, statusOf } from '@coxswain/session';
-import { recordNotThere } from '../line/record-not-there.ts';
+import { recordNotThere } from '../line/mod.ts';
 import type { OpenBus } from './open-bus.ts';
 
 /** The status after record `at`, or after the newest record. */

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConnection } from '@coxswain/ports/discovery';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { CliError, EXIT } from '../line/mod.ts';
 import type { OpenBus } from './open-bus.ts';
 import { pastedCommand } from './pasted-command.ts';
 

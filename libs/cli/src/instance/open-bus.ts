@@ -10,17 +10,11 @@ import { type ConnectNatsOptions, connectionTo, parseConnectionUrl } from '@coxs
 import { type BusClient, connect, InvalidOptionError } from '@coxswain/client';
 import { readConnection } from '@coxswain/ports/discovery';
 import type { TenantId } from '@coxswain/protocol';
-import { CliError, EXIT, usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
-import { writeNotice } from '../line/output.ts';
-import { actorName } from './actor-name.ts';
-import type { EmbeddedInstance } from './embedded.ts';
-import { type BusAddress, describeSource, findBus } from './find-bus.ts';
-import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf } from './manifest.ts';
-import { namedTenant } from './named-tenant.ts';
-import { policyOf } from './policy.ts';
+import { actorName, type BusAddress, describeSource, findBus, namedTenant, whyUnreachable } from '../connection/mod.ts';
+import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf, policyOf } from '../folders/mod.ts';
+import { CliError, EXIT, type Invocation, usageError, writeNotice } from '../line/mod.ts';
+import { type EmbeddedInstance, startEmbedded } from './embedded.ts';
 import { untilPrepared } from './until-prepared.ts';
-import { whyUnreachable } from './why-unreachable.ts';
 
 /** An open bus. */
 export interface OpenBus {
@@ -231,7 +225,6 @@ async function startBus(options: {
   readonly policy: string | undefined;
   readonly tenant: TenantId;
 }): Promise<OpenBus> {
-  const { startEmbedded } = await import('./embedded.ts');
   if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
   const holder = { title: `cox ${options.command}`, passing: true, manifest: options.manifest?.path };
   const embedded = await startEmbedded({ ...options, holder });

@@ -1,9 +1,8 @@
 /** Command lines to be pasted into another shell, where they must find the same bus. */
 import { basename, join } from 'node:path';
-import { shellQuoted } from '../line/shell-quoted.ts';
+import { defaultStateDir, isPublished, packageFolder } from '../folders/mod.ts';
+import { shellQuoted } from '../line/mod.ts';
 import type { OpenBus } from './open-bus.ts';
-import { isPublished, packageFolder } from './package-folder.ts';
-import { defaultStateDir } from './state-dir.ts';
 
 /**
  * Builds a `cox` command line that works from every folder and finds this bus. It names a command on the PATH as it was

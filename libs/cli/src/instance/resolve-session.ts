@@ -1,7 +1,7 @@
 /** Finds sessions by a prefix of their id. */
 import { type BusClient, type BusSession, isNotPermitted } from '@coxswain/client';
 import { cutGraphemes, SessionId } from '@coxswain/protocol';
-import { CliError, EXIT, usageError } from '../line/cli-error.ts';
+import { CliError, EXIT, usageError } from '../line/mod.ts';
 
 const SHOWN_MAX = 8;
 

@@ -1,7 +1,7 @@
 /** The replicas of the streams of a bus, and the wait for requested ones. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BusClient, StreamPresence } from '@coxswain/client';
-import { counted } from '../terminal/counted.ts';
+import { counted } from '../terminal/mod.ts';
 
 /** The replicas of the existing streams. */
 export interface Replicas {

@@ -4,8 +4,7 @@
  */
 import { printable } from '@coxswain/client';
 import { cutGraphemes } from '@coxswain/protocol';
-import { columnsOf } from '../terminal/columns.ts';
-import { graphemesOf } from '../terminal/wrap.ts';
+import { columnsOf, graphemesOf } from '../terminal/mod.ts';
 
 /** A key as Node's readline reports it. */
 export interface Key {

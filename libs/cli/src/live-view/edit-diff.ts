@@ -2,9 +2,7 @@
 import { printable, printableJson, visibleLine } from '@coxswain/client';
 import type { Json } from '@coxswain/protocol';
 import { structuredPatch } from 'diff';
-import { counted } from '../terminal/counted.ts';
-import type { Style } from '../terminal/style.ts';
-import { wrapStyled } from '../terminal/wrap.ts';
+import { counted, type Style, wrapStyled } from '../terminal/mod.ts';
 
 /** The names of the old and the new text of an edit in common tools. */
 const EDIT_NAMES = [

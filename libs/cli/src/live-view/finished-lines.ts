@@ -1,8 +1,6 @@
 /** Formats finished output as rows for the scrollback of a terminal. */
 import { printable } from '@coxswain/client';
-import { childLine, duration, eventLine } from '../terminal/event-lines.ts';
-import type { Style } from '../terminal/style.ts';
-import { wrapStyled } from '../terminal/wrap.ts';
+import { childLine, duration, eventLine, type Style, wrapStyled } from '../terminal/mod.ts';
 import { argumentLines, callSubject } from './edit-diff.ts';
 import { markdownLines } from './markdown-lines.ts';
 import type { EndedCall, FinishedItem } from './view-state.ts';

@@ -2,7 +2,7 @@
  * The bottom of a terminal. Finished rows are written above the live rows and become scrollback; the live rows are
  * redrawn. Each update is one write, which terminals with synchronized output show at once.
  */
-import { columnsOf } from '../terminal/columns.ts';
+import { columnsOf } from '../terminal/mod.ts';
 import type { Frame } from './view-frame.ts';
 
 /** The output of a region. */

@@ -2,9 +2,7 @@
  * Formats blocks of Markdown as rows of a terminal. Their text must be printable: only `style` adds control characters.
  */
 import type { Token, Tokens } from 'marked';
-import { columnsOf } from '../terminal/columns.ts';
-import type { Style } from '../terminal/style.ts';
-import { wrapStyled } from '../terminal/wrap.ts';
+import { columnsOf, type Style, wrapStyled } from '../terminal/mod.ts';
 import { isApart } from './markdown-stream.ts';
 
 /** The rows of one block, wrapped to `columns`. Deeply nested lists can be wider. */

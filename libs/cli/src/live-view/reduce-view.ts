@@ -5,8 +5,7 @@
 import { printable, topState, type UiEvent, type UiEventOf } from '@coxswain/client';
 import type { ChildSession, OpenApproval } from '@coxswain/client/transport';
 import type { JournalRecord, JsonObject, ToolResult } from '@coxswain/protocol';
-import { eventLine } from '../terminal/event-lines.ts';
-import { createStyle } from '../terminal/style.ts';
+import { createStyle, eventLine } from '../terminal/mod.ts';
 import { remember } from './composer.ts';
 import { callSubject } from './edit-diff.ts';
 import { appendMarkdown, EMPTY_MARKDOWN, openMarkdown } from './markdown-stream.ts';

@@ -1,8 +1,14 @@
 /** The live part of the view: the rows at the bottom of the terminal, which are redrawn. */
-import { columnsOf, headWithinColumns } from '../terminal/columns.ts';
-import { dollars, duration, firstLine } from '../terminal/event-lines.ts';
-import type { Style } from '../terminal/style.ts';
-import { graphemesOf, wrapStyled } from '../terminal/wrap.ts';
+import {
+  columnsOf,
+  dollars,
+  duration,
+  firstLine,
+  graphemesOf,
+  headWithinColumns,
+  type Style,
+  wrapStyled,
+} from '../terminal/mod.ts';
 import type { Composer } from './composer.ts';
 import { callSubject } from './edit-diff.ts';
 import { markdownLines } from './markdown-lines.ts';

@@ -1,8 +1,8 @@
 /** The keys of the view: how they change its state, and their effects. */
 import { printableJson } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
-import { readTyped, TYPED_HELP, type TypedCommand } from '../run/typed-command.ts';
 import { type Composer, composerKey, type Key, remember, textOf, withText } from './composer.ts';
+import { readTyped, TYPED_HELP, type TypedCommand } from './typed-command.ts';
 import { unchanged, type ViewState, type ViewStep, withItem } from './view-state.ts';
 
 /** Processes one key. */

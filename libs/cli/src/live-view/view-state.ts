@@ -2,9 +2,9 @@
 import type { TokenUsage, UiEvent, UiEventOf } from '@coxswain/client';
 import type { ChildSession, OpenApproval } from '@coxswain/client/transport';
 import type { JsonObject, Mode, StopReason } from '@coxswain/protocol';
-import type { TypedCommand } from '../run/typed-command.ts';
 import { type Composer, EMPTY_COMPOSER, type Key } from './composer.ts';
 import { EMPTY_MARKDOWN, type MarkdownBlock, type MarkdownStream } from './markdown-stream.ts';
+import type { TypedCommand } from './typed-command.ts';
 
 /** A running call. */
 export interface RunningCall {

@@ -1,11 +1,8 @@
 /** Approvals and denials from the command line. */
 import type { Session } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
-import type { OpenBus } from '../instance/open-bus.ts';
-import { approvalsBelow } from '../instance/pending-approvals.ts';
-import { sessionStatus } from '../instance/session-status.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
+import { approvalsBelow, type OpenBus, sessionStatus } from '../instance/mod.ts';
+import { CliError, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { acceptedAtMost, sendToSession } from './send-to-session.ts';
 
 /**

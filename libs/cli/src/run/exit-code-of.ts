@@ -1,6 +1,6 @@
 /** Exit codes of runs, keyed by stop reason. */
 import type { StopReason } from '@coxswain/protocol';
-import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import { EXIT, type ExitCode } from '../line/mod.ts';
 
 const CODES: Readonly<Record<StopReason, ExitCode>> = {
   end_turn: EXIT.ok,

@@ -13,7 +13,7 @@ import {
 } from '@coxswain/client';
 import { ChildApprovals, type OpenApproval, OpenApprovals } from '@coxswain/client/transport';
 import { AnswerSoFar, type JournalRecord } from '@coxswain/protocol';
-import type { SessionView } from '../terminal/session-view.ts';
+import type { SessionView } from '../terminal/mod.ts';
 
 /** Why the following ended. */
 export type FollowEnd =

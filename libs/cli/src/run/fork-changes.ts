@@ -1,10 +1,7 @@
 /** Converts the flags of `cox session fork` into the changes of a fork. */
 import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
-import { FolderTrust } from '../instance/folder-trust.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
-import { choosePersona } from './persona-file.ts';
+import { callerFolder, choosePersona, FolderTrust } from '../folders/mod.ts';
+import { type Invocation, usageError } from '../line/mod.ts';
 import { textOrInput } from './read-input.ts';
 import { baseUrlOf, modelOf } from './start-body.ts';
 

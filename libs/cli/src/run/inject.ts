@@ -1,7 +1,6 @@
 /** Sends steering messages, reminders and follow-ups from the command line. */
 import type { InjectOptions, SentCommand, Session } from '@coxswain/client';
-import { type ExitCode, usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
+import { type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { textOrInput } from './read-input.ts';
 import { sendToSession } from './send-to-session.ts';
 

@@ -2,8 +2,8 @@
 import type { ListedPersona } from '@coxswain/adapter-nats';
 import type { BusClient } from '@coxswain/client';
 import { cutGraphemes } from '@coxswain/protocol';
-import { CliError, EXIT } from '../line/cli-error.ts';
-import { PERSONAS_FOLDER, personaPaths, readPersona } from './persona-file.ts';
+import { PERSONAS_FOLDER, personaPaths, readPersona } from '../folders/mod.ts';
+import { CliError, EXIT } from '../line/mod.ts';
 
 const NAMES_SHOWN_MAX = 32;
 /** If these pages of sessions are not enough to decide, the name counts as known. */

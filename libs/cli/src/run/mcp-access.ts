@@ -4,22 +4,20 @@ import { connectNats, listServedPersonas } from '@coxswain/adapter-nats';
 import { type BodyInput, type BusClient, type Client, isNotPermitted } from '@coxswain/client';
 import type { ListedPersona, SessionsAccess, StartWanted } from '@coxswain/mcp';
 import { BOUNDS, cutText } from '@coxswain/protocol';
-import { personaVersion } from '@coxswain/session';
-import { actorName } from '../instance/actor-name.ts';
-import { FolderTrust } from '../instance/folder-trust.ts';
-import { type OpenBus, reachedAt } from '../instance/open-bus.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
+import { actorName } from '../connection/mod.ts';
 import {
+  callerFolder,
   choosePersona,
+  FolderTrust,
   PERSONAS_FOLDER,
   type PersonaChoice,
   personaPaths,
+  readCrew,
   readPersona,
   whatLiesAt,
-} from './persona-file.ts';
-import { readCrew } from './read-crew.ts';
+} from '../folders/mod.ts';
+import { type OpenBus, reachedAt } from '../instance/mod.ts';
+import { CliError, EXIT, type Invocation } from '../line/mod.ts';
 import { baseUrlOf, modelOf } from './start-body.ts';
 
 /** The wait for an instance that is starting, in ms. Its server may have to be downloaded first. */
@@ -102,6 +100,7 @@ export class McpAccess implements SessionsAccess {
   async #personasInFolder(): Promise<ListedPersona[]> {
     const folder = join(this.#folder, PERSONAS_FOLDER);
     if ((await whatLiesAt(folder)) !== 'folder of personas') return [];
+    const { personaVersion } = await import('@coxswain/session');
     const listed: ListedPersona[] = [];
     for (const path of await personaPaths(folder)) {
       const read = await readPersona(path).catch(notValid);

@@ -1,7 +1,7 @@
 /** Reads MCP servers from a file in the usual format: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
 import { readFile } from 'node:fs/promises';
 import type { McpServers } from '@coxswain/protocol';
-import { usageError } from '../line/cli-error.ts';
+import { usageError } from '../line/mod.ts';
 
 /**
  * Reads the file.

@@ -1,7 +1,7 @@
 /** Reads texts from standard input: a prompt or a message given as `-`. */
 import { BOUNDS, utf8Of } from '@coxswain/protocol';
-import { usageError } from '../line/cli-error.ts';
-import { standardInput } from '../terminal/streams.ts';
+import { usageError } from '../line/mod.ts';
+import { standardInput } from '../terminal/mod.ts';
 
 /**
  * The text itself, or standard input if it is `-`. @param what the name of the text in errors. @throws CliError with

@@ -9,7 +9,7 @@ import {
   type TenantId,
   tenantSubjects,
 } from '@coxswain/protocol';
-import { firstLine } from '../terminal/event-lines.ts';
+import { firstLine } from '../terminal/mod.ts';
 
 const TEXT_SHOWN_MAX = 120;
 

@@ -1,14 +1,10 @@
 /** Runs one prompt, from the command line to the end of its run. */
 import { CommandRejectedError, newCommandId, newSessionId, ReceiptTimeoutError, type Session } from '@coxswain/client';
-import { leaveRunning } from '../instance/leave-running.ts';
-import { type OpenBus, withBus } from '../instance/open-bus.ts';
-import { pastedCommand } from '../instance/pasted-command.ts';
-import { findSession } from '../instance/resolve-session.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
-import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { callerFolder } from '../folders/mod.ts';
+import { findSession, leaveRunning, type OpenBus, pastedCommand, withBus } from '../instance/mod.ts';
+import { CliError, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
+import { namedSteeringFile } from '../steering-file/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 import { joinSession } from './join-session.ts';
 import { baseUrlOf, expectRoot, modelOf, sessionIdOf, startBody } from './start-body.ts';
 

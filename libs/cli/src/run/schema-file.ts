@@ -1,7 +1,7 @@
 /** Reads the output schema of `cox run --output-schema` from a JSON file. */
 import { readFile } from 'node:fs/promises';
 import { type JsonObject, OutputSchema, parseStrictJson, problemSentences, readStrictly } from '@coxswain/protocol';
-import { usageError } from '../line/cli-error.ts';
+import { usageError } from '../line/mod.ts';
 
 /**
  * Reads the file.

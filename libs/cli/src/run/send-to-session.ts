@@ -10,12 +10,9 @@ import {
   type WaitStage,
 } from '@coxswain/client';
 import { type CallCancellation, CommandId } from '@coxswain/protocol';
-import { type OpenBus, withBus } from '../instance/open-bus.ts';
-import { pastedCommand } from '../instance/pasted-command.ts';
-import { findSession } from '../instance/resolve-session.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { findSession, type OpenBus, pastedCommand, withBus } from '../instance/mod.ts';
+import { CliError, EXIT, type ExitCode, type Invocation } from '../line/mod.ts';
+import { standardStreams } from '../terminal/mod.ts';
 import { commandIdOf } from './start-body.ts';
 
 /**

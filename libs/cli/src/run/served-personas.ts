@@ -1,7 +1,7 @@
 /** Prints the personas in the registry of a bus. */
 import { type connectNats, type ListedPersona, listServedPersonas } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
-import { standardStreams } from '../terminal/streams.ts';
+import { standardStreams } from '../terminal/mod.ts';
 
 /** Prints the personas that separate processes serve, and those that are paused. @returns their number. */
 export async function showServedPersonas(

@@ -3,13 +3,9 @@ import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BodyInput } from '@coxswain/client';
 import { CommandId, ModelName, modeProblem, type PermissionRule, SessionId } from '@coxswain/protocol';
-import { FolderTrust } from '../instance/folder-trust.ts';
-import { callerFolder } from '../instance/state-dir.ts';
-import { usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
+import { callerFolder, choosePersona, FolderTrust, type PersonaChoice, readCrew } from '../folders/mod.ts';
+import { type Invocation, usageError } from '../line/mod.ts';
 import { readMcpFile } from './mcp-file.ts';
-import { choosePersona, type PersonaChoice } from './persona-file.ts';
-import { readCrew } from './read-crew.ts';
 import { readSchemaFile } from './schema-file.ts';
 
 /** The variables for the API keys of providers, with the providers' names. Their values are never shown. */

@@ -1,7 +1,7 @@
 /** Reads the first prompt of a session at a terminal. */
 import type { ReadStream } from 'node:tty';
-import { LiveView } from '../live-view/live-view.ts';
-import { createStyle, wantsColour } from '../terminal/style.ts';
+import { LiveView } from '../live-view/mod.ts';
+import { createStyle, wantsColour } from '../terminal/mod.ts';
 
 /** Reads a prompt of one or more lines; null if the person leaves. Requires `isInteractive()`. */
 export function typePrompt(env: NodeJS.ProcessEnv): Promise<string | null> {

@@ -1,5 +1,5 @@
 /** Answers approvals if there is no interactive terminal. */
-import type { SessionView } from '../terminal/session-view.ts';
+import type { SessionView } from '../terminal/mod.ts';
 import type { Participant } from './follow-session.ts';
 
 /** The value of `--on-ask`; `exit` without the flag. */

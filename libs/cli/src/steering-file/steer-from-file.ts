@@ -2,9 +2,8 @@
 import { dirname, join, resolve } from 'node:path';
 import type { Session } from '@coxswain/client';
 import { makeFolder } from '@coxswain/ports/discovery';
-import { callerFolder } from '../instance/state-dir.ts';
-import { usageError } from '../line/cli-error.ts';
-import type { Invocation } from '../line/command-spec.ts';
+import { callerFolder } from '../folders/mod.ts';
+import { type Invocation, usageError } from '../line/mod.ts';
 import { type WatchedSteeringFile, watchSteeringFile } from './watch-steering-file.ts';
 
 type Where = Pick<Invocation, 'flags' | 'env'>;

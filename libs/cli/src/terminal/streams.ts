@@ -1,9 +1,7 @@
 /** The standard streams of this process, and whether a person uses them. */
 import { fstatSync } from 'node:fs';
-import { usageError } from '../line/cli-error.ts';
-import type { Flags } from '../line/flags.ts';
-import { writeNotice, writeOut } from '../line/output.ts';
-import type { LiveView } from '../live-view/live-view.ts';
+import { type Flags, usageError, writeNotice, writeOut } from '../line/mod.ts';
+import type { LiveView } from '../live-view/mod.ts';
 import { jsonView, plainView, type SessionView, type Streams } from './session-view.ts';
 import { createStyle, wantsColour } from './style.ts';
 

@@ -848,11 +848,6 @@ export const ERROR_CATALOGUE = {
     'Ends the process with exit code 1. Hosts are notified at once that the outcome of in-flight calls is unknown.',
     'Catch the exception in the tool; the log has its stack. Restart the process.',
   ),
-  tool_not_announced: exception(
-    'Other processes repeatedly replaced the announcement of this tool while this process announced it.',
-    'Serves nothing.',
-    'Make all processes that serve the tool announce the same definition.',
-  ),
   // Starting up
   prices_unreadable: exception(
     'The price file that COX_PRICES names cannot be read or is invalid.',

@@ -192,7 +192,6 @@ const CODES = {
     'persona_invalid',
     'tool_definition_invalid',
     'tool_crashed',
-    'tool_not_announced',
     'prices_unreadable',
     'nats_server_not_found',
     'nats_server_too_old',

@@ -1,11 +1,12 @@
 /**
- * The protocol of served work: a host sends a call of a tool, a step of a persona or a question to a hook to the
- * instances that serve it. All kinds have the same requests, orders and reports. They differ in three traits:
+ * The protocol of served work: a host sends a call of a tool, a step of a persona or a question to the instances that
+ * serve it. Questions go to hooks, and to tools that decide whether a person must approve a call. All kinds have the
+ * same requests, orders and reports. They differ in three traits:
  *
- * - Repeatable work may run more than once: steps, questions to hooks, and calls of idempotent tools.
+ * - Repeatable work may run more than once: steps, questions, and calls of idempotent tools.
  * - Calls of tools are held until the host orders their start. Steps and questions start when they arrive.
  * - Instances keep a ledger of calls and steps. A repeated request gets the outcome of the first one, and an older epoch
- *   of the session is refused. Questions to hooks have neither ledger nor epoch.
+ *   of the session is refused. Questions have neither ledger nor epoch.
  */
 import * as z from 'zod';
 import { HookId } from '../hooks/hook-registrations.ts';
@@ -47,7 +48,7 @@ const about = {
   /** The idempotency key, see {@link isKeyOf}. */
   key: z.string().min(1).max(256),
   session_id: z.string().regex(ID_PATTERN),
-  /** Absent for a question to a hook. */
+  /** Absent for a question. */
   epoch: z.number().int().positive().optional(),
 };
 
@@ -68,6 +69,8 @@ export const WorkRequest = z.strictObject({
   tool: z.string().regex(TOOL_NAME_PATTERN).optional(),
   /** The hook of a hook service or of a persona's service. */
   hook: HookId.optional(),
+  /** Only asks whether a person must approve this call. The tool does not run. */
+  approval: z.literal(true).optional(),
   args: JsonObject,
 });
 export type WorkRequest = z.infer<typeof WorkRequest>;
@@ -107,7 +110,7 @@ export const WorkReport = z.discriminatedUnion('type', [
   z.strictObject({ ...report, type: z.literal('progress'), text: z.string().max(SERVED_BOUNDS.progressMaxChars) }),
   z.strictObject({ ...report, type: z.literal('feedback'), text: z.string().max(SERVED_BOUNDS.feedbackMaxChars) }),
   WorkEnded,
-  /** The answer of a hook. */
+  /** The answer to a question. `raw` of a question about an approval: false if none is needed. */
   z.strictObject({ ...report, type: z.literal('answered'), answer: ServedHookAnswer }),
   /**
    * The outcome arrives as the command `call_outcome`, even if this instance ends. `epoch`: the epoch of that outcome,
@@ -152,21 +155,7 @@ export const WorkFetch = z.strictObject({
 });
 export type WorkFetch = z.infer<typeof WorkFetch>;
 
-/**
- * The question whether a person must approve a call, on the subjects of its calls. Any instance answers it, any number
- * of times, and runs nothing.
- */
-export const ApprovalCheck = z.strictObject({
-  v: z.literal(1),
-  want: z.literal('approval'),
-  session_id: z.string().regex(ID_PATTERN),
-  call_id: z.string().min(1).max(256),
-  /** The tool of a persona's service. */
-  tool: z.string().regex(TOOL_NAME_PATTERN).optional(),
-  args: JsonObject,
-});
-export type ApprovalCheck = z.infer<typeof ApprovalCheck>;
-
-/** The answer to {@link ApprovalCheck}. */
-export const ApprovalCheckAnswer = z.strictObject({ v: z.literal(1), needs_approval: z.boolean() });
-export type ApprovalCheckAnswer = z.infer<typeof ApprovalCheckAnswer>;
+/** Whether a request is a question: an instance answers it any number of times, also while it drains. */
+export function isQuestion({ hook, approval }: Pick<WorkRequest, 'hook' | 'approval'>): boolean {
+  return hook !== undefined || approval === true;
+}

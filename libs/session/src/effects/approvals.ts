@@ -1,8 +1,8 @@
 /**
  * Human-in-the-loop approvals, outside of the machine: tools say whether a person must approve a call, and an outside service
  * is notified of a pending approval. The answers of tools are recorded with the input that brings the arguments (a model's
- * answer or the outcome of a hook), so that a replay asks no tool. `rulingOn` (calls/run.ts in libs/turn)
- * decides whether the call needs an approval.
+ * answer or the outcome of a hook), so that a replay asks no tool. `rulingOn` (calls/ruling.ts in libs/turn) decides whether
+ * the call needs an approval.
  */
 import type { ApprovalNotices, ApprovalQuestion, Clock, Toolset } from '@coxswain/ports';
 import {

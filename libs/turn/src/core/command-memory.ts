@@ -4,22 +4,24 @@
 
 import { BOUNDS } from '@coxswain/protocol';
 
-/** Adds a command id with its outcome. The memory keeps the newest ids, up to the bound. */
+/**
+ * Adds a command id with its outcome, unless the memory has the id already. It keeps the newest ids, up to the bound.
+ * @param entry the id with its outcome, in a form of {@link CommandMemory}; without it, the command was accepted.
+ */
 export function noteCommand(
   context: CommandMemory,
   commandId: string,
   entry = commandId,
 ): { command_ids: readonly string[] } {
   const ids = context.command_ids;
-  // Several events of one command may name it. Only the first adds it.
   if (outcomeOfCommand(context, commandId) !== undefined) return { command_ids: ids };
   return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
 }
 
 /**
- * Whether another rejection gets a record. It does not if rejections have their full share of the newest commands.
- * Accepted commands reduce that share again. The caller exempts commands of other sessions' hosts (`isCrewVerb`): their
- * rejections always get a record.
+ * Whether another rejection gets a record: only while fewer than `rejectionsRecordedMax` of the newest
+ * `rejectionWindowCommands` commands were rejected. The caller exempts commands of other sessions' hosts (`isCrewVerb`):
+ * their rejections always get a record.
  */
 export function recordsRejection({ command_ids: ids }: CommandMemory): boolean {
   let rejections = 0;
@@ -27,7 +29,7 @@ export function recordsRejection({ command_ids: ids }: CommandMemory): boolean {
   return rejections < BOUNDS.rejectionsRecordedMax;
 }
 
-/** The remembered outcome of a command id: `accepted`, its rejection code, or undefined for a new one. */
+/** The remembered outcome of a command: `accepted` or its rejection code; undefined if its id is new or forgotten. */
 export function outcomeOfCommand(context: CommandMemory, commandId: string): string | undefined {
   const ids = context.command_ids;
   for (let i = ids.length - 1; i >= 0; i--) {
@@ -42,8 +44,8 @@ export function outcomeOfCommand(context: CommandMemory, commandId: string): str
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7): once the memory is full, an id
- * below the oldest remembered one is too old. Ids of other forms cannot be compared.
+ * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7). Once the memory is full, a UUIDv7
+ * that sorts before the oldest remembered UUIDv7 is too old. Ids of other forms cannot be compared, so they never are.
  */
 export function isTooOld(context: CommandMemory, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
@@ -55,8 +57,8 @@ export function isTooOld(context: CommandMemory, commandId: string): boolean {
 /** The member of the context with the memory of commands. */
 export interface CommandMemory {
   /**
-   * The newest command ids, oldest first: `<id>` or `<id>!<rejection code>`; for an injection `<id>~` or
-   * `<id>~revoked`.
+   * The newest command ids, oldest first: `<id>` of an accepted command, `<id>!<code>` of a rejected one. A queued message
+   * has `<id>~` or `<id>~revoked` (`INJECTION`, `REVOKED` in injections/queue.ts).
    */
   readonly command_ids: readonly string[];
 }

@@ -1,5 +1,5 @@
 /**
- * Commands by verb, each with its parsed body. `decide` reads a command once, at its start; the slices get it typed.
+ * Commands by verb, each with the type of its body. `decide` reads a command once; the slices get it typed.
  */
 import type {
   CallOutcome,

@@ -52,7 +52,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
  * A copy of a context that its creator may change.
  *
  * Every member is spelled out because of how V8 (as of Node 20) copies. A spread, `Object.assign` and a loop over the
- * members of the slices take forty times as long: half of the cost of an event. Each copy of a copy also gets a hidden
+ * members of the slices take forty times as long: half of the cost of an event. They also give each copy of a copy a hidden
  * class of its own. The return type demands every member.
  */
 export function copyContext(context: SessionContext): { -readonly [M in keyof SessionContext]: SessionContext[M] } {

@@ -1,11 +1,10 @@
 /**
  * `decide` handles every input: it returns the events that the input causes directly, rejects a command with a
  * catalogued code, asks the host to delete the session, or ignores an input that has no effect, such as a late or
- * repeated one. `next` derives what follows from the events. `SessionIntake` in libs/session decides whether a rejection
- * gets a record.
+ * repeated one. `next` derives the events that follow. Which rejections get a record: session-intake.ts in libs/session.
  *
- * DECIDE-1  The first decision on anything wins; a repetition of a remembered command changes nothing.
- * DECIDE-2  An outcome counts only for the open effect with its id.
+ * DECIDE-1  A repetition of a remembered command changes nothing. Its receipt repeats the first outcome.
+ * DECIDE-2  An outcome counts only while the effect with its id is open.
  */
 
 import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
@@ -48,7 +47,10 @@ import { type Command, readCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
 
-/** Decides one input of a record made at `atMs`, milliseconds since 1970. Pure. */
+/**
+ * Decides one input. Pure.
+ * @param atMs the time of the input's record, milliseconds since 1970.
+ */
 export function decide(state: MachineState, input: Input, atMs: number): Decision {
   switch (input.type) {
     case 'command':
@@ -121,6 +123,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
       return command.body.if_running === 'steer'
         ? decidePromptOrSteer(state, command, atMs)
         : decidePrompt(state, command);
+    // Queued in every state, also in a suspended or ended session. Only the bounds of the queues reject one.
     case 'steer':
     case 'remind':
     case 'followup':
@@ -161,13 +164,13 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
 }
 
 /**
- * A deletion causes no event: it ends the journal. The host of the session appends the tombstone. The machine rejects a
- * deletion during a run, and while effects are open.
+ * A deletion causes no event, because it ends the journal: the host appends a tombstone. It is rejected during a run, and
+ * while effects are open.
  */
 function decideDelete(state: MachineState, input: Command<'delete'>): Decision {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
-  // The report to the parent or a consult of hooks is still open. Its outcome would arrive at a deleted session.
+  // The outcome of an open effect, such as the report to the parent, would arrive at a deleted session.
   if (openEffectIds(state).length > 0)
     return reject(
       input,

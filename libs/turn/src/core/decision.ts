@@ -1,5 +1,6 @@
 /**
- * Decisions: the return values of `decide`, and the rejections and outcomes of commands.
+ * Decisions, the return values of `decide`; and the events for rejected commands and for outcomes of controls. A control is
+ * a command with a verb of `ControlVerb`.
  */
 import {
   type CommandInput,
@@ -14,8 +15,8 @@ import {
 type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
 /**
- * The decision on an input. `ignored` leaves no record; `previously` is the first answer to a repeated command.
- * `deletion`: the host must end the journal.
+ * The decision on an input. `ignored` leaves no record; `previously` is the outcome of a repeated command, `accepted` or its
+ * rejection code. `deletion`: the host must end the journal.
  */
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
@@ -28,12 +29,12 @@ export function events(...list: readonly SessionEvent[]): Decision {
   return { kind: 'events', events: list };
 }
 
-/** An outcome without an open effect (DECIDE-2). */
+/** The decision on an outcome whose effect is not open (DECIDE-2). */
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }
 
-/** The sender of a command, as a member of its events. */
+/** The member `actor` of a command's events, if the command names its sender. */
 export const by = (input: CommandHead) => (input.actor ? { actor: input.actor } : {});
 
 /** A reason as the end of a sentence: `: reason`, or nothing. */
@@ -44,7 +45,7 @@ export function because(reason: string | null | undefined): string {
 /** The member `reason`, if a reason is given. */
 export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
-/** The members of a command that its rejection and its outcome repeat. */
+/** The members of a command that its rejection or its `control_outcome` repeats. */
 export type CommandHead = Pick<CommandInput, 'command_id' | 'verb' | 'actor'>;
 
 /** A command with its body, typed or not. */
@@ -57,8 +58,8 @@ export interface RejectionDetail {
 }
 
 /**
- * Rejects a command. The sender gets the rejection, and nothing else changes. The runner decides whether it also gets a
- * record: not for an unknown session, and not beyond the share of rejections (`SessionIntake` in libs/session).
+ * Rejects a command: the sender gets the rejection, and nothing else changes. Whether the rejection gets a record:
+ * session-intake.ts in libs/session.
  */
 export function reject(
   input: CommandHead,
@@ -88,8 +89,8 @@ export function rejected(
 }
 
 /**
- * Adds the outcome of a rejected control to its rejection, so that readers count controls by one event type. Accepted
- * controls record their outcome themselves, some of them later.
+ * Adds a `control_outcome` to the rejection of a control, so that readers count controls by one event type. The decision on
+ * an accepted control has its outcome, or causes it in a later record.
  */
 export function withOutcome(sessionId: string, input: CommandWithBody, decision: Decision): Decision {
   const control = ControlVerb.safeParse(input.verb);
@@ -99,7 +100,7 @@ export function withOutcome(sessionId: string, input: CommandWithBody, decision:
   return { kind: 'rejected', events: [event, outcome] };
 }
 
-/** The outcome of a control: actor, verb and target. */
+/** The `control_outcome` of a control. Its target is the call or command that the body names, or else the session. */
 export function controlOutcome(
   sessionId: string,
   input: CommandWithBody,
@@ -112,7 +113,7 @@ export function controlOutcome(
     control: input.verb as ControlVerb,
     command_id: input.command_id,
     status,
-    // Only the session is known for an unreadable body.
+    // The body of a rejected control can be unparsed.
     target: typeof aim === 'string' ? aim : sessionId,
     ...by(input),
   };

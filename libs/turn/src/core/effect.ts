@@ -12,7 +12,7 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenChild } from '../slices/children/state.ts';
 
-/** Aborts an effect: it gets a signal, and after the grace period the session continues without it. */
+/** An order to abort an effect: it gets a signal, and after the grace period the session continues without its outcome. */
 export interface AbortOrder {
   readonly reason: string;
   readonly graceMs: number;
@@ -38,9 +38,9 @@ export type Effect =
       readonly restarts: number;
       readonly strategy: CompactionStrategy;
       readonly keptTurns: number;
-      /** Maximum of tokens of its own prompt. */
+      /** Maximum of tokens of the compaction's own prompt. */
       readonly room: number;
-      /** The number of this compaction by a model step in the session, from 1. */
+      /** The number of this model step among those of all compactions of the session, from 1. */
       readonly step: number;
     })
   | (EffectHead & {
@@ -50,20 +50,20 @@ export type Effect =
       readonly args: JsonObject;
     })
   | (EffectHead & {
-      /** Tells the worker that accepted a call to stop, and waits for its outcome up to the timeout of the order. */
+      /** Tells the worker that accepted a call to stop, and waits for its outcome up to the grace period of the order. */
       readonly kind: 'stop_call';
       readonly callId: string;
       readonly tool: string;
       readonly order: AbortOrder;
     })
-  /** Puts the start of a child into its inbox. Never withdrawn: a cancel applies after the child has started. */
+  /** Puts the start command of a child into its inbox. It is never aborted: a cancel applies after the child has started. */
   | (EffectHead & {
       readonly kind: 'start_child';
       readonly callId: string;
       readonly args: DelegateArgs;
       readonly child: OpenChild;
     })
-  /** Puts the cancellation into the child's inbox, and then waits for its report up to the timeout of the order. */
+  /** Puts a cancel command into the child's inbox, and then waits for its report up to the grace period of the order. */
   | (EffectHead & {
       readonly kind: 'stop_child';
       readonly callId: string;

@@ -18,12 +18,12 @@ import { allTimers } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
 
-/** All required effects in a fixed order. Pure. */
+/** All required effects, in the order in which the host starts them. Pure. */
 export function effectsOf(state: MachineState): readonly Effect[] {
   const { context } = state;
   const abort = runAbort(context);
-  // While persona or model are resolved again, model calls, compactions, tool calls, hooks and stop predicates wait. If the
-  // run is ending, they do not.
+  // While persona, model or mode are resolved again, model calls, compactions, tool calls, hooks and stop predicates wait.
+  // In a run that is aborting they are listed, with the order to abort.
   const waits = isReprovisioning(context) && !abort;
   return [
     ...provisionEffects(context, abort),
@@ -46,15 +46,16 @@ function workEffects(context: SessionContext, abort: AbortOrder | null): readonl
 }
 
 /**
- * The order to abort open work of a run that ends. The teardown waits for this work (`unwinding`, guard `is_quiet`): at most
- * `abortGraceMs`, or the timeout of the cancel of a single call.
+ * The order to abort the open work of a run that was cancelled, has failed or has used up a budget; otherwise null. The
+ * teardown waits for this work (`unwinding`, guard `is_quiet`): at most `abortGraceMs`, or the timeout of the cancel of a
+ * single call.
  */
 function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {
   if (!aborting) return null;
   return { reason: cancel_reason ?? failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs };
 }
 
-/** The ids of {@link effectsOf}, as in a record. */
+/** The ids of {@link effectsOf}, as a record lists them in `effects_open`. */
 export function openEffectIds(state: MachineState): string[] {
   return effectsOf(state).map((effect) => effect.id);
 }

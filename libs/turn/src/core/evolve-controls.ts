@@ -1,5 +1,5 @@
 /**
- * The effects of control outcomes on the context: a dispatch table over the slices.
+ * The changes of the context by the event `control_outcome`: a dispatch table over the slices, by the verb of the control.
  */
 
 import type { ControlVerb } from '@coxswain/protocol';
@@ -14,12 +14,13 @@ import type { Placed } from './place.ts';
 
 type Change = Partial<SessionContext>;
 
-/** Applies the outcome of a control. The command is always remembered. */
+/** Applies the outcome of a control. Its command is always remembered. */
 export function controlled(context: SessionContext, event: Placed<'control_outcome'>): Change {
   const change = CONTROLS[event.control]?.(context, event) ?? {};
   return { ...change, ...noteCommand({ ...context, ...change }, event.command_id) };
 }
 
+/** Outcomes of controls without a row change nothing else. */
 const CONTROLS: {
   readonly [control in ControlVerb]?: (context: SessionContext, event: Placed<'control_outcome'>) => Change;
 } = {

@@ -1,5 +1,6 @@
 /**
- * The effects of passed seams on the context, in addition to delivery: a dispatch table over the slices.
+ * The changes of the context by a passed seam (event `loop_checkpoint`): a dispatch table over the slices. Its delivery is
+ * separate: `deliveredAt` (injections/seams.ts).
  */
 
 import type { SeamKind } from '@coxswain/protocol';
@@ -22,7 +23,7 @@ export function seamPassed(context: SessionContext, event: Placed<'loop_checkpoi
   return PASSED_SEAMS[event.kind]?.(context, event) ?? {};
 }
 
-/** Seams without a row have no other effect. */
+/** Passes of seams without a row change nothing else. */
 const PASSED_SEAMS: {
   readonly [kind in SeamKind]?: (context: SessionContext, event: Placed<'loop_checkpoint'>) => Change;
 } = {

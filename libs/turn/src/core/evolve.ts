@@ -1,6 +1,5 @@
 /**
- * The effect of each event on the context: a dispatch table over the slices. Pure. The machine alone selects the next
- * state.
+ * The changes of the context by each event: a dispatch table over the slices. Pure. The chart alone selects the next state.
  *
  * EVOLVE-1  An event only states a fact; evolve never rejects one.
  */
@@ -11,7 +10,7 @@ import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts'
 import { rulesAfter } from '../slices/approvals/remembered.ts';
 import { clockStarted, clockStopped, spent, summaryPaid, thresholdReported } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { accepted, notified } from '../slices/calls/rungs.ts';
+import { accepted, notified } from '../slices/calls/row-changes.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,
@@ -85,8 +84,8 @@ export function evolve(context: SessionContext, event: PlacedEvent): SessionCont
 }
 
 /**
- * The changes of each event, slice by slice. Every slice sees the context before the event. Changes that any event may
- * cause to the view, to notifications and to the checked output are in {@link evolve}.
+ * The changes by each event, slice by slice. Every slice sees the context before the event. {@link evolve} applies the
+ * changes of the view, of announcements and of the checked output, which many events cause.
  */
 const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- runs and turns ----
@@ -116,7 +115,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   stop_condition_held: [{ stop_held: true }],
   stop_predicates_asked: [stopCheckOpened],
   stop_predicates_answered: [{ stop_check: null, stop_checked: true }],
-  // A repair precedes a stop condition.
+  // OUTPUT-3: a repair precedes a stop condition.
   output_rejected: [{ stop_held: false }],
   budget_threshold: [thresholdReported],
 

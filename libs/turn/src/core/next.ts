@@ -3,8 +3,8 @@
  *
  * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
  *     skipped get their results before its messages are delivered.
- * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. No other derived
- *     event removes one.
+ * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. Of the derived events
+ *     only a checkpoint removes one.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
  */
 
@@ -69,7 +69,7 @@ export function next(state: MachineState): SessionEvent | null {
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
 
-/** The derivation of each state. Other states wait for an input. */
+/** The derivation of each state. A state without a row waits for an input. */
 const derive: { readonly [leaf: string]: Derivation } = {
   'provisioning.session_start': (context) =>
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
@@ -126,7 +126,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// Events that earlier events still require (NEXT-1).
+// Events that earlier events require, before the state's own: first results (NEXT-1), then messages, then expiries.
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??

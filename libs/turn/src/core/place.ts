@@ -1,14 +1,14 @@
 /**
  * The position of the fold: the session, the current record, the epoch, and the numbering of effects.
  *
- * EFFECT-1  Effect ids are `<record n>-<index>`: an event that requests an effect takes the next index of its record.
+ * EFFECT-1  Effect ids are `<record n>-<index>`: an event takes the next index of its record for each effect it requests.
  */
 import type { EventOf, EventType, SessionEvent } from '@coxswain/protocol';
 
 /** The members of the context with the position of the fold. */
 export interface PlaceState {
   readonly session_id: string;
-  /** The current record, and the index of its next effect. */
+  /** The number of the current record, and the index of its next effect. */
   readonly n: number;
   readonly next_effect: number;
   /** Time of that record, milliseconds since 1970: the only clock of the machine. */
@@ -33,7 +33,7 @@ export type Placed<T extends EventType> = EventOf<T> & RecordPlace;
 /** Any event, with its record. */
 export type PlacedEvent = SessionEvent & RecordPlace;
 
-/** An effect with only an id and the epoch of its request. */
+/** The id of an open effect, and the epoch of its request. */
 export interface OpenEffect {
   readonly id: string;
   readonly epoch: number;

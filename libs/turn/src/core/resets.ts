@@ -2,8 +2,8 @@
  * The resets of the context: `prompt_received` starts a run, `turn_start` a turn, and `agent_end` ends a run. The slices'
  * state.ts files list the members. `evolve` applies a reset before the other changes of its event.
  *
- * All other members survive the end of a run, until the next `prompt_received` or for longer: for example settings, pins,
- * queues, reminders, sums, jobs, children and command ids.
+ * All other members survive the end of a run: for example settings, also pinned ones, queues, reminders, sums, jobs,
+ * children and command ids.
  */
 
 import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';
@@ -47,7 +47,7 @@ export const AT_TURN_START: readonly Reset[] = [
   SUSPENSION_AT_TURN_START,
 ];
 
-/** The values of members after the end of every run. */
+/** The values of members at the end of every run. */
 export const AT_RUN_END: readonly Reset[] = [
   RUNS_AT_RUN_END,
   HOOKS_AT_RUN_END,

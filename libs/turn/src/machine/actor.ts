@@ -12,7 +12,10 @@ import { type SessionState, turnMachine } from './chart.ts';
 import { type ChartLogic, chartLogic, compiledChart } from './chart-runner.ts';
 import { leafOf } from './state.ts';
 
-/** The machine does not accept an event: a broken invariant, or a journal of another machine. */
+/**
+ * The machine does not accept an event, cannot apply it, or does not have a stored state. The cause is a broken invariant,
+ * or a journal or snapshot of another machine.
+ */
 export class EventNotAcceptedError extends Error {
   readonly code = 'event_not_accepted';
 }
@@ -37,7 +40,7 @@ const DERIVED_MAX = 4_096;
  */
 export class SessionActor {
   readonly #sessionId: string;
-  /** Null while it rests. */
+  /** Null while the session rests, and before the first use. */
   #actor: Actor<ChartLogic> | null = null;
   #rested: SessionState | undefined;
 
@@ -76,7 +79,7 @@ export class SessionActor {
   /**
    * Sends one event of record `n`.
    * @param atMs the time of the record, milliseconds since 1970.
-   * @throws EventNotAcceptedError if the state has no transition for it, or the event does not fit its type.
+   * @throws EventNotAcceptedError if the state has no transition for it, or `evolve` throws, as for a malformed event.
    */
   send(event: SessionEvent, n: number, atMs: number): void {
     const { actor } = this;
@@ -136,7 +139,7 @@ export function emptyState(sessionId: string): SessionState {
 
 /**
  * A state from JSON.
- * @throws EventNotAcceptedError if the value names no leaf of the chart; XState would complete some of these values.
+ * @throws EventNotAcceptedError if the value names no leaf of the chart. XState alone would accept the name of a parent.
  */
 export function restoreState(stored: StoredState): SessionState {
   const leaf = leafOf(stored as Pick<SessionState, 'value'>);
@@ -164,8 +167,8 @@ export interface TracedEvent {
 }
 
 /**
- * As {@link applyEvent}, with the entered states. It always uses the compiled chart: XState's public API does not say
- * which states an event has entered again.
+ * As {@link applyEvent}, with the entered states. It always uses the compiled chart: XState's public API does not show that
+ * an event has left a state and entered it again.
  * @throws EventNotAcceptedError if the state has no transition for the event.
  */
 export function traceEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): TracedEvent {

@@ -1,5 +1,6 @@
 /**
- * The runners of the chart: how a live session computes the snapshot after an event.
+ * The runners of the chart, which compute XState's snapshot after an event. A snapshot here is a state with its context, not
+ * the stored snapshot of a session.
  *
  * XState resolves each event anew: the transition, the exited states, the entered states, their order. The chart has no
  * regions, history, invocations or entry actions, so most of this work has one result for each state. The compiled
@@ -25,7 +26,7 @@
  *           after it, and the same event.
  * XSTATE-7  `apply`: eventless transitions follow each accepted event until no guard passes.
  * XSTATE-8  `apply`: `assign` makes a new context with the returned members.
- * XSTATE-9  `apply`: two snapshots of one state differ in `context` only. A copy with another context is a snapshot.
+ * XSTATE-9  `apply`: two snapshots of one state differ in `context` only. A copy with another context is a valid snapshot.
  * XSTATE-10 `SessionActor.send`: an ignored event leaves the same context object.
  * XSTATE-11 `SessionActor.send`: an actor processes an event before `send` returns. An exception gives it a snapshot of
  *           status `error`, and observers of errors receive it.
@@ -54,7 +55,7 @@ interface CompiledTransition {
   readonly leaf: string | null;
 }
 
-/** A state without children, with all transitions that leave it. */
+/** A state without children, with its transitions and those of its ancestors. */
 interface CompiledState {
   /** XState's snapshot of this state, with an empty context. */
   readonly snapshot: SessionState;
@@ -67,7 +68,7 @@ export interface CompiledChart {
   /** Names of the states that a session can be in. */
   readonly leaves: ReadonlySet<string>;
   /**
-   * The snapshot after an event; the same one if its state ignores the event.
+   * The snapshot after an event; the same one if the state ignores the event.
    * @param entered receives the names of the entered states, in order.
    */
   readonly apply: (before: SessionState, event: PlacedEvent, entered?: string[]) => SessionState;

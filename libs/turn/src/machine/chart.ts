@@ -1,16 +1,15 @@
 /**
- * The turn machine: the single source of truth for what a session does and may do next. Hosts run it, replay folds it,
- * documents and viewers draw it. This file is one table: states, their events, and the transitions of each event.
+ * The turn machine: the single source of truth for what a session does and may do next. Hosts and replays run it, documents
+ * and viewers draw it. This file is one table: states, their events, and the transitions of each event.
  *
  * TURN-1  Its events are the journal's events. The machine raises none itself: `next` derives the following event.
  * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
  * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
- * TURN-4  The call table holds the states of calls that run in parallel. The root accepts their events in every state,
- *         except `approval_requested`. `running` and `parked` have transitions of their own for them, selected by named
- *         guards over the table. An approval request in `running` always leads to `function_awaiting_approval`. A guard
- *         selects its child state.
- * TURN-5  The guards of an event read the context before it. If that matters, they ask about all calls except the one of
- *         the event. The guards of eventless transitions read the context after the last event.
+ * TURN-4  The call table holds the states of calls that run in parallel. The root accepts events of calls in every state,
+ *         except `approval_requested`. The states that wait for calls or approvals have transitions of their own for these
+ *         events, with guards that read the table. `approval_requested` always leads to `function_awaiting_approval`.
+ * TURN-5  The guards of an event read the context before it. So a guard about calls leaves out the call of the event, if
+ *         the event changes its status. The guards of eventless transitions read the context after the last event.
  * TURN-6  Eventless transitions occur only in `steering_check.resuming`, where no turn is open, and in `tearing_down`.
  */
 
@@ -235,7 +234,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
-            // The calls to vet can have been cancelled while hooks checked a queued message. The next two states do the same.
+            // The calls to vet can have been cancelled while hooks checked a queued message. The same applies to the
+            // next two states.
             guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
           },
         },
@@ -257,7 +257,7 @@ export const turnMachine = turnSetup.createMachine({
         dispatching: {
           tags: ['seam'],
           on: {
-            // While the seam waits, the outcomes of running calls arrive.
+            // While the seam waits for a verdict, a running call can end with an unknown outcome that a person must decide.
             approval_requested: to(`${AWAIT}.pre_tool_dispatch`),
             loop_checkpoint: [
               to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
@@ -273,7 +273,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'goes_on_without'), to(AWAIT)],
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
-            // The consult was a wait, so the seam is passed again before the call starts.
+            // A message can have arrived while hooks checked the hand-off, so the seam is passed again before it starts.
             consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
             hooks_changed: [to('dispatching', 'frees_hand_off'), evolves],
           },
@@ -365,12 +365,12 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             message_injected: [
-              // A notice of the runtime about a finished wait precedes the follow-up.
+              // A message of the runtime, such as about an ended suspension, precedes the follow-up.
               { guard: 'is_said_directly', actions: 'evolve' },
               { guard: 'takes_more_followups', actions: 'evolve' },
               to(STREAM),
             ],
-            // The verdict was a wait, and more messages can have arrived meanwhile.
+            // More messages can have arrived before the verdict.
             guard_ended: to('resuming'),
           },
         },
@@ -386,7 +386,7 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            // A guarded message can start a turn only after its verdict.
+            // While a queued message awaits its verdict, none of these guards passes, and the state waits.
             { guard: 'daemon_may_idle_and_hooked', target: `${IDLE}.session_idle` },
             { guard: 'daemon_may_idle', target: IDLE },
             { guard: 'awaits_no_verdict', target: DOWN },
@@ -465,7 +465,7 @@ export const turnMachine = turnSetup.createMachine({
           on: { turn_end: evolves, agent_start: evolves },
           always: { guard: 'turn_is_closed', target: 'file_edited' },
         },
-        /** File edits of a turn that reached no boundary of its own. */
+        /** file_edited hooks, for a turn that did not pass `steering_check.file_edited`. */
         file_edited: {
           tags: ['wait'],
           on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('loop_exit')] },

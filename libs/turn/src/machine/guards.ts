@@ -1,5 +1,5 @@
 /**
- * The guards of the turn machine, by name. TURN-5 says which context they read. They combine the predicates of the slices.
+ * The guards of the chart, by name. Which context they read: TURN-5 (chart.ts). They combine the predicates of the slices.
  */
 
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
@@ -139,7 +139,8 @@ export const turnSetup = setup({
     skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
     batch_has_ended: ({ context }: Args) => allEndedBut(context, null),
     has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
-    // Only the end of its own permission consult settles a call here. After its vetting, the consult is still due.
+    // Only the end of its own permission_asked consult leaves a call out. After the end of its PreToolUse consult,
+    // permission_asked hooks must still check it.
     has_calls_to_ask: ({ context, event }: Args) =>
       nextToAskHooks(
         context,
@@ -168,7 +169,7 @@ export const turnSetup = setup({
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
     goes_on: openTurnContinues,
-    // A daemon that has answered within the cap, and has no queued messages, becomes idle.
+    // A daemon at its cap ends only if its turn or its queues would continue the run. Otherwise it becomes idle.
     is_capped: (args: Args) =>
       isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),
@@ -193,7 +194,7 @@ export const turnSetup = setup({
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // A message that waits for the verdict of hooks does not wake the session; the verdict does.
+    // A message that waits for the verdict of hooks does not wake an idle daemon; its verdict does (`lets_in`).
     wakes: ({ context, event }: Args) => {
       const queued = event as On<QueueingEvent>;
       return (

@@ -1,8 +1,8 @@
 /**
  * The versions of the turn machine, and how this release treats journals of other versions.
  *
- * VERSION-1  A release raises MACHINE_VERSION if its machine would make another record of an input that the previous
- *            machine has recorded, or would fold its events to another state.
+ * VERSION-1  A release raises MACHINE_VERSION if its machine would make another record from an input that the previous
+ *            machine has recorded, or would fold that record's events to another state.
  * VERSION-2  REPLAYED_VERSIONS keeps an earlier version only if every journal of it is computed to the same bytes. The
  *            golden traces of its releases test that.
  * VERSION-3  Replay and fork reject a journal of any other version with `machine_version_unknown` (`rejectUnreplayable` in

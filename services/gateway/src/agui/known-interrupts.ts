@@ -1,7 +1,6 @@
 /** Checks that the interrupts which an AG-UI request answers exist in its session. */
 import type { BusSession } from '@coxswain/client';
-import type { GatewayContext } from '../gateway-context.ts';
-import { Problem } from '../problem.ts';
+import { type GatewayContext, Problem } from '../context/mod.ts';
 import type { InterruptAnswer } from './run-commands.ts';
 import { SUSPENDED_ID } from './run-end.ts';
 

@@ -2,12 +2,9 @@
 import type { BodyInput, BusSession } from '@coxswain/client';
 import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
 import * as z from 'zod';
-import { isAllowed, type Principal } from '../auth/principal.ts';
-import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, withRenamedField } from '../problem.ts';
-import { rejectUnknownFields, sendCounted, sendOptions } from '../send-command.ts';
+import { expectMayAllow, isAllowed, type Principal, VERB_SCOPES } from '../auth/mod.ts';
+import { rejectUnknownFields, sendCounted, sendOptions } from '../commands/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayContext, Problem, withRenamedField } from '../context/mod.ts';
 import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
 import type { ResumeEntry, RunRequest } from './run-input.ts';
 import { commandOfAnswer, commandOfMessage } from './thread-ids.ts';

@@ -1,7 +1,7 @@
 /** The request of an AG-UI client: a `RunAgentInput` of AG-UI 1.0, with Coxswain's options in `forwardedProps`. */
 import { cutText, hasVisibleText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
-import { Problem } from '../problem.ts';
+import { Problem } from '../context/mod.ts';
 
 const Id = z.string().min(1).max(256);
 /** Of the history, only the ids and the newest message are used: the session has its own history. */

@@ -6,13 +6,9 @@ import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/co
 import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswain/client';
 import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type EventStream, openEventStream } from '../feed/event-stream.ts';
-import { createPageReader } from '../feed/journal-pages.ts';
-import type { FeedItem } from '../feed/session-feed.ts';
-import { watchFeed } from '../feed/watch-feed.ts';
-import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
-import type { Problem } from '../problem.ts';
-import { abortOnDisconnectOrStop } from '../send-command.ts';
+import { abortOnDisconnectOrStop } from '../commands/mod.ts';
+import { clientFor, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
+import { createPageReader, type EventStream, type FeedItem, openEventStream, watchFeed } from '../feed/mod.ts';
 import { findUnknownInterrupt } from './known-interrupts.ts';
 import { type CommandResult, deliverMessage, readAnswers, sendAnswers } from './run-commands.ts';
 import { buildRunEnd, endsAguiRun, type RunIds } from './run-end.ts';

@@ -2,9 +2,8 @@
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN } from '@coxswain/protocol';
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { GatewayOptionError } from '../listen-on.ts';
-import { Problem } from '../problem.ts';
-import { isLoopback } from '../request-guard.ts';
+import { Problem } from '../context/mod.ts';
+import { GatewayOptionError, isLoopback } from '../http/mod.ts';
 import { type Authenticator, type Principal, SCOPES, type Scope } from './principal.ts';
 import { TokensUnreadableError } from './token-file.ts';
 

@@ -8,7 +8,7 @@ import type { Log } from '@coxswain/ports';
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN, problemSentences, readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import { GATEWAY_BOUNDS } from '../context/mod.ts';
 import { type Authenticator, type Principal, Scope } from './principal.ts';
 
 /** The entry of a token in the file. */

@@ -1,6 +1,6 @@
 /** The scopes that commands need, over every transport. */
 import { allowanceOf, parseBody, type Verb } from '@coxswain/protocol';
-import { Problem } from '../problem.ts';
+import { Problem } from '../context/mod.ts';
 import { isAllowed, type Principal, type Scope } from './principal.ts';
 
 /** The required scope, by verb. */

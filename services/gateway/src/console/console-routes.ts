@@ -1,5 +1,5 @@
 /** Routes of the console. Its static files need no token; the data that it shows does. */
-import type { App } from '../create-app.ts';
+import type { App } from '../app/mod.ts';
 import type { ConsoleFile } from './console-files.ts';
 
 /**

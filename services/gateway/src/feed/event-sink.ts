@@ -1,6 +1,6 @@
 /** Writes server-sent events with backpressure. */
 import type { ServerResponse } from 'node:http';
-import type { GatewayContext } from '../gateway-context.ts';
+import type { GatewayContext } from '../context/mod.ts';
 
 /** Writes at the speed at which the client reads. It buffers nothing itself. */
 export class EventSink {

@@ -2,9 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { BusSession } from '@coxswain/client';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type GatewayContext, principalOf } from '../gateway-context.ts';
-import { type Problem, problemFrom } from '../problem.ts';
-import { onStopping } from '../when-stopping.ts';
+import { type GatewayContext, onStopping, type Problem, principalOf, problemFrom } from '../context/mod.ts';
 import { EventSink } from './event-sink.ts';
 import type { SessionFeed } from './session-feed.ts';
 import type { Seat } from './session-feeds.ts';

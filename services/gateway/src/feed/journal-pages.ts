@@ -5,8 +5,7 @@
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { type JournalRecord, sessionKey } from '@coxswain/protocol';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import type { LimitedReads } from '../limited-reads.ts';
+import { GATEWAY_BOUNDS, type LimitedReads } from '../context/mod.ts';
 
 /** The request for a page. */
 export interface PageRequest {

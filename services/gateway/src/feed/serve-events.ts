@@ -1,8 +1,7 @@
 /** Server-sent events of a session for one client. */
 import type { BusSession, JournalStart } from '@coxswain/client';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { GatewayContext } from '../gateway-context.ts';
-import type { Problem } from '../problem.ts';
+import type { GatewayContext, Problem } from '../context/mod.ts';
 import { openEventStream } from './event-stream.ts';
 import { createPageReader } from './journal-pages.ts';
 import { watchFeed } from './watch-feed.ts';

@@ -1,6 +1,6 @@
 import type { Session, WatchItem } from '@coxswain/client';
 import { type AnswerPieces, type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import { GATEWAY_BOUNDS } from '../context/mod.ts';
 
 /** A record or a delta, formatted. */
 export interface FeedItem {

@@ -1,10 +1,8 @@
 import type { Session } from '@coxswain/client';
 import { sessionKey } from '@coxswain/protocol';
-import type { Principal } from '../auth/principal.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import type { GatewayMetrics } from '../gateway-metrics.ts';
-import { Problem } from '../problem.ts';
-import type { SocketKind } from '../socket/monitored-socket.ts';
+import type { Principal } from '../auth/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayMetrics, Problem } from '../context/mod.ts';
+import type { SocketKind } from '../socket/mod.ts';
 import { SessionFeed } from './session-feed.ts';
 
 interface FollowedSession {

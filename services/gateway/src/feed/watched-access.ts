@@ -1,8 +1,7 @@
 /** Repeated authorization of watchers: a revoked or expired token ends the connections that it opened. */
 import type { FastifyRequest } from 'fastify';
-import { isAllowed } from '../auth/principal.ts';
-import { type GatewayContext, principalOf } from '../gateway-context.ts';
-import { Problem } from '../problem.ts';
+import { isAllowed } from '../auth/mod.ts';
+import { type GatewayContext, Problem, principalOf } from '../context/mod.ts';
 
 /**
  * The reason why a watcher has lost its access; null if it has access, or the token cannot be checked at the moment.

@@ -2,13 +2,11 @@
 import { Persona } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { RunInput, readRunInput } from '../agui/run-input.ts';
-import { serveRun } from '../agui/serve-run.ts';
-import type { App } from '../create-app.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { objectBody } from '../send-command.ts';
-import { NoQuery, PROBLEMS } from './route-schemas.ts';
+import { RunInput, readRunInput, serveRun } from '../agui/mod.ts';
+import type { App } from '../app/mod.ts';
+import { objectBody } from '../commands/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayContext } from '../context/mod.ts';
+import { NoQuery, PROBLEMS } from '../http/mod.ts';
 
 const OfPersona = z.strictObject({
   persona: Persona.shape.name.meta({ description: 'Persona of a new session.' }),

@@ -2,12 +2,10 @@
 import { type ApprovalPlace, cursorOf, longestPendingFirst, partsOfCursor } from '@coxswain/client';
 import { SessionStatus } from '@coxswain/protocol';
 import * as z from 'zod';
-import type { App } from '../create-app.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { abortOnDisconnect } from '../problem.ts';
+import type { App } from '../app/mod.ts';
+import { abortOnDisconnect, clientFor, GATEWAY_BOUNDS, type GatewayContext, principalOf } from '../context/mod.ts';
+import { PROBLEMS, wholeNumber } from '../http/mod.ts';
 import { Cursor } from './list-schemas.ts';
-import { PROBLEMS, wholeNumber } from './route-schemas.ts';
 
 const Query = z.strictObject({
   limit: wholeNumber(GATEWAY_BOUNDS.pageApprovalsMax).default(GATEWAY_BOUNDS.pageApprovalsDefault),

@@ -1,11 +1,10 @@
 /** Routes that send a command to a session. */
 import { takesText, type Verb } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { VERB_SCOPES } from '../auth/verb-scopes.ts';
-import type { App } from '../create-app.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { handleCommand } from '../send-command.ts';
-import { PLAIN_TEXT } from './open-api.ts';
+import type { App } from '../app/mod.ts';
+import { VERB_SCOPES } from '../auth/mod.ts';
+import { handleCommand } from '../commands/mod.ts';
+import type { GatewayContext } from '../context/mod.ts';
 import {
   bodyOf,
   CancelledCall,
@@ -16,7 +15,8 @@ import {
   PROBLEMS,
   StoredCommand,
   Waiting,
-} from './route-schemas.ts';
+} from '../http/mod.ts';
+import { PLAIN_TEXT } from './open-api.ts';
 
 /** Verbs with a route `/v1/sessions/:session_id/VERB`, with their summaries. */
 const VERB_ROUTES = {

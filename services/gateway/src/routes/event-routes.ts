@@ -2,12 +2,10 @@
 import { Delta, JournalRecord } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { App } from '../create-app.ts';
-import { serveEvents } from '../feed/serve-events.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { Problem } from '../problem.ts';
-import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS, wholeNumber } from './route-schemas.ts';
+import type { App } from '../app/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
+import { serveEvents } from '../feed/mod.ts';
+import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS, wholeNumber } from '../http/mod.ts';
 import { sessionOf } from './session-routes.ts';
 
 const Query = z.strictObject({

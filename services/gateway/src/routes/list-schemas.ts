@@ -3,7 +3,7 @@ import { SESSIONS_PAGE } from '@coxswain/client';
 import { ID_PATTERN, ListedSessionDocument } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import * as z from 'zod';
-import { wholeNumber } from './route-schemas.ts';
+import { wholeNumber } from '../http/mod.ts';
 
 /** The start of a page. */
 export const Cursor = z.string().max(512).optional().meta({ description: '`next_cursor` of the previous page.' });

@@ -3,8 +3,8 @@
 import { VERSION } from '@coxswain/protocol';
 import swagger from '@fastify/swagger';
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
-import { SCOPE_MEANINGS, SCOPES } from '../auth/principal.ts';
-import type { App } from '../create-app.ts';
+import type { App } from '../app/mod.ts';
+import { SCOPE_MEANINGS, SCOPES } from '../auth/mod.ts';
 import { PAGE_HTML, PAGE_SCRIPT, PAGE_STYLE } from './open-api-page.ts';
 
 /** The content type that some routes accept in addition to JSON. */

@@ -5,11 +5,15 @@ import { StateValue } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { App } from '../create-app.ts';
-import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { sessionNotFoundProblem } from '../known-sessions.ts';
-import { abortOnDisconnect } from '../problem.ts';
-import { NoQuery, OfSession, PROBLEMS } from './route-schemas.ts';
+import type { App } from '../app/mod.ts';
+import {
+  abortOnDisconnect,
+  clientFor,
+  type GatewayContext,
+  principalOf,
+  sessionNotFoundProblem,
+} from '../context/mod.ts';
+import { NoQuery, OfSession, PROBLEMS } from '../http/mod.ts';
 import { sessionOf } from './session-routes.ts';
 
 const Tree = z.strictObject({

@@ -1,9 +1,9 @@
 /** Routes of the service itself: liveness, readiness and metrics. */
 import { FORMAT_VERSIONS } from '@coxswain/session';
 import * as z from 'zod';
-import type { App } from '../create-app.ts';
-import { expectBus, type GatewayContext } from '../gateway-context.ts';
-import { PROBLEMS } from './route-schemas.ts';
+import type { App } from '../app/mod.ts';
+import { expectBus, type GatewayContext } from '../context/mod.ts';
+import { PROBLEMS } from '../http/mod.ts';
 
 const Health = z.strictObject({
   status: z.literal('ok'),

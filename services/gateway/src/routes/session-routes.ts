@@ -12,24 +12,30 @@ import {
 import { ForkChanges, natsBodyOf, SessionId, SessionStatus } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { expectMayAllow } from '../auth/verb-scopes.ts';
-import type { App } from '../create-app.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { clientFor, expectBus, type GatewayContext, principalOf } from '../gateway-context.ts';
-import { rejectOtherStart, rejectReusedId } from '../idempotency.ts';
-import { abortOnDisconnect, Problem, withRenamedField } from '../problem.ts';
+import type { App } from '../app/mod.ts';
+import { expectMayAllow } from '../auth/mod.ts';
 import {
   abortOnDisconnectOrStop,
   idempotentIds,
   objectBody,
   rejectOtherFields,
+  rejectOtherStart,
+  rejectReusedId,
   rejectUnknownFields,
   sendCounted,
   sendOptions,
   toStoredCommand,
-} from '../send-command.ts';
-import { traceparentOf } from '../trace-requests.ts';
-import { ListQuery, SessionsPage } from './list-schemas.ts';
+} from '../commands/mod.ts';
+import {
+  abortOnDisconnect,
+  clientFor,
+  expectBus,
+  GATEWAY_BOUNDS,
+  type GatewayContext,
+  Problem,
+  principalOf,
+  withRenamedField,
+} from '../context/mod.ts';
 import {
   bodyOf,
   IdempotencyHeader,
@@ -38,8 +44,10 @@ import {
   OWN_ID,
   PROBLEMS,
   StoredCommand,
+  traceparentOf,
   Waiting,
-} from './route-schemas.ts';
+} from '../http/mod.ts';
+import { ListQuery, SessionsPage } from './list-schemas.ts';
 
 const NEW_ID = {
   type: 'string',

@@ -2,14 +2,11 @@
 import type { Duplex } from 'node:stream';
 import websocket from '@fastify/websocket';
 import type { FastifyRequest } from 'fastify';
-import { SOCKET_PROTOCOL } from '../auth/bearer.ts';
-import type { App } from '../create-app.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { Problem } from '../problem.ts';
-import { InspectQuery, serveInspector } from '../socket/serve-inspector.ts';
-import { SocketQuery, serveSocket } from '../socket/serve-socket.ts';
-import { OfSession, PROBLEMS } from './route-schemas.ts';
+import type { App } from '../app/mod.ts';
+import { SOCKET_PROTOCOL } from '../auth/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
+import { OfSession, PROBLEMS } from '../http/mod.ts';
+import { InspectQuery, SocketQuery, serveInspector, serveSocket } from '../socket/mod.ts';
 import { sessionOf } from './session-routes.ts';
 
 const SOCKET = '/v1/sessions/:session_id/ws';

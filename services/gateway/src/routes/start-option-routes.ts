@@ -1,9 +1,8 @@
 /** Start options: the personas of the gateway's folder, and the demo. */
 import { DemoStart, StartOptions } from '@coxswain/protocol';
-import type { App } from '../create-app.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { abortOnDisconnect, Problem } from '../problem.ts';
-import { NoQuery, PROBLEMS } from './route-schemas.ts';
+import type { App } from '../app/mod.ts';
+import { abortOnDisconnect, type GatewayContext, Problem } from '../context/mod.ts';
+import { NoQuery, PROBLEMS } from '../http/mod.ts';
 
 /** For a gateway without a folder of its own: it may run on another machine than the session hosts. */
 const NO_OPTIONS: StartOptions = { folder: null, personas: [], has_demo: false };

@@ -1,9 +1,9 @@
 /** The principal and the scopes of a token, for pages and programs. */
 import * as z from 'zod';
-import { Scope } from '../auth/principal.ts';
-import type { App } from '../create-app.ts';
-import { principalOf } from '../gateway-context.ts';
-import { NoQuery, PROBLEMS } from './route-schemas.ts';
+import type { App } from '../app/mod.ts';
+import { Scope } from '../auth/mod.ts';
+import { principalOf } from '../context/mod.ts';
+import { NoQuery, PROBLEMS } from '../http/mod.ts';
 
 const Holder = z.strictObject({
   name: z.string().meta({ description: 'Recorded as the actor of commands.' }),

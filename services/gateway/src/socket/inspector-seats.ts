@@ -1,6 +1,5 @@
-import type { Principal } from '../auth/principal.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { Problem } from '../problem.ts';
+import type { Principal } from '../auth/mod.ts';
+import { GATEWAY_BOUNDS, Problem } from '../context/mod.ts';
 
 /** Limits concurrent inspectors, because each of them folds the machine of a session. */
 export class InspectorSeats {

@@ -1,9 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { WebSocket } from 'ws';
-import { findAccessProblem } from '../feed/watched-access.ts';
-import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, problemFrom, requestClosedProblem } from '../problem.ts';
-import { onStopping } from '../when-stopping.ts';
+import { type GatewayContext, onStopping, Problem, problemFrom, requestClosedProblem } from '../context/mod.ts';
+import { findAccessProblem } from '../feed/mod.ts';
 
 /** The label of a connection in the metrics. */
 export type SocketKind = 'websocket' | 'inspector';

@@ -9,12 +9,9 @@ import { SessionInspector } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import * as z from 'zod';
-import { createPageReader } from '../feed/journal-pages.ts';
-import type { FeedItem } from '../feed/session-feed.ts';
-import { watchFeed } from '../feed/watch-feed.ts';
-import { type GatewayContext, principalOf } from '../gateway-context.ts';
-import { Problem, problemFrom } from '../problem.ts';
-import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
+import { type GatewayContext, Problem, principalOf, problemFrom } from '../context/mod.ts';
+import { createPageReader, type FeedItem, watchFeed } from '../feed/mod.ts';
+import { FIRST_RECORD_SCHEMA, FirstRecord } from '../http/mod.ts';
 import { MonitoredSocket } from './monitored-socket.ts';
 
 /** The query of an inspector. */

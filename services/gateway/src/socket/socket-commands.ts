@@ -12,14 +12,18 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import * as z from 'zod';
-import { isAllowed } from '../auth/principal.ts';
-import { expectMaySteer, VERB_SCOPES } from '../auth/verb-scopes.ts';
-import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { type GatewayContext, principalOf, rateLimitedProblem, takeRequest } from '../gateway-context.ts';
-import { rejectReusedId } from '../idempotency.ts';
-import { Problem, problemFrom } from '../problem.ts';
-import { Waiting } from '../routes/route-schemas.ts';
-import { rejectUnknownFields, sendCounted, sendOptions, toStoredCommand } from '../send-command.ts';
+import { expectMaySteer, isAllowed, VERB_SCOPES } from '../auth/mod.ts';
+import { rejectReusedId, rejectUnknownFields, sendCounted, sendOptions, toStoredCommand } from '../commands/mod.ts';
+import {
+  GATEWAY_BOUNDS,
+  type GatewayContext,
+  Problem,
+  principalOf,
+  problemFrom,
+  rateLimitedProblem,
+  takeRequest,
+} from '../context/mod.ts';
+import { Waiting } from '../http/mod.ts';
 import { tracedCommand } from './trace-command.ts';
 
 /** A start creates a session, but this WebSocket belongs to an existing one. */

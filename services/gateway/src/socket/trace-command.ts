@@ -1,8 +1,7 @@
 /** A span for each command over a WebSocket, like the span of an HTTP request. */
 import { formatTraceparent, type TraceContext, type Verb } from '@coxswain/protocol';
-import type { GatewayContext } from '../gateway-context.ts';
-import { problemFrom } from '../problem.ts';
-import { createChildPlace } from '../trace-requests.ts';
+import { type GatewayContext, problemFrom } from '../context/mod.ts';
+import { createChildPlace } from '../http/mod.ts';
 
 /**
  * Sends a command within its own span. Rethrows the errors of `send`.

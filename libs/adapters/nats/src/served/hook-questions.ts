@@ -2,6 +2,7 @@
 import {
   type AskEnd,
   type Asking,
+  type AskTraits,
   type NoteProblem,
   type OfferedData,
   offerData,
@@ -22,6 +23,19 @@ export interface HookQuestions {
   stop(): void;
 }
 
+/** The traits of a question that is answered within a time. */
+export function questionTraits(timeoutMs: number): AskTraits {
+  return {
+    isRepeatable: true,
+    isHeld: false,
+    movesMax: MOVES_MAX,
+    unacceptedMaxMs: Number.POSITIVE_INFINITY,
+    // Time is usually left for the next instance.
+    silentAfterMs: Math.min(SERVED_LIVENESS.ttlMs, Math.max(SILENT_MIN_MS, timeoutMs / 3)),
+    endsAtAbort: true,
+  };
+}
+
 /** How often a question may move. A question that crashes its handler must not crash all instances. */
 const MOVES_MAX = 3;
 /** Two heartbeat intervals, milliseconds. A shorter silence proves nothing. */
@@ -40,15 +54,7 @@ export function createHookQuestions(nc: NatsConnection, asking: Asking, noteProb
             key: `${ref.tenant}.${ref.sessionId}.${effectId}.${registration.id}`,
             ref,
             to,
-            traits: {
-              isRepeatable: true,
-              isHeld: false,
-              movesMax: MOVES_MAX,
-              unacceptedMaxMs: Number.POSITIVE_INFINITY,
-              // Time is usually left for the next instance.
-              silentAfterMs: Math.min(SERVED_LIVENESS.ttlMs, Math.max(SILENT_MIN_MS, registration.timeout_ms / 3)),
-              endsAtAbort: true,
-            },
+            traits: questionTraits(registration.timeout_ms),
             request: { hook: registration.id, args: argsOf(request, offer.subject) },
             traceparent,
             onProgress: () => undefined,

@@ -1,5 +1,11 @@
-import type { Instances, ServedAddress, StoredMessage } from '@coxswain/bus';
-import { onConnectionChange } from '@coxswain/bus';
+import {
+  type Instances,
+  isRemovedKey,
+  onConnectionChange,
+  type ServedAddress,
+  type StoredMessage,
+  valueIn,
+} from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import {
   cutText,
@@ -13,9 +19,9 @@ import {
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from '../ensure-streams.ts';
-import { readKeys, type ValueSchema, valueIn } from '../read-keys.ts';
-import { isTakenBack, readRegistry } from '../registry-keys.ts';
+import { readKeys, readRegistry } from '../read-keys.ts';
 import { watchRegistry } from '../watch-registry.ts';
+import { type AnnouncementOf, KINDS } from './kinds.ts';
 
 /** An announced tool, persona or hook service. */
 export interface Announced<A> {
@@ -30,8 +36,8 @@ export interface Announced<A> {
 export interface ServedPresence<A> extends Instances {
   /** The announcement; null for an unknown or removed name. */
   find(tenant: TenantId, name: string): A | null;
-  /** The announcements of a tenant, sorted by name. */
-  list(tenant: TenantId): readonly Announced<A>[];
+  /** The announcements of a tenant, or of all tenants, sorted by name. */
+  list(tenant?: TenantId): readonly Announced<A>[];
   /**
    * Reads one announcement now, so that a session that starts sees the newest one.
    * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
@@ -62,31 +68,6 @@ interface Entry<A> {
   isServed: boolean;
 }
 
-/** What a host logs about each kind. `member`: the name's member of the line. */
-const LOG_TEXTS = {
-  tools: {
-    member: 'tool',
-    announced: 'a tool is announced',
-    removed: 'a tool was removed',
-    available: 'a tool is available',
-    unavailable: 'a tool has no live instance',
-  },
-  personas: {
-    member: 'persona',
-    announced: 'a persona is announced',
-    removed: 'a persona was removed',
-    available: 'a persona is available',
-    unavailable: 'a persona has no live instance',
-  },
-  hooks: {
-    member: 'service',
-    announced: 'hooks are registered',
-    removed: 'hooks were removed',
-    available: 'a hook service is available',
-    unavailable: 'a hook service is gone',
-  },
-} as const;
-
 const INSTANCES_MAX = 1_024;
 const CHECKED_EVERY_MS = 250;
 /**
@@ -96,17 +77,15 @@ const REMEMBERED_MS = 600_000;
 
 /**
  * Watches what is announced and served on NATS. Resolves when every announcement is known.
- * @param schema the schema of an announcement.
- * @param identityOf its name, which must be that of its key, and the version that a request may address.
  * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
-export async function watchPresence<A>(
+export async function watchPresence<K extends ServedKind>(
   nc: NatsConnection,
-  kind: ServedKind,
-  schema: ValueSchema<A>,
-  identityOf: (announcement: A) => { readonly name: string; readonly version?: string },
+  kind: K,
   log: Log,
-): Promise<ServedPresence<A>> {
+): Promise<ServedPresence<AnnouncementOf[K]>> {
+  type A = AnnouncementOf[K];
+  const { schema, identityOf, log: texts } = KINDS[kind];
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const entries = new Map<string, Entry<A>>();
   const listeners = new Set<() => void>();
@@ -149,7 +128,7 @@ export async function watchPresence<A>(
       entry.announcedMs = performance.now();
       entry.isServed = true;
     }
-    const { member, announced, removed: removedText } = LOG_TEXTS[kind];
+    const { member, announced, removed: removedText } = texts;
     const version = announcement ? identityOf(announcement).version : undefined;
     const about = { tenant, [member]: name, ...(version === undefined ? {} : { version }) };
     if (announcement || isKnown) log.info(about, announcement ? announced : removedText);
@@ -182,7 +161,7 @@ export async function watchPresence<A>(
     entry.isServed = served;
     const { tenant, name } = entry;
     if (!entry.announcement) return;
-    const { member, available, unavailable } = LOG_TEXTS[kind];
+    const { member, available, unavailable } = texts;
     log[served ? 'info' : 'warn']({ tenant, [member]: name }, served ? available : unavailable);
     changed();
   }
@@ -239,7 +218,7 @@ export async function watchPresence<A>(
         for (const instance of instances.values()) instance.heardMs = listeningSinceMs;
     },
   });
-  for (const stored of await readRegistry(nc, subjects.announcements(kind))) take(stored, isTakenBack(stored), false);
+  for (const stored of await readRegistry(nc, subjects.announcements(kind))) take(stored, isRemovedKey(stored), false);
   const watch = await watchRegistry(nc, `${kind}.>`, log);
   void (async () => {
     for await (const { key, revision, value, operation } of watch)
@@ -253,12 +232,12 @@ export async function watchPresence<A>(
     list: (tenant) =>
       [...entries.values()]
         .flatMap(({ tenant: of, name, announcement, isServed }) =>
-          of === tenant && announcement ? [{ tenant, name, announcement, isServed }] : [],
+          announcement && (tenant === undefined || of === tenant) ? [{ tenant: of, name, announcement, isServed }] : [],
         )
         .sort((a, b) => (a.name < b.name ? -1 : 1)),
     async read(tenant, name) {
       for (const stored of await readRegistry(nc, subjects.announcement(kind, tenant, name)))
-        take(stored, isTakenBack(stored), true);
+        take(stored, isRemovedKey(stored), true);
     },
     onChange(listener) {
       listeners.add(listener);

@@ -1,7 +1,10 @@
 /** Converts calls of tools to requests of served work, and their ends to outcomes. */
-import type { Ask, AskEnd, AskProbe, ServedAddress } from '@coxswain/bus';
-import type { ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
-import { type ErrorCode, SERVED_LIVENESS } from '@coxswain/protocol';
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type { Ask, AskEnd, Asking, AskProbe, ServedAddress } from '@coxswain/bus';
+import type { ApprovalQuestion, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
+import { APPROVAL_CHECK_MS, type ErrorCode, SERVED_LIVENESS } from '@coxswain/protocol';
+import { questionTraits } from './hook-questions.ts';
 
 /** Default limit of moves: a call that crashes its process must not crash all instances. */
 const MOVES_MAX = 3;
@@ -27,6 +30,39 @@ export function askOf(call: ToolCall, to: ServedAddress, member?: string): Ask {
     onFeedback: (text) => call.onFeedback(text),
     onStarted: (instance) => call.onTaken?.(instance),
   };
+}
+
+/** The pause before a question without an answer is asked again, milliseconds. */
+const ASKED_AGAIN_MS = 1_000;
+
+/**
+ * Asks a tool whether a person must approve a call. Contract: never rejects; true if the signal aborts before an answer.
+ * @param member the name of the tool, if several tools are served under the address.
+ */
+export async function askApproval(
+  asking: Asking,
+  to: ServedAddress,
+  { ref, callId, args }: ApprovalQuestion,
+  signal: AbortSignal,
+  member?: string,
+): Promise<boolean> {
+  const request = { call_id: callId, approval: true, ...(member === undefined ? {} : { tool: member }), args } as const;
+  while (!signal.aborted) {
+    const ask: Ask = {
+      // The question has no effect; its key only distinguishes it from others.
+      key: `${ref.tenant}.${ref.sessionId}.0-0.${randomUUID()}`,
+      ref,
+      to,
+      traits: questionTraits(APPROVAL_CHECK_MS),
+      request,
+      onProgress: () => undefined,
+      onFeedback: () => undefined,
+    };
+    const end = await asking.ask(ask, signal);
+    if (end.type === 'answered') return end.answer.status !== 'returned' || end.answer.raw !== false;
+    await setTimeout(ASKED_AGAIN_MS, null, { signal, ref: false }).catch(() => undefined);
+  }
+  return true;
 }
 
 /** Converts the end of a call. */

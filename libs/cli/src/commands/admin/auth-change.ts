@@ -20,10 +20,9 @@ import {
 } from '@coxswain/adapter-nats';
 import { replaceFile } from '@coxswain/ports/discovery';
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
-import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { readWorker, WORKERS_MAX } from '../../run/typed-worker.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, usageError } from '../../line/mod.ts';
+import { standardStreams } from '../../terminal/mod.ts';
+import { readWorker, WORKERS_MAX } from './typed-worker.ts';
 
 type Flags = Parameters<CommandRun>[0]['flags'];
 

@@ -4,12 +4,11 @@ import { dirname, join, resolve } from 'node:path';
 import { type AuthFile, authFiles, TENANTS_MAX, type ToolWorkerKey } from '@coxswain/adapter-nats';
 import { makeFolder, systemTrouble } from '@coxswain/ports/discovery';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
-import { callerFolder } from '../../instance/state-dir.ts';
-import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { readWorker, WORKERS_MAX } from '../../run/typed-worker.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { callerFolder } from '../../folders/mod.ts';
+import { CliError, type CommandRun, EXIT, usageError } from '../../line/mod.ts';
+import { standardStreams } from '../../terminal/mod.ts';
 import { changeKeys } from './auth-change.ts';
+import { readWorker, WORKERS_MAX } from './typed-worker.ts';
 
 /**
  * Writes the authorization of a bus: accounts for its NATS servers and a key for each role. With `--add`, `--remove` or

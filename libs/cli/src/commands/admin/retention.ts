@@ -1,15 +1,10 @@
 /** `cox admin retention`. */
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
 import type { DeletePorts, SweepOptions } from '@coxswain/session';
-import { withAdminPorts } from '../../instance/admin-ports.ts';
-import { withBusOnce } from '../../instance/open-bus.ts';
-import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { deletedLine, deletingActor } from '../../run/deleted-line.ts';
-import { readRetention } from '../../run/typed-duration.ts';
-import { askYes } from '../../terminal/ask-yes.ts';
-import { counted } from '../../terminal/counted.ts';
-import { isInteractive, standardStreams } from '../../terminal/streams.ts';
+import { withAdminPorts, withBusOnce } from '../../instance/mod.ts';
+import { deletedLine, deletingActor } from '../../journals/mod.ts';
+import { CliError, type CommandRun, EXIT, readRetention, usageError } from '../../line/mod.ts';
+import { askYes, counted, isInteractive, standardStreams } from '../../terminal/mod.ts';
 
 const MAX = 1_000;
 

@@ -12,14 +12,11 @@ import {
   rewriteStream,
 } from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
-import { type BusAddress, findBus } from '../../instance/find-bus.ts';
-import { connectTo } from '../../instance/open-bus.ts';
-import { stopSignal } from '../../instance/stop-signal.ts';
-import { awaitReplicas, countReplicas, type Replicas, replicasText } from '../../instance/stream-replicas.ts';
-import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { askYes } from '../../terminal/ask-yes.ts';
-import { isInteractive, standardStreams } from '../../terminal/streams.ts';
+import { type BusAddress, findBus } from '../../connection/mod.ts';
+import { awaitReplicas, connectTo, countReplicas, type Replicas, replicasText } from '../../instance/mod.ts';
+import { CliError, type CommandRun, EXIT, usageError } from '../../line/mod.ts';
+import { stopSignal } from '../../service/mod.ts';
+import { askYes, isInteractive, standardStreams } from '../../terminal/mod.ts';
 
 const COUNT = JOURNAL_STREAMS.length + Object.keys(STREAMS).length;
 

@@ -2,12 +2,17 @@
 import { resolve } from 'node:path';
 import { UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
-import { callerFolder } from '../../instance/state-dir.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { readDuration } from '../../run/typed-duration.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { table } from '../../terminal/table.ts';
+import { callerFolder } from '../../folders/mod.ts';
+import {
+  CliError,
+  type CommandRun,
+  EXIT,
+  type ExitCode,
+  type Invocation,
+  readDuration,
+  usageError,
+} from '../../line/mod.ts';
+import { standardStreams, table } from '../../terminal/mod.ts';
 
 const ACTIONS = ['add', 'list', 'remove'] as const;
 

@@ -2,13 +2,10 @@
 import { connectNats } from '@coxswain/adapter-nats';
 import { DECISION_MAX_CHARS, printable, summarizeArgs, type WirePendingApproval } from '@coxswain/client';
 import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
-import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
-import { listPendingApprovals } from '../../instance/pending-approvals.ts';
-import { stopSignal, untilAborted } from '../../instance/stop-signal.ts';
-import { EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { ago, table } from '../../terminal/table.ts';
+import { listPendingApprovals, type OpenBus, reachedAt, withBus } from '../../instance/mod.ts';
+import { type CommandRun, EXIT, type Invocation, usageError } from '../../line/mod.ts';
+import { stopSignal, untilAborted } from '../../service/mod.ts';
+import { ago, standardStreams, table } from '../../terminal/mod.ts';
 
 const SHOWN_MAX = 200;
 /** Events within this time, in ms, cause one refresh. */

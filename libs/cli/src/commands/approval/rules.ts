@@ -10,12 +10,9 @@ import {
   type StoredRule,
 } from '@coxswain/protocol';
 import type { LoadedSession } from '@coxswain/session';
-import { type OpenBus, reachedAt, withBus } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { ago, table } from '../../terminal/table.ts';
+import { findSession, type OpenBus, reachedAt, withBus } from '../../instance/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../../line/mod.ts';
+import { ago, standardStreams, table } from '../../terminal/mod.ts';
 
 const RECEIPT_TIMEOUT_MS = 15_000;
 /** A deleted session cannot revoke its rule. */

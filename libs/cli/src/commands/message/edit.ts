@@ -1,7 +1,6 @@
 /** `cox message edit`. */
-import type { CommandRun } from '../../line/command-spec.ts';
-import { textOrInput } from '../../run/read-input.ts';
-import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+import type { CommandRun } from '../../line/mod.ts';
+import { acceptedAtMost, sendToSession, textOrInput } from '../../run/mod.ts';
 
 /** Replaces the text of a queued message. */
 export const run: CommandRun = async (invocation) => {

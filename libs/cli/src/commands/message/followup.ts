@@ -1,6 +1,6 @@
 /** `cox message followup`. */
-import type { CommandRun } from '../../line/command-spec.ts';
-import { inject } from '../../run/inject.ts';
+import type { CommandRun } from '../../line/mod.ts';
+import { inject } from '../../run/mod.ts';
 
 /** Queues a follow-up message. */
 export const run: CommandRun = (invocation) =>

@@ -1,11 +1,7 @@
 /** `cox message list`. */
-import { withBus } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { sessionStatus } from '../../instance/session-status.ts';
-import { EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { pendingTable } from '../../terminal/pending-rows.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { findSession, sessionStatus, withBus } from '../../instance/mod.ts';
+import { type CommandRun, EXIT } from '../../line/mod.ts';
+import { pendingTable, standardStreams } from '../../terminal/mod.ts';
 
 /** Lists the queued messages of a session, and the reminders in its prompts. */
 export const run: CommandRun = (invocation) =>

@@ -1,6 +1,6 @@
 /** `cox message remind`. */
-import type { CommandRun } from '../../line/command-spec.ts';
-import { inject } from '../../run/inject.ts';
+import type { CommandRun } from '../../line/mod.ts';
+import { inject } from '../../run/mod.ts';
 
 const TURNS_MAX = 1_000_000;
 

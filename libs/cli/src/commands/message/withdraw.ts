@@ -1,6 +1,6 @@
 /** `cox message withdraw`. */
-import type { CommandRun } from '../../line/command-spec.ts';
-import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+import type { CommandRun } from '../../line/mod.ts';
+import { acceptedAtMost, sendToSession } from '../../run/mod.ts';
 
 /** Withdraws a queued message, or clears a reminder. */
 export const run: CommandRun = (invocation) =>

@@ -2,20 +2,18 @@
 import { join, relative, resolve } from 'node:path';
 import { type HookRegistration, nearestWord, type Persona, readPersonaHooks } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
-import { callerFolder } from '../../instance/state-dir.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { missingCode } from '../../run/persona-code.ts';
 import {
+  callerFolder,
   choosePersona,
   PERSONAS_FOLDER,
   type PlaceIn,
   personaPaths,
   readPersona,
   whatLiesAt,
-} from '../../run/persona-file.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { table } from '../../terminal/table.ts';
+} from '../../folders/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, usageError } from '../../line/mod.ts';
+import { standardStreams, table } from '../../terminal/mod.ts';
+import { missingCode } from './persona-code.ts';
 
 /** Lists the personas of files or folders. With `--served`, lists the personas that a bus serves. */
 export const list: CommandRun = async (invocation) => {

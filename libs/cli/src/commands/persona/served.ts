@@ -2,19 +2,16 @@
 import {
   listServedPersonas,
   pausePersona,
-  removeServedPersona,
+  removeAnnouncement,
   resumePersona,
   withConnection,
 } from '@coxswain/adapter-nats';
 import { type ErrorCode, ID_PATTERN } from '@coxswain/protocol';
-import { type Connection, listCommand } from '../../instance/announced.ts';
-import { type OpenBus, reachedAt, withBusOnce } from '../../instance/open-bus.ts';
-import { callerFolder } from '../../instance/state-dir.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { expectKnownPersona } from '../../run/known-persona.ts';
-import { showServedPersonas } from '../../run/served-personas.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { callerFolder } from '../../folders/mod.ts';
+import { type Connection, listCommand, type OpenBus, reachedAt, withBusOnce } from '../../instance/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../../line/mod.ts';
+import { expectKnownPersona, showServedPersonas } from '../../run/mod.ts';
+import { standardStreams } from '../../terminal/mod.ts';
 
 /** Lists the served and the paused personas of a bus. */
 export const listServed: CommandRun = listCommand(async (nc, tenant, json) => {
@@ -56,7 +53,7 @@ export const remove: CommandRun = (invocation) =>
     const known = (await listServedPersonas(nc, tenant)).find((one) => one.name === name);
     const serving = known?.instances.length ?? 0;
     if (serving > 0) refuse('persona_serving', `${serving} serve ${name}; stop them first`);
-    if (!(await removeServedPersona(nc, tenant, name)))
+    if (!(await removeAnnouncement(nc, { kind: 'personas', tenant, name })))
       refuse('persona_not_registered', `no persona ${name} is announced; see cox persona list --served`);
     return { type: 'persona_removed', text: `the announcement of ${name} is removed` };
   });

@@ -1,12 +1,10 @@
 /** `cox serve gateway`. */
 import { resolve } from 'node:path';
 import { cutGraphemes } from '@coxswain/protocol';
-import { consoleFolder } from '../../instance/console-folder.ts';
-import { logTarget, serveUntilStopped } from '../../instance/serve-until-stopped.ts';
-import { callerFolder } from '../../instance/state-dir.ts';
-import { usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { callerFolder } from '../../folders/mod.ts';
+import { type CommandRun, type Invocation, usageError } from '../../line/mod.ts';
+import { consoleFolder, logTarget, serveUntilStopped } from '../../service/mod.ts';
+import { standardStreams } from '../../terminal/mod.ts';
 import { requireBus } from './serve.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:7707';

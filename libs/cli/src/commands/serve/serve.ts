@@ -4,22 +4,27 @@ import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
 import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import type { HostRestart } from '@coxswain/sessions/hosts';
-import { type BusAddress, findBus } from '../../instance/find-bus.ts';
-import { answersFolder } from '../../instance/folder-trust.ts';
-import { chooseManifest, manifestNotice } from '../../instance/manifest.ts';
-import { metricsAddressOf, metricsLine, metricsMember } from '../../instance/metrics-address.ts';
-import { namedTenant } from '../../instance/named-tenant.ts';
-import { policyOf } from '../../instance/policy.ts';
-import { logTarget, serveUntilStopped } from '../../instance/serve-until-stopped.ts';
-import { callerFolder, stateDirOf } from '../../instance/state-dir.ts';
-import { threadsOf } from '../../instance/threads.ts';
-import { watchUserCodeErrors } from '../../instance/watch-user-code-errors.ts';
-import { withPermissionErrors } from '../../instance/with-permission-errors.ts';
-import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { readPersona } from '../../run/persona-file.ts';
-import { counted } from '../../terminal/counted.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { type BusAddress, findBus, namedTenant, withPermissionErrors } from '../../connection/mod.ts';
+import {
+  answersFolder,
+  callerFolder,
+  chooseManifest,
+  manifestNotice,
+  policyOf,
+  readPersona,
+  stateDirOf,
+} from '../../folders/mod.ts';
+import { CliError, type CommandRun, EXIT, type Invocation, usageError } from '../../line/mod.ts';
+import {
+  logTarget,
+  metricsAddressOf,
+  metricsLine,
+  metricsMember,
+  serveUntilStopped,
+  threadsOf,
+  watchUserCodeErrors,
+} from '../../service/mod.ts';
+import { counted, standardStreams } from '../../terminal/mod.ts';
 
 /** Serves the hooks of a module or of a manifest until it is stopped. */
 export const serveHooks: CommandRun = async (invocation) => {

@@ -1,14 +1,9 @@
 /** `cox session delete`. */
 import { BOUNDS, cutGraphemes, SessionId, sessionRef } from '@coxswain/protocol';
-import { withAdminPorts } from '../../instance/admin-ports.ts';
-import { withBusOnce } from '../../instance/open-bus.ts';
-import { CliError, EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { deleteSessions } from '../../run/delete-sessions.ts';
-import { deletedLine, deletingActor } from '../../run/deleted-line.ts';
-import { askYes } from '../../terminal/ask-yes.ts';
-import { counted } from '../../terminal/counted.ts';
-import { isInteractive, standardStreams } from '../../terminal/streams.ts';
+import { withAdminPorts, withBusOnce } from '../../instance/mod.ts';
+import { deletedLine, deleteSessions, deletingActor } from '../../journals/mod.ts';
+import { CliError, type CommandRun, EXIT, type Invocation, usageError } from '../../line/mod.ts';
+import { askYes, counted, isInteractive, standardStreams } from '../../terminal/mod.ts';
 
 const SESSIONS_MAX = 1_000;
 

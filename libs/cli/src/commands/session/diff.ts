@@ -3,13 +3,10 @@
 import { printable } from '@coxswain/client';
 import { cutGraphemes, type Json } from '@coxswain/protocol';
 import type { Difference, JournalDiff } from '@coxswain/session';
-import { withBus } from '../../instance/open-bus.ts';
-import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { exportedRecords } from '../../run/exported-records.ts';
-import { journalSource, needsBus, type OpenJournal } from '../../run/journal-source.ts';
-import { counted } from '../../terminal/counted.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { withBus } from '../../instance/mod.ts';
+import { exportedRecords, journalSource, needsBus, type OpenJournal } from '../../journals/mod.ts';
+import { type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../../line/mod.ts';
+import { counted, standardStreams } from '../../terminal/mod.ts';
 
 /** Maximum number of differences in text output; `--json` prints more. */
 const SHOWN_MAX = 60;

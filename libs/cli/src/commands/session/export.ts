@@ -1,9 +1,7 @@
 /** `cox session export`. */
 import { once } from 'node:events';
-import { withBusOnce } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
+import { findSession, withBusOnce } from '../../instance/mod.ts';
+import { type CommandRun, EXIT } from '../../line/mod.ts';
 
 /**
  * Prints a journal as it is stored, one record per line, with the content that is stored outside of it. Lines are

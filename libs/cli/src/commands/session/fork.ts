@@ -9,17 +9,11 @@ import {
   SessionNotFoundError,
 } from '@coxswain/client';
 import type { ForkChangesInput } from '@coxswain/protocol';
-import { leaveRunning } from '../../instance/leave-running.ts';
-import { withBus } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { CliError, EXIT, type ExitCode } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { forkChanges } from '../../run/fork-changes.ts';
-import { joinSession } from '../../run/join-session.ts';
-import { sessionIdOf } from '../../run/start-body.ts';
-import { namedSteeringFile } from '../../steering-file/steer-from-file.ts';
-import { counted } from '../../terminal/counted.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { findSession, leaveRunning, withBus } from '../../instance/mod.ts';
+import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation } from '../../line/mod.ts';
+import { forkChanges, joinSession, sessionIdOf } from '../../run/mod.ts';
+import { namedSteeringFile } from '../../steering-file/mod.ts';
+import { counted, standardStreams } from '../../terminal/mod.ts';
 
 /** The wait for the fork's first record, in ms. Copying a long session takes time. */
 const ACCEPT_TIMEOUT_MS = 60_000;

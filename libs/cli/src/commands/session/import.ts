@@ -1,13 +1,11 @@
 /** `cox session import`. */
 import { createReadStream } from 'node:fs';
 import { SessionId } from '@coxswain/protocol';
-import { reachedAt, withBusOnce } from '../../instance/open-bus.ts';
-import { callerFolder } from '../../instance/state-dir.ts';
-import { EXIT, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { unprovenTail } from '../../run/exported-records.ts';
-import { importTo, readableFile } from '../../run/import-file.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { callerFolder } from '../../folders/mod.ts';
+import { reachedAt, withBusOnce } from '../../instance/mod.ts';
+import { importTo, readableFile, unprovenTail } from '../../journals/mod.ts';
+import { type CommandRun, EXIT, usageError } from '../../line/mod.ts';
+import { standardStreams } from '../../terminal/mod.ts';
 
 /** Creates a session from an exported journal. The whole journal is checked before a record is written. */
 export const run: CommandRun = async (invocation) => {

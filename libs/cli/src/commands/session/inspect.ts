@@ -1,14 +1,10 @@
 /** `cox session inspect`. */
 import { type BusClient, hasEnded, SessionNotFoundError } from '@coxswain/client';
 import type { SessionInspector } from '@coxswain/session';
-import { withBus, withBusOnce } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { stopSignal } from '../../instance/stop-signal.ts';
-import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { recordNotThere } from '../../line/record-not-there.ts';
-import { journalSource, needsBus } from '../../run/journal-source.ts';
-import { showFile, showSession } from '../../run/show-machine.ts';
+import { findSession, withBus, withBusOnce } from '../../instance/mod.ts';
+import { journalSource, needsBus, showFile, showSession } from '../../journals/mod.ts';
+import { type CommandRun, EXIT, type ExitCode, type Invocation, recordNotThere, usageError } from '../../line/mod.ts';
+import { stopSignal } from '../../service/mod.ts';
 
 /**
  * Shows the state machine of a session or a journal. A terminal gets the viewer of the console. Other output gets
@@ -30,7 +26,7 @@ export const run: CommandRun = async (invocation) => {
     throw usageError('--gateway-port is for the viewer, which needs a terminal; this prints JSON lines');
   if (source.kind === 'session') return printSession(invocation, from);
   const printFile = async (client: BusClient | null) => {
-    const { printJournal } = await import('../../run/inspection-lines.ts');
+    const { printJournal } = await import('../../journals/inspection-lines.ts');
     return printJournal(await source.open(client), from);
   };
   if (!(await needsBus(invocation, [source]))) return printFile(null);
@@ -52,7 +48,7 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
     if (inspector === null && from !== undefined && from > last) throw recordNotThere(`--from ${from}`, newest.n, true);
     const [{ SessionInspector }, { printInspection }] = await Promise.all([
       import('@coxswain/session'),
-      import('../../run/inspection-lines.ts'),
+      import('../../journals/inspection-lines.ts'),
     ]);
     // A reopened bus continues after the last printed record.
     inspector ??= new SessionInspector(session.id, { from });

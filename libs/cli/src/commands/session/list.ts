@@ -1,15 +1,10 @@
 /** `cox session list`. */
 import { describeState, hasEnded, printable, topState, type WireListedSession } from '@coxswain/client';
 import { JOURNAL_STREAMS, type SessionStatus } from '@coxswain/protocol';
-import { type OpenBus, withBus } from '../../instance/open-bus.ts';
-import { sessionStatus } from '../../instance/session-status.ts';
-import { CliError, EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { pageOfSessions } from '../../run/session-page.ts';
-import { counted } from '../../terminal/counted.ts';
-import { personaWaitText, waitsFor } from '../../terminal/event-lines.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { ago, table } from '../../terminal/table.ts';
+import { type OpenBus, sessionStatus, withBus } from '../../instance/mod.ts';
+import { pageOfSessions } from '../../journals/mod.ts';
+import { CliError, type CommandRun, EXIT } from '../../line/mod.ts';
+import { ago, counted, personaWaitText, standardStreams, table, waitsFor } from '../../terminal/mod.ts';
 
 const ASKED_SIDE_BY_SIDE = 16;
 

@@ -1,13 +1,10 @@
 /** `cox session replay`. */
 
 import { ExportLineInvalidError } from '@coxswain/protocol';
-import { withBus } from '../../instance/open-bus.ts';
-import { EXIT, type ExitCode } from '../../line/cli-error.ts';
-import type { CommandRun, Invocation } from '../../line/command-spec.ts';
-import { unprovenNewest, unprovenTail } from '../../run/exported-records.ts';
-import { journalSource, needsBus, type OpenJournal } from '../../run/journal-source.ts';
-import { counted } from '../../terminal/counted.ts';
-import { standardStreams } from '../../terminal/streams.ts';
+import { withBus } from '../../instance/mod.ts';
+import { journalSource, needsBus, type OpenJournal, unprovenNewest, unprovenTail } from '../../journals/mod.ts';
+import { type CommandRun, EXIT, type ExitCode, type Invocation } from '../../line/mod.ts';
+import { counted, standardStreams } from '../../terminal/mod.ts';
 
 /**
  * Replays a journal from the bus or from an exported file, and prints whether every byte is identical. Exits 1 for

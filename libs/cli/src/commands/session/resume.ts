@@ -1,8 +1,7 @@
 /** `cox session resume`. */
 
-import { CliError, EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+import { CliError, type CommandRun, EXIT } from '../../line/mod.ts';
+import { acceptedAtMost, sendToSession } from '../../run/mod.ts';
 
 /** Resumes a suspended session. */
 export const run: CommandRun = (invocation) =>

@@ -9,16 +9,9 @@ import {
   type WirePendingApproval,
 } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
-import { withBus } from '../../instance/open-bus.ts';
-import { pastedCommand } from '../../instance/pasted-command.ts';
-import { approvalsBelow } from '../../instance/pending-approvals.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { sessionStatus } from '../../instance/session-status.ts';
-import { EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { budgetLine, personaWaitText, spent, waitsFor } from '../../terminal/event-lines.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { ago, table } from '../../terminal/table.ts';
+import { approvalsBelow, findSession, pastedCommand, sessionStatus, withBus } from '../../instance/mod.ts';
+import { type CommandRun, EXIT } from '../../line/mod.ts';
+import { ago, budgetLine, personaWaitText, spent, standardStreams, table, waitsFor } from '../../terminal/mod.ts';
 
 const BODY_SHOWN_CHARS = 120;
 

@@ -1,8 +1,7 @@
 /** `cox session signal`. */
 import type { Json } from '@coxswain/protocol';
-import { usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
+import { type CommandRun, usageError } from '../../line/mod.ts';
+import { acceptedAtMost, sendToSession } from '../../run/mod.ts';
 
 /** Sends a signal to a session, with JSON data if `--data` is given. */
 export const run: CommandRun = (invocation) => {

@@ -1,11 +1,8 @@
 /** `cox session suspend`. */
 import type { SuspendRequest } from '@coxswain/client';
 import { OnTimeout, type ParkingFields, parkingProblem } from '@coxswain/protocol';
-import { usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import type { Flags } from '../../line/flags.ts';
-import { acceptedAtMost, sendToSession } from '../../run/send-to-session.ts';
-import { readDuration } from '../../run/typed-duration.ts';
+import { type CommandRun, type Flags, readDuration, usageError } from '../../line/mod.ts';
+import { acceptedAtMost, sendToSession } from '../../run/mod.ts';
 
 /** Suspends a session. */
 export const run: CommandRun = (invocation) => {

@@ -2,19 +2,20 @@
 import { once } from 'node:events';
 import { type BusClient, SessionNotFoundError } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
-import { namedTenant } from '../../instance/named-tenant.ts';
-import { withBusOnce } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { EXIT, type ExitCode, usageError } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { writeOut } from '../../line/output.ts';
-import type { CollectedTrace } from '../../run/collect-trace.ts';
-import { journalSource, needsBus } from '../../run/journal-source.ts';
-import { otlpLine } from '../../run/otlp-lines.ts';
-import { counted } from '../../terminal/counted.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { createStyle, wantsColour } from '../../terminal/style.ts';
-import { durationText, type SpanTree, spanTrees, waterfall } from '../../terminal/waterfall.ts';
+import { namedTenant } from '../../connection/mod.ts';
+import { findSession, withBusOnce } from '../../instance/mod.ts';
+import { type CollectedTrace, journalSource, needsBus, otlpLine } from '../../journals/mod.ts';
+import { type CommandRun, EXIT, type ExitCode, usageError, writeOut } from '../../line/mod.ts';
+import {
+  counted,
+  createStyle,
+  durationText,
+  type SpanTree,
+  spanTrees,
+  standardStreams,
+  wantsColour,
+  waterfall,
+} from '../../terminal/mod.ts';
 
 /** The line width without a terminal, in columns. */
 const COLUMNS = 100;
@@ -30,14 +31,14 @@ export const run: CommandRun = async (invocation) => {
   if (source.kind === 'session')
     return withBusOnce(invocation, false, async ({ client }) => {
       const session = await findSession(client, asked);
-      const { traceOfSession } = await import('../../run/collect-trace.ts');
+      const { traceOfSession } = await import('../../journals/collect-trace.ts');
       const trace = await traceOfSession(client, session.id);
       if (trace.spans.length === 0 && (await session.newest()) === null) throw new SessionNotFoundError(session.id);
       return show(trace);
     });
   const tenant = namedTenant(flags, undefined);
   const showFile = async (client: BusClient | null) => {
-    const { traceOfJournal } = await import('../../run/collect-trace.ts');
+    const { traceOfJournal } = await import('../../journals/collect-trace.ts');
     return show(await traceOfJournal(await source.open(client), tenant));
   };
   if (!(await needsBus(invocation, [source]))) return showFile(null);

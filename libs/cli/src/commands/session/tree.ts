@@ -7,14 +7,10 @@ import {
   type WireSessionTree,
   type WireTreeNode,
 } from '@coxswain/client';
-import { type OpenBus, withBus } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { stopSignal } from '../../instance/stop-signal.ts';
-import { EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { spent, tokens } from '../../terminal/event-lines.ts';
-import { standardStreams } from '../../terminal/streams.ts';
-import { table } from '../../terminal/table.ts';
+import { findSession, type OpenBus, withBus } from '../../instance/mod.ts';
+import { type CommandRun, EXIT } from '../../line/mod.ts';
+import { stopSignal } from '../../service/mod.ts';
+import { spent, standardStreams, table, tokens } from '../../terminal/mod.ts';
 
 const POLL_MS = 1_000;
 

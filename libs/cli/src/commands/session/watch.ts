@@ -1,16 +1,11 @@
 /** `cox session watch`. */
 
 import { hasEnded, type Session } from '@coxswain/client';
-import { withBus } from '../../instance/open-bus.ts';
-import { findSession } from '../../instance/resolve-session.ts';
-import { stopSignal } from '../../instance/stop-signal.ts';
-import { EXIT } from '../../line/cli-error.ts';
-import type { CommandRun } from '../../line/command-spec.ts';
-import { recordNotThere } from '../../line/record-not-there.ts';
-import { exitCodeOf } from '../../run/exit-code-of.ts';
-import { followSession } from '../../run/follow-session.ts';
-import { streamView } from '../../terminal/stream-view.ts';
-import { chooseView } from '../../terminal/streams.ts';
+import { findSession, withBus } from '../../instance/mod.ts';
+import { type CommandRun, EXIT, recordNotThere } from '../../line/mod.ts';
+import { exitCodeOf, followSession } from '../../run/mod.ts';
+import { stopSignal } from '../../service/mod.ts';
+import { chooseView, streamView } from '../../terminal/mod.ts';
 
 /**
  * Follows a session to the end of its run, without taking part. Exits with the code of the run's stop reason, or with

@@ -1,13 +1,13 @@
 /**
  * Calls that wait for a human approval: the timer and the notification of the wait, and its end by a person, a notified
- * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/run.ts) decides whether a call needs an
+ * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/ruling.ts) decides whether a call needs an
  * approval.
  *
- * APPROVAL-1  The expiry of a wait is a timer, and its notification an effect until it is sent.
+ * APPROVAL-1  The expiry of a wait for an approval is a timer, and its notification an effect until it is sent.
  * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
  *     status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
  *     `denied`, or as `interrupted` if its outcome is unknown.
- * APPROVAL-3  A wait has one notification, and nothing waits for it. A restarted host may send it again with the same
+ * APPROVAL-3  A parked call has one notification, and nothing waits for it. A restarted host may send it again with the same
  *     key.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
@@ -18,7 +18,7 @@ import { because, by, controlOutcome, type Decision, events, late, reject, why }
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, endedUnknown } from '../calls/results.ts';
-import { parked, released, type Wait, waitDropped } from '../calls/rungs.ts';
+import { parked, released, type Wait, waitDropped } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import type { OpenConsult } from '../hooks/state.ts';
@@ -27,7 +27,7 @@ import { rememberedBy } from './remembered.ts';
 
 type Asked = EventOf<'approval_requested'>;
 
-/** The settings of the run for each approval request. */
+/** The members of each approval request that the settings of the run determine. */
 export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expire_after_ms' | 'notifies'> {
   const after = pinned?.permissions.expire_after_ms;
   return {
@@ -41,7 +41,7 @@ export function waitCount({ expire_after_ms, notifies }: Asked): number {
   return Number(expire_after_ms !== undefined) + Number(notifies === true);
 }
 
-/** The members of a row whose call starts to wait. */
+/** The members that a row gets when its call starts to wait for an approval. */
 export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Wait {
   const { epoch } = context;
   const index = nextIndex(context, event);
@@ -55,7 +55,7 @@ export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Wa
   };
 }
 
-/** The decision in an event, for the call's row. Expiry counts as a denial. */
+/** The decision in an event, in the form of the call's row. Expiry counts as a denial. */
 function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided'>): CallDecision {
   return {
     decision: decision === 'allow' ? 'allow' : 'deny',
@@ -66,7 +66,7 @@ function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided
   };
 }
 
-/** The timers of waits that expire. A run in teardown ends its waits itself. */
+/** The timers of parked calls that expire. None in an aborting run, whose teardown ends these calls. */
 export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerEffect[] {
   if (aborting) return NONE;
   return calls.flatMap(({ status, expiry }) =>
@@ -87,7 +87,7 @@ export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerE
 
 const NONE: readonly [] = [];
 
-/** The notifications that were not sent so far. */
+/** The notifications of parked calls that were not sent so far; none in an aborting run. */
 export function noticesOf({ calls, aborting }: SessionContext): readonly Effect[] {
   if (aborting) return NONE;
   return calls.flatMap(({ status, notice, call_id }) =>
@@ -95,13 +95,13 @@ export function noticesOf({ calls, aborting }: SessionContext): readonly Effect[
   );
 }
 
-/** The events of an expired approval, in addition to its timer. */
+/** The event of an expired approval, in addition to `timer_fired`: one, or none if no call waits with this timer. */
 export function approvalExpired({ calls }: SessionContext, timerId: string): SessionEvent[] {
   const row = calls.find(({ expiry, status }) => status === 'parked' && expiry?.id === timerId);
   return row ? [{ type: 'approval_decided', call_id: row.call_id, decision: 'expired' }] : [];
 }
 
-/** The end of a call that was denied by expiry, or by a hook that was notified of the approval. */
+/** The end of a call whose approval expired, or was denied by a hook that was notified of it. */
 export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
   if (row.in_doubt) return endedUnknown(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
   if (expired)
@@ -117,8 +117,8 @@ export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired 
 const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
- * The events of hooks that were notified of an approval: the first one that refuses decides, unless a decision was made
- * before. A failed hook refuses nothing, because a person is asked in any case.
+ * The events of OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
+ * hook denies nothing, because a person decides in any case.
  */
 export function refusedWhileAsking(
   context: SessionContext,
@@ -149,12 +149,15 @@ export function parkedAfterCopy(row: CallAt<'parked'>, atMs: number): CallRow {
 /** The `requested_by` of an approval for a call with an unknown outcome. */
 export const UNKNOWN_OUTCOME = 'unknown_outcome';
 
-/** The question of such an approval. */
+/** The question of an approval for a call with an unknown outcome. */
 export const UNKNOWN_QUESTION =
   'The outcome of this tool call is unknown: the host or process that ran it stopped responding. ' +
   'Allow to re-run it. Deny to report the unknown outcome to the model.';
 
-/** Whether a person must decide about a call that returned as interrupted. A queued interrupt counts as a denial. */
+/**
+ * Whether a person must decide about a call with an unknown outcome. Not if the run or the call must stop, or if an
+ * interrupt is queued: then the call ends as `interrupted`.
+ */
 export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
   const stopped = context.aborting || row.cancel || row.preempted;
   return context.pinned?.asks_unknown === true && !stopped && !interruptWaits(context);
@@ -174,9 +177,10 @@ export function askAboutUnknown(context: SessionContext, { call_id, tool, args }
 }
 
 /**
- * Applies a person's decision to a parked call, with the rule to remember.
+ * Decides a parked call as a person has decided it, and remembers the rule if the command says so.
  * @param args the arguments as edited by the approver, if edited.
  * @param atMs the time of the record, milliseconds since 1970.
+ * @returns the events; or the rejection, if the decision cannot be remembered.
  */
 export function settleApproval(
   context: SessionContext,
@@ -205,7 +209,7 @@ export function settleApproval(
   return events(...remembered, decided, outcome);
 }
 
-/** Rejects a decision after an earlier one. */
+/** Rejects an `approve` for a call that is already decided. */
 export function alreadyDecided(
   input: Command<'approve'>,
   { decision, actor, hook, expired }: CallDecision,
@@ -222,7 +226,7 @@ export function decideNotice(context: SessionContext, outcome: NoticeOutcome): D
   return row ? events({ type: 'approval_notified', call_id: row.call_id, ...rest }) : late(outcome.effect_id);
 }
 
-/** A parked call was decided, or no longer waits. */
+/** A parked call was decided, or its wait ended without a decision. */
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const noted = event.command_id ? noteCommand(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {

@@ -1,8 +1,6 @@
 /**
- * The command `approve`: a person's decision about a parked call.
- *
- * `rulingOn` (calls/run.ts) decides whether a call needs an approval. The host validates edited arguments
- * (`withValidArguments` in admit-command.ts).
+ * The command `approve`: a person's decision about a parked call. Whether a call needs one: `rulingOn`
+ * (calls/ruling.ts). The host validates edited arguments (`withValidArguments` in admit-command.ts).
  */
 import { canonicalJson, type JsonObject } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
@@ -32,8 +30,8 @@ export function decideApproval(state: MachineState, input: Command<'approve'>, a
 }
 
 /**
- * The arguments of an `approve` if they differ from those of the call.
- * @returns undefined if the approver did not edit the call.
+ * The arguments of an `approve`.
+ * @returns undefined if there are none, or if they are equal to those of the call.
  */
 function editedArgs({ body }: Command<'approve'>, row: CallRow): JsonObject | undefined {
   const { args } = body;

@@ -1,14 +1,14 @@
 /**
  * Edited calls: a person allows a parked call with other arguments. The edited call must pass the rules that deny (of
- * the persona, the start, ancestor sessions, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` hooks are not
- * asked again. The host has validated the arguments against the tool's schema.
+ * the persona, the start, ancestor sessions, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` and
+ * `permission_asked` hooks are not called again. The host has validated the arguments against the tool's schema.
  *
  * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
  *     (APPROVAL-2).
  * EDIT-2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection by
  *     rules or hooks the call is still parked, and people may decide again.
  * EDIT-3  The approved arguments are the ones that run. A hook that would rewrite them refuses the edit instead.
- * EDIT-4  If the wait ends otherwise, the edit is rejected in the same record.
+ * EDIT-4  If the wait for the approval ends before the hooks have answered, the edit is rejected in the same record.
  */
 
 import {
@@ -37,7 +37,7 @@ import {
   why,
   withOutcome,
 } from '../../core/decision.ts';
-import { rulingOn } from '../calls/run.ts';
+import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
 import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';
@@ -94,8 +94,8 @@ export function decideEdit(
 }
 
 /**
- * The bound on the arguments of a batch also applies to edited ones, because the context and its snapshots contain
- * them.
+ * The rejection of an edit beyond the bound on the arguments of a batch, or null. The bound also applies to edited
+ * arguments, because the context and its snapshots contain them.
  */
 function tooLarge(
   { calls }: SessionContext,
@@ -168,7 +168,8 @@ export function isEditSettled(context: SessionContext, consult: OpenConsult): bo
 }
 
 /**
- * The events of the hooks' answers.
+ * The events of the hooks' answers about an edited call: the decision about the call or the rejection of the edit, and last
+ * `edited_call_checked`. If the wait has ended meanwhile, only the latter.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(
@@ -205,7 +206,7 @@ export function decideEditChecked(
   return [...vetoed, ...('events' in said ? said.events : []), checked];
 }
 
-/** The `approve` that proposed an edit, with the members that a decision needs. */
+/** The `approve` that proposed an edit, rebuilt with the members that a decision needs. */
 function commandOf(
   { call_id }: CallRow,
   { command_id, args, actor, reason, remember }: ProposedEdit,

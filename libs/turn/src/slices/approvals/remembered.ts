@@ -1,6 +1,7 @@
 /**
- * Remembered rules: their creation, the calls that they decide, and their revocation. `rulingOn` (calls/run.ts) combines them
- * with the other rules. The host stores the rules of a persona: `SessionWork.reconcile` (session-work.ts in libs/session).
+ * Remembered rules: their creation, the calls that they decide, and their revocation. `rulingOn` (calls/ruling.ts)
+ * combines them with the other rules. The host stores the rules of a persona: `SessionWork.reconcile` (session-work.ts
+ * in libs/session).
  */
 import {
   BOUNDS,
@@ -24,7 +25,8 @@ import type { KnownRule } from './state.ts';
 const NONE: readonly RememberedRule[] = [];
 
 /**
- * The binding of the run's rules (REMEMBER-4); null if an earlier version recorded the run without identity or root.
+ * The binding of the run's rules (REMEMBER-4). Null before the first provision, and if an earlier version recorded the
+ * provision without identity or root.
  */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
@@ -46,7 +48,7 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   ].filter((rule) => bindingProblem(rule, holder) === null);
 }
 
-// A cache, like `rulings` in calls/run.ts: the same rows and lists are evaluated many times.
+// A cache, like `rulings` in calls/ruling.ts: the same rows and lists are evaluated many times.
 const rulings = new WeakMap<
   CallRow,
   { readonly own: unknown; readonly persona: unknown; readonly pinned: unknown; readonly ruling: Ruling | null }
@@ -65,9 +67,9 @@ export function rememberedRuling(context: SessionContext, row: CallRow): Ruling 
 }
 
 /**
- * The events of `remember` in an `approve`, in addition to its decision.
+ * The event of `remember` in an `approve`, in addition to those of its decision.
  * @param args the decided arguments, edited or not.
- * @returns the event, nothing without `remember`, or the rejection.
+ * @returns the event in a list, an empty list without `remember`, or the rejection of the command.
  */
 export function rememberedBy(
   context: SessionContext,
@@ -118,7 +120,7 @@ export function rememberedBy(
   return [{ type: 'permission_remembered', call_id: row.call_id, rule }];
 }
 
-/** Decides a `revoke` of a remembered rule; null if its target is not a remembered rule. */
+/** Decides a `revoke` of a rule that this session remembers; null if its target is another id. */
 export function decideRevokeRule(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
   const target = input.body.command_id;
   const rule = context.remembered.find(({ id }) => id === target);
@@ -145,13 +147,13 @@ export function rulesAfter(
     const { rule_id, actor, at } = event;
     return rules.map((rule) => (rule.id === rule_id ? { ...rule, revoked: { actor, at } } : rule));
   }
-  // The newest revoked rules are kept, to detect a repeated revocation.
+  // Revoked rules are kept, to detect a repeated revocation. Beyond the bound the oldest of them is removed.
   const excess = rules.length - 2 * BOUNDS.rememberedRulesMax + 1;
   const oldest = excess > 0 ? rules.find(({ revoked }) => revoked) : undefined;
   return [...rules.filter((rule) => rule !== oldest), event.rule];
 }
 
-/** The event with a persona's rules at a provision, if they have changed. */
+/** The event with a persona's rules at a provision; none if they have not changed. */
 export function personaRulesChanged(
   { persona_rules }: SessionContext,
   rules: readonly RememberedRule[] = NONE,

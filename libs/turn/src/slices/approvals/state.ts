@@ -1,9 +1,9 @@
 /**
- * Remembered rules of a session.
+ * The remembered rules of a session, and those of its persona.
  */
 import type { Actor, RememberedRule } from '@coxswain/protocol';
 
-/** A rule that this session remembers, or that was revoked. */
+/** A rule that a person created in this session. `revoked` is set once it is revoked. */
 export interface KnownRule extends RememberedRule {
   readonly revoked?: { readonly actor?: Actor | undefined; readonly at: string } | undefined;
 }

@@ -55,7 +55,7 @@ export function elapsedMs(count: BudgetCount, atMs: number): number {
   return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));
 }
 
-/** One budget of a run: its limit and its usage, in integers. */
+/** One budget of a run: its limit, and the usage since the limit started to count. In integers (BUDGET-3). */
 export interface BudgetState {
   readonly budget: Budget;
   readonly used: number;
@@ -93,7 +93,7 @@ interface Bound {
 
 /**
  * The limit that ends the run first: the persona's, which counts from its hand-off, or that of the start for the whole
- * run. Both count the same usage, so the smaller rest stays the smaller one.
+ * run. Both count the same usage, so the smaller rest stays the smaller one. Null if the run does not have this budget.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
@@ -113,7 +113,7 @@ const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time
 
 const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
 
-/** The reported thresholds of budgets whose limit is unchanged after a hand-off; none for the others. */
+/** The highest reported threshold of each budget after a hand-off: 0 if the limit of the budget has changed. */
 export function reportedAfterHandoff(before: SessionContext, after: SessionContext): BudgetCount['told'] {
   const kept = (budget: Budget) => {
     const used = usedOf(before.count, budget, before.at_ms);
@@ -123,7 +123,7 @@ export function reportedAfterHandoff(before: SessionContext, after: SessionConte
   return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
 }
 
-/** The thresholds to report: those of the persona and those of hooks. Ascending, without duplicates. */
+/** The thresholds to report: those of the persona and, if it has any, those of hooks. Ascending, without duplicates. */
 function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   const own = pinned?.budgets?.thresholds ?? [];
   if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;
@@ -133,7 +133,7 @@ function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   return [...new Set([...own, ...hooked])].sort((a, b) => a - b);
 }
 
-/** The next threshold that is reached and not reported, or null. */
+/** The event of the next threshold that is reached and has no event so far, or null. */
 export function reachedThreshold(context: SessionContext): SessionEvent | null {
   const thresholds = thresholdsOf(context);
   for (const state of budgetsOf(context)) {
@@ -153,7 +153,7 @@ export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
   return null;
 }
 
-// The minimum: the next prompt equals the last one, and all of it is cached.
+// The minimum usage of another answer: its prompt equals the last one, and all of it is cached.
 function neededNext(context: SessionContext, budget: Budget): number {
   const { pinned } = context;
   if (budget === 'wall_time_ms' || (budget === 'usd' && !pinned?.price)) return 0;
@@ -197,7 +197,7 @@ function buildBudgetThreshold({ budget, used, limit }: BudgetState, percent: num
   };
 }
 
-/** Why a run ends, for people and models. */
+/** The reason of the end by a used-up budget, for people and models. */
 export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshold' }>): string {
   const { budget, used, limit, needed } = event;
   const name = { tokens: 'token budget', usd: 'budget in USD', wall_time_ms: 'time budget' }[budget];
@@ -209,8 +209,8 @@ export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshol
 }
 
 /**
- * The next threshold that the journal does not contain yet, or null. A run that is ending records none: its end contains
- * the usage.
+ * The event of {@link reachedThreshold} in a run that has started and is not ending, or null. A run that is ending records
+ * none, because its end contains the usage.
  */
 export function nextThresholdEvent(context: SessionContext, leaf: string): SessionEvent | null {
   if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
@@ -223,8 +223,8 @@ export function cost(context: SessionContext, nanoUsd: number | null): { readonl
 }
 
 /**
- * Minimum of input tokens of the next prompt: the size of the last one. 0 if unknown: a compaction is due, hooks or the
- * persona shorten prompts, or a reminder is no longer shown.
+ * Minimum of input tokens of the next prompt: the size of the last one. 0 if the next one may be shorter: a compaction is
+ * due, hooks or the persona shorten prompts, or a reminder expires. Also 0 if the size of the last one is unknown.
  */
 export function leastNextPrompt(context: SessionContext): number {
   const { count, pinned, hooks, reminders } = context;

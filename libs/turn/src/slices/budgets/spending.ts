@@ -9,7 +9,7 @@ import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import { exhaustion, nextTimeThresholdMs, spend, startClock, stopClock } from './budgets.ts';
 import type { BudgetCount } from './state.ts';
 
-/** Adds the usage of an answer, or of a model step. */
+/** Adds the usage of an answer, or of a compaction. */
 export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
   return {
     turn_usage: addUsage(context.turn_usage, usage),
@@ -19,7 +19,11 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
   };
 }
 
-/** Adds the usage of a summary. Its prompt is not the session's, so `promptTokens` replaces the size of the last prompt. */
+/**
+ * Adds the usage of a compaction, if its outcome has one.
+ * @param promptTokens the size of the session's last prompt; 0 if the next one differs. The usage has the size of the
+ * compaction's own prompt instead.
+ */
 export function summaryPaid(
   context: SessionContext,
   usage: Usage | undefined,
@@ -59,7 +63,7 @@ export function watchClock(context: SessionContext, event: PlacedEvent, count: B
   return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
 }
 
-/** A threshold was reported; at the last one the run ends. */
+/** A threshold was reached. At 100 percent the run ends. */
 export function thresholdReported(
   context: SessionContext,
   event: EventOf<'budget_threshold'>,

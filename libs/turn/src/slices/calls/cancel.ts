@@ -56,8 +56,9 @@ const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 /**
- * Decides `cancel_call`. A call in flight is asked to stop, and so are hooks that check a result now. Any other open
- * call ends immediately.
+ * Decides `cancel_call`. It is never rejected: a call that does not exist or has ended gets the outcome `not_found` or
+ * `already_cancelled`. A call in flight must stop first, and so must hooks that check its result. Any other call ends at
+ * once.
  */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;
@@ -71,7 +72,6 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   if (!row) return events(outcome('not_found'));
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
   if (row.status === 'ended') return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found'));
-  // The tool, or the hooks that check its result, must stop first.
   const isBeingChecked = row.status === 'returned' && context.consult?.call_id === callId;
   if (row.status === 'running' || isBeingChecked) {
     return events({
@@ -95,7 +95,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   );
 }
 
-/** The events that end a call with an open cancel request, after its effect has stopped or its grace period is over. */
+/** The events that end a call with an open cancel request: its effect has stopped, or the grace period is over. */
 export function settleCancelled(
   context: SessionContext,
   row: CallAt<'running' | 'returned'>,
@@ -129,8 +129,8 @@ export function settleCancelled(
 }
 
 /**
- * The result names the canceller and the reason. It contains the tool's output if the tool ended by itself, unless
- * hooks must check that output: they may withhold it.
+ * The result of a call after a cancel. It names the canceller and the reason. It contains the tool's output if the tool
+ * ended by itself, unless PostToolUse hooks are registered for it: they might withhold the output.
  */
 export function resultAfterCancel(
   context: SessionContext,
@@ -144,7 +144,7 @@ export function resultAfterCancel(
   const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
   const isShown = answered && hooksFor(context, 'PostToolUse', row.tool).length === 0;
-  // The host itself reports that the effect of the call is unknown.
+  // In an `interrupted` outcome the result is the host's own text: the outcome of the call is unknown.
   return isShown || outcome.status === 'interrupted'
     ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
     : { content: [note], is_error: true };

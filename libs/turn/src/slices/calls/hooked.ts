@@ -1,6 +1,6 @@
 /**
- * The effects of hook answers on calls, one function per hook point; `decideConsult` (hooks/hook-answers.ts) calls them.
- * Which call hooks check next: `nextToVet` and `nextToAskHooks` (run.ts).
+ * The events that answers of hooks about calls cause, one function for each hook point. `decideConsult`
+ * (hooks/hook-answers.ts) calls them. Which call hooks check next: `nextToVet` and `nextToAskHooks` (run.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
@@ -105,14 +105,14 @@ export function afterPermissionAsked(context: SessionContext, row: CallRow, outc
   return [];
 }
 
-/** What the model must know about a call with a withheld result: it must not repeat a call that took effect. */
+/** A sentence for the model about a call with a withheld result, so that it does not repeat a call that took effect. */
 function effectOf(status: ReturnedOutcome['status']): string {
   if (status === 'ok') return 'The tool call ran and took effect. Do not repeat it to see its result.';
   if (status === 'error') return 'The tool call ran and ended with an error. It may have taken effect.';
   return 'The outcome of this tool call is unknown.';
 }
 
-/** The events of PostToolUse hooks: the end of the call. */
+/** The events of PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. */
 export function afterPostToolUse(
   context: SessionContext,
   row: CallAt<'returned'>,

@@ -21,7 +21,7 @@ import { resultAfterCancel, settleCancelled } from './cancel.ts';
 import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
-/** Decides the outcome of a running call. */
+/** Decides the outcome of a call. It is late unless the call runs under the effect of the outcome. */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = callRow(context, outcome.call_id);
   if (row?.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
@@ -39,7 +39,8 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  // A child may be cancelled at its own session. Other calls are only cancelled by a person, a parent or the host.
+  // This session did not cancel the call. A child can be cancelled in its own session. A tool that reports `cancelled` has
+  // failed.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
   const isCancelledByTool = outcome.status === 'cancelled' && !isOfChild;
   const { status, result } = agreeing(isCancelledByTool ? { ...outcome, status: 'error' } : outcome);
@@ -54,8 +55,8 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
 }
 
 /**
- * Replaces the duration in the outcome of an abandoned call, because no worker measured it: the time since `call_started`
- * counts.
+ * An outcome with a real duration. For an abandoned call (`cancelled`, duration 0) it is the time since `call_started`,
+ * because no worker has measured it.
  */
 export function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (outcome.status !== 'cancelled' || outcome.duration_ms > 0) return outcome;
@@ -72,12 +73,12 @@ function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' |
   };
 }
 
-// The outcome of a child comes from its host, with a verb that no worker may use.
+// The outcome of a child comes from the child's host, by the command `child_ended`, which no worker may send.
 function isBroughtByWorker(tool: KnownTool | undefined): boolean {
   return tool?.long_running === true && !tool.by_session;
 }
 
-/** Decides that a worker accepted a call. */
+/** Decides the acceptance of a call: by a worker, or for a child by its stored start command. */
 export function decideCallAccepted(context: SessionContext, input: CallAccepted): Decision {
   const row = callRow(context, input.call_id);
   if (row?.status !== 'running' || row.effect_id !== input.effect_id || row.accepted !== undefined) {
@@ -87,8 +88,8 @@ export function decideCallAccepted(context: SessionContext, input: CallAccepted)
 }
 
 /**
- * Decides an outcome in a command. It is accepted for an open call that a worker runs, from an epoch in which the call
- * may have been sent. Any other outcome is rejected with a code.
+ * Decides the command `call_outcome`. It is accepted for a running call of a `long_running` tool, from an epoch in which the
+ * call may have been sent. Otherwise it is rejected with `call_not_open` or `stale_epoch`.
  */
 export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
   const { context } = state;
@@ -137,7 +138,9 @@ export function withEditedFiles(outcome: CallOutcome, decision: Decision): Decis
   return events({ type: 'files_edited', call_id, paths }, ...decision.events);
 }
 
-/** The files for file_edited hooks, with these added; none without such hooks. */
+/**
+ * The edited files with those of `paths` added that file_edited hooks match: sorted, without duplicates, up to the bound.
+ */
 export function editedFiles(context: SessionContext, paths: readonly string[]): readonly string[] {
   const watched = paths.filter((path) => hooksFor(context, 'file_edited', path).length > 0);
   if (watched.length === 0) return context.edited;

@@ -1,6 +1,6 @@
 /**
- * Results that the runtime writes, and results after PostToolUse hooks rewrote them. The host has cut the result of a tool to
- * its bound before: `boundResult` (bound-result.ts in libs/session).
+ * Results that the runtime writes, and results that PostToolUse hooks have rewritten. The host cuts the result of a tool to
+ * its bound before these hooks: `boundResult` (bound-result.ts in libs/session).
  */
 
 import {
@@ -16,7 +16,7 @@ import {
 } from '@coxswain/protocol';
 import type { CallAt, CallRow } from './state.ts';
 
-/** The end of a call with a result of the runtime. */
+/** The end of a call with an error result of the runtime, and a duration of 0. */
 export function buildCallEnded(
   row: Pick<CallRow, 'call_id' | 'tool'>,
   status: Extract<SessionEvent, { type: 'call_ended' }>['status'],
@@ -41,9 +41,9 @@ export function buildCallEnded(
 }
 
 /**
- * The end of a denied call. The detail of the result and the event name the reason. The callers compose the text: `refuse`
- * (run.ts) for a rule or a person, hooked.ts for hooks before the call and gates, and `buildDenialByHookOrExpiry`
- * (approvals.ts) for a notified hook or an expiry.
+ * The end of a denied call, with the denial in the event and in the detail of the result. The callers compose the text:
+ * `refuse` (run.ts) for a rule or a person, hooked.ts for hooks before the call, and `buildDenialByHookOrExpiry`
+ * (approvals.ts) for an OnApprovalRequested hook or an expiry.
  */
 export function buildCallDenied(
   row: Pick<CallRow, 'call_id' | 'tool' | 'args'>,
@@ -79,8 +79,9 @@ export function rewriteResult(result: ToolResult, { result: text, is_error, max_
 }
 
 /**
- * The end of a returned call. The error flag is derived from the last rewrite: a hook may turn an error into an answer,
- * or the other way round.
+ * The end of a returned call.
+ * @param result the result after the rewrites of hooks. Its error flag changes the status `ok` to `error`, and `error` to
+ * `ok`; other statuses stay.
  */
 export function returnedEnd(row: CallAt<'returned'>, result: ToolResult): EventOf<'call_ended'> {
   const { status, duration_ms } = row.returned;
@@ -89,7 +90,7 @@ export function returnedEnd(row: CallAt<'returned'>, result: ToolResult): EventO
   return { type: 'call_ended', call_id, tool, status: settled, result, is_error: settled !== 'ok', duration_ms };
 }
 
-/** The length of a result's text in characters. */
+/** The length of a result's text, in UTF-16 units. */
 export function textLength({ content }: Pick<ToolResult, 'content'>): number {
   return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0);
 }
@@ -100,7 +101,7 @@ function withoutWhole({ detail, ...result }: ToolResult): ToolResult {
   return Object.keys(rest).length > 0 ? { ...result, detail: rest } : result;
 }
 
-/** Keeps the files, and at most this number of characters of the text, with a note about the cut if it has room. */
+/** Keeps the files, and at most `most` UTF-16 units of the text, with a note about the cut if there is room for it. */
 function cut(result: ToolResult, most: number): ToolResult {
   const total = textLength(result);
   if (total <= most) return result;

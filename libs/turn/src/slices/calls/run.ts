@@ -1,22 +1,14 @@
 /**
- * The calls of a batch: which call may start, is denied, or needs a human approval; the next event for them; and the effects
- * of running calls.
+ * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the effects
+ * of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts).
  */
 
-import {
-  type Json,
-  type JsonObject,
-  type PinnedPermissions,
-  type Ruling,
-  ruleOn,
-  type SessionEvent,
-} from '@coxswain/protocol';
+import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { effectId } from '../../core/place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
-import { rememberedRuling } from '../approvals/remembered.ts';
 import { crewEffects } from '../children/children.ts';
 import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
@@ -25,41 +17,11 @@ import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { parkRequested } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
+import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
 
 // ---- which call is next ----
-
-/**
- * The combined decision about a call: an approval, the rules and the tool's `needs_approval`, remembered rules, and a
- * hook's permission. A denied or expired approval is not part of it: {@link nextToRefuse} reads it from the row.
- */
-export function rulingOn(context: SessionContext, row: CallRow): Ruling {
-  if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };
-  const permissions = context.pinned?.permissions;
-  if (!permissions) return { action: 'deny', rule: 'default' };
-  const ruling = ruledOn(permissions, row);
-  // Remembered rules and hooks can replace the ruling `ask`, never `deny`.
-  const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
-  if (known) return known;
-  if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
-  return ruling;
-}
-
-// A cache: guards and `next` evaluate the same rows many times, and rows and rules are never changed in place. Without
-// it a batch of 64 under 256 rules took two seconds.
-const rulings = new WeakMap<CallRow, { readonly permissions: PinnedPermissions; readonly ruling: Ruling }>();
-
-function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
-  const known = rulings.get(row);
-  if (known?.permissions === permissions) return known.ruling;
-  const ruled = ruleOn(permissions, row.tool, row.args);
-  // A tool that requires an approval gets one even if a rule allows the call. A rule that denies is stricter.
-  const asks = row.needs_approval && ruled.action === 'allow';
-  const ruling: Ruling = asks ? { action: 'ask', rule: 'needs_approval' } : ruled;
-  rulings.set(row, { permissions, ruling });
-  return ruling;
-}
 
 /** The next call, in call order, that PreToolUse hooks must check. It skips the call `except`. */
 export function nextToVet(context: SessionContext, except?: string): CallRow | undefined {
@@ -86,7 +48,7 @@ export function nextToAskHooks(context: SessionContext, except?: string): CallRo
   );
 }
 
-/** Whether rules and people allow a call to start. */
+/** Whether a call is allowed to start, by its ruling or by a person. */
 function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'proposed' | 'allowed'> {
   return (
     row.status === 'allowed' ||
@@ -96,7 +58,7 @@ function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'propos
 
 /**
  * The next call that may start now: in call order, within the limit on parallel calls; one at a time if a tool of the
- * batch is sequential. `except` counts as ended.
+ * batch is sequential. Undefined if there is none. The call `except` counts as ended.
  */
 export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
@@ -116,21 +78,21 @@ export function nextToStart(context: SessionContext, except?: string): CallAt<'p
   return busy < limit ? candidate : undefined;
 }
 
-/** Whether the end of a call lets a deferred one start. */
+/** Whether the end of a call that was sent lets another call start. */
 export function makesRoom(context: SessionContext, callId: string): boolean {
   const row = callRow(context, callId);
   return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
 }
 
 /**
- * Whether the question to a person about the unknown outcome of a call lets a deferred call start. In a sequential batch
- * the question delays the other calls.
+ * Whether another call can start when a running call is parked, because a person must decide about its unknown outcome. In a
+ * sequential batch none can.
  */
 export function goesOnWithout(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }
 
-/** The next call that rules, a person, a hook or an expired approval denied, without a result so far. */
+/** The next call that has no result yet and was denied by rules, a person, a hook or an expired approval. */
 export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
     (row): row is CallAt<'proposed'> =>
@@ -159,13 +121,16 @@ export function refuseMalformed(context: SessionContext): SessionEvent | null {
   });
 }
 
-/** The consult of gate_tool_calls hooks: one for the whole batch. */
+/** The next event of the consult of gate_tool_calls hooks: one consult for the whole batch. Null while they are called. */
 export function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
 }
 
-/** The next consult of hooks about one call. */
+/**
+ * The next event of a consult of hooks about one call; null while hooks are called.
+ * @param candidate the call of the next consult. An open consult keeps its call.
+ */
 export function consultCall(
   context: SessionContext,
   point: 'PreToolUse' | 'permission_asked',
@@ -174,13 +139,13 @@ export function consultCall(
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : callRow(context, open);
   if (row) return consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
-  // The call was cancelled while another consult was open.
+  // No call is left for this point: the last one was cancelled while another consult was open.
   return context.consult === null ? { type: 'consult_ended', point } : null;
 }
 
 /**
- * The next event while calls run: denials, approval requests, starts, then consults about results. Null if the calls
- * wait for an input.
+ * The next event of the batch. The order: denials, approval requests, starts of calls, consults about results. Null if the
+ * batch waits for an input.
  */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
@@ -227,7 +192,10 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
   return parks && context.suspend?.call_id !== call_id ? parks : end;
 }
 
-/** One consult per file: a handler's pattern and its answer are about one file. */
+/**
+ * The next event of the file_edited consult about the first edited file; null without one, or while hooks are called. One
+ * consult for each file, because a hook's pattern and its answer are about one file.
+ */
 export function consultEdited(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
@@ -249,7 +217,10 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
   return buildCallDenied(row, { by: 'rule', rule }, `Denied by permission rule ${rule}.`);
 }
 
-/** The end of the next open call that is not in flight, after the end of its approval; null if there is none. */
+/**
+ * In the teardown: the end of the next open call that is not in flight. For a parked call the end of its approval comes
+ * first. Null if there is none.
+ */
 export function endCallNotInFlight(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
@@ -297,7 +268,7 @@ export function callEffects(context: SessionContext, abort: AbortOrder | null): 
     const head = { id: row.effect_id, epoch: row.epoch };
     const own = sessionToolOf(context, row);
     if (own !== null) return crewEffects(context, row, own, head, order);
-    // The worker that accepted the call sends its outcome. The host only tells it to stop.
+    // The worker that accepted the call sends its outcome as a command. The host only tells the worker to stop.
     if (row.accepted !== undefined)
       return order ? [{ kind: 'stop_call', ...head, abort: null, callId, tool, order }] : [];
     return [{ kind: 'call_tool', ...head, abort: order, callId, tool, args: row.args as JsonObject }];

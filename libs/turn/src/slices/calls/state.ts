@@ -1,21 +1,21 @@
 /**
  * The call table: the newest batch of tool calls, with the state of each.
  *
- * The ladder of a call. Each rung except `ruled` is an event; the third column is the input of its record. A call skips
- * rungs that do not apply to it, and every rung can lead to the end.
+ * The ladder of a call: the rungs from its proposal to its end. Each rung except `ruled` is an event, and the third
+ * column is the input of its record. A call skips rungs that do not apply to it, and every rung can lead to the end.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
  * | proposed | `message_complete` | `model_outcome` | `proposed` |
  * | vetted | `consult_ended` of PreToolUse; before it `call_args_rewritten` | `consult_outcome` | `vetted` |
  * | gated | `consult_ended` of gate_tool_calls | `consult_outcome` | |
- * | asked | `consult_ended` of permission_asked | `consult_outcome` | `asked`, `granted_by` |
- * | ruled | none: `rulingOn` in run.ts; a denial is the end | | |
+ * | asked | `consult_ended` of permission_asked; before it `hook_vetoed` | `consult_outcome` | `asked`, `granted_by` |
+ * | ruled | none: `rulingOn` (ruling.ts); a denial is the end | | |
  * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
  * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
- * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released | `running`, `effect_id` |
+ * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released; or the end of another call | `running`, `effect_id` |
  * | accepted | `call_accepted`, only for `long_running` tools and children | `call_accepted` | `accepted` |
- * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome` or `child_ended` | `returned` |
+ * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome`, `child_ended`, or `provision_outcome` of a hand-off | `returned` |
  * | rewritten | `hook_returned` | `consult_outcome` | |
  * | ended | `call_ended` | any of these and others, such as a cancel | `ended` |
  */
@@ -46,15 +46,18 @@ export interface CallNotes {
   readonly args: Json;
   /** The tool itself requires a human approval for these arguments. */
   readonly needs_approval?: true | undefined;
-  /** PreToolUse hooks have checked the call, or none are registered for it. */
+  /** The consult of PreToolUse hooks about the call has ended. */
   readonly vetted?: true | undefined;
-  /** permission_asked hooks were called about it. */
+  /** The consult of permission_asked hooks about the call has ended. */
   readonly asked?: true | undefined;
-  /** The hook that allowed it without a person: `hook:<id>`. */
+  /** The permission_asked hook that allowed the call, so that no person decides: `hook:<id>`. */
   readonly granted_by?: string | undefined;
-  /** The call is a hand-off. `emitted`: its event is recorded. `let`: hooks have accepted it. */
+  /**
+   * Only for a hand-off. `emitted`: `handoff_emitted` is recorded. `let`: the consult of OnHandoffEmitted hooks has
+   * ended.
+   */
   readonly handoff?: 'emitted' | 'let' | undefined;
-  /** A person allowed it with other arguments. Hooks check those, or their rejection is not recorded so far. */
+  /** A person allowed the call with other arguments, which hooks check. Kept until the outcome of the command is recorded. */
   readonly edit?: ProposedEdit | undefined;
 }
 
@@ -69,11 +72,11 @@ interface CallHead extends CallNotes {
   readonly asked_at_ms?: number | undefined;
 }
 
-/** A call that was not sent; or one in doubt: it was sent, and a crash left its outcome unknown. */
+/** A call that was not sent; or a call in doubt, which was sent, and whose outcome a crash left unknown. */
 interface NotRunningCall extends CallHead {
-  /** A crash left the outcome unknown: only a person may let the call run again. */
+  /** The call is in doubt: only a person may let it run again. */
   readonly in_doubt?: true | undefined;
-  /** Only for a call with an unknown outcome: the time of its first start, as in {@link SentCall}. */
+  /** Only for a call in doubt: the time of its last start and the number of restarts of its child, as in {@link SentCall}. */
   readonly started_at_ms?: number | undefined;
   readonly restarts?: number | undefined;
 }
@@ -90,9 +93,9 @@ interface ParkedCall extends NotRunningCall {
   readonly status: 'parked';
   readonly requested_by: string;
   readonly asked_at_ms: number;
-  /** When the approval expires. */
+  /** The timer of the expiry. */
   readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
-  /** The open notification of an external service. */
+  /** The notification of an external service, until it is sent. */
   readonly notice?: OpenEffect | undefined;
 }
 
@@ -103,13 +106,13 @@ interface AllowedCall extends NotRunningCall {
   readonly decided: CallDecision;
 }
 
-/** A call that was sent. */
+/** A call whose effect was requested. */
 interface SentCall extends CallHead {
-  /** Undefined between the end of its child and the start of the next one, which are in the same record. */
+  /** Undefined between the end of a delegation's child and the start of the next one, which are in the same record. */
   readonly effect_id: string | undefined;
   /** Epoch of the request. If it is older than the session's, an earlier owner may have sent the call. */
   readonly epoch: number;
-  /** Time of the record with its start, milliseconds since 1970. */
+  /** Time of the record with the call's start, milliseconds since 1970. */
   readonly started_at_ms: number;
   readonly decided?: CallDecision | undefined;
   /**
@@ -120,7 +123,7 @@ interface SentCall extends CallHead {
   /** Number of restarts of the child, for a delegation. */
   readonly restarts?: number | undefined;
   readonly cancel?: CallCancel | undefined;
-  /** A preempting interrupt of this sender arrived: the call must stop. */
+  /** A preempting interrupt ends the call; with its sender. */
   readonly preempted?: { readonly actor?: Actor | undefined } | undefined;
 }
 
@@ -135,7 +138,7 @@ interface ReturnedCall extends SentCall {
 
 type Optional<Members> = { readonly [Member in keyof Members]?: Members[Member] | undefined };
 
-/** A call with a result. It keeps members of earlier rungs. */
+/** A call with a result for the model. It keeps members of earlier rungs. */
 interface EndedCall extends CallHead, Optional<Omit<SentCall, keyof CallHead>> {
   readonly status: 'ended';
   readonly ended: CallStatus;
@@ -144,7 +147,7 @@ interface EndedCall extends CallHead, Optional<Omit<SentCall, keyof CallHead>> {
   readonly in_doubt?: true | undefined;
 }
 
-/** The outcome of a call that hooks must check. */
+/** The outcome of a call that PostToolUse hooks must check. */
 export interface ReturnedOutcome {
   readonly status: CallStatus;
   readonly result: ToolResult;
@@ -157,14 +160,14 @@ type Rung = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall
 
 type MemberOf<Row> = Row extends unknown ? keyof Row : never;
 
-/** A rung with all members of other rungs declared as absent. */
+/** A row with one status, and all members of rows with other statuses declared as absent. */
 type Closed<Row> = Row extends unknown
   ? Row & { readonly [Other in Exclude<MemberOf<Rung>, keyof Row>]?: undefined }
   : never;
 
 /**
- * One row of the call table. The table contains the newest batch, until the next one replaces it. rungs.ts has a
- * function for each step:
+ * One row of the call table. The table contains the newest batch, until the next one replaces it. row-changes.ts has the
+ * functions that change a row. The sequences of its status:
  * - allowed by rules or hooks: `proposed` → `running` → (`returned` →) `ended`
  * - allowed by an approval: `proposed` → `parked` → `allowed` → `running`
  * - denied, expired, or the wait was dropped: `parked` → `proposed`; a denied or expired call then ends
@@ -200,7 +203,7 @@ export interface CallDecision {
 
 /** The traits of a tool. */
 export interface KnownTool extends ToolTraits {
-  /** The session executes its calls itself. */
+  /** The session executes calls of the tool itself (children/crew-calls.ts). */
   readonly by_session?: true | undefined;
 }
 
@@ -212,6 +215,7 @@ export interface CallsState {
   readonly calls: readonly CallRow[];
   /** Edited files that file_edited hooks have not received: sorted, without duplicates. */
   readonly edited: readonly string[];
+  /** Whether an interrupt skipped calls of the open turn. */
   readonly dispatch_skipped: boolean;
   /** Calls that the last checkpoint skipped, without a result so far. */
   readonly skipping: readonly string[];

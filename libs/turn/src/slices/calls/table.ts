@@ -13,7 +13,7 @@ export function changeCall(
   return { calls: context.calls.map((row) => (row.call_id === callId ? change(row) : row)) };
 }
 
-/** The call table with a note on one row, with any status. */
+/** The call table with notes on one row, whatever its status. */
 export function noteOnCall(
   context: SessionContext,
   callId: string,
@@ -37,7 +37,7 @@ export function allEndedBut(context: SessionContext, callId: string | null): boo
   return context.calls.every((row) => row.status === 'ended' || row.call_id === callId);
 }
 
-/** Whether a call waits for a human approval, without this one. */
+/** Whether a call other than this one waits for a human approval. */
 export function anyParkedBut(context: SessionContext, callId: string | null): boolean {
   return context.calls.some((row) => row.status === 'parked' && row.call_id !== callId);
 }
@@ -47,12 +47,12 @@ export function isInFlight(row: CallRow): boolean {
   return row.status === 'running';
 }
 
-/** A call in the form for payloads. */
+/** A call in the form for payloads of hooks. */
 export function toolPayload({ tool, args, call_id }: CallRow): JsonObject {
   return { name: tool, args, call_id };
 }
 
-/** Whether the batch runs sequentially. */
+/** Whether the calls of the batch run one at a time, because one of its tools is sequential. */
 export function isSequential(context: SessionContext): boolean {
   return context.calls.some((row) => context.tools[row.tool]?.sequential);
 }

@@ -1,12 +1,13 @@
 /**
- * The effects of events on the call table. The change of one row: rungs.ts. Which event comes next: `runCalls` (run.ts).
+ * The changes of the call table by events. The changes of one row: row-changes.ts. Which event comes next: `runCalls`
+ * (run.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 import { watchResult } from '../stalls/stalls.ts';
-import { cancelledUnsent, cancelRequested, ended, returned, started } from './rungs.ts';
+import { cancelledUnsent, cancelRequested, ended, returned, started } from './row-changes.ts';
 import type { CallRow } from './state.ts';
 import { callRow, changeCall, noteOnCall } from './table.ts';
 
@@ -29,7 +30,7 @@ export function batchSkipped(_context: SessionContext, event: EventOf<'loop_chec
   return event.dispatch_skipped ? { dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] } : {};
 }
 
-/** A call has started. */
+/** A call has started: its effect is requested. */
 export function callStarted(context: SessionContext, event: Placed<'call_started'>): Partial<SessionContext> {
   const { epoch } = context;
   return {
@@ -38,7 +39,7 @@ export function callStarted(context: SessionContext, event: Placed<'call_started
   };
 }
 
-/** A cancel of a call in flight was requested. */
+/** A cancel was requested: of a call in flight, or of one whose result hooks check. */
 export function callCancelRequested(
   context: SessionContext,
   event: EventOf<'call_cancel_requested'>,
@@ -51,7 +52,7 @@ export function callCancelRequested(
   };
 }
 
-/** A call was cancelled before it was sent. */
+/** A cancel has ended a call at once: it was not sent, or its result waited for a consult of PostToolUse hooks. */
 export function unsentCallCancelled(
   context: SessionContext,
   event: EventOf<'control_outcome'>,
@@ -63,8 +64,8 @@ export function unsentCallCancelled(
 }
 
 /**
- * Hooks rewrote the arguments of a call. The tool's approval requirement for the old arguments does not apply to the
- * new ones.
+ * Hooks rewrote the arguments of a call. Whether the tool requires an approval depends on the arguments, so the event has
+ * the answer for the new ones.
  */
 export function callArgsRewritten(
   context: SessionContext,
@@ -95,7 +96,7 @@ export function callEnded(context: SessionContext, event: EventOf<'call_ended'>)
   };
 }
 
-/** Hooks have answered about a call. */
+/** A consult of hooks about a call has ended. */
 export function callConsulted(
   context: SessionContext,
   callId: string,

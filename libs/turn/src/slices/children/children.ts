@@ -1,8 +1,9 @@
 /**
  * Open children: the child sessions that have not reported their end.
  *
- * CHILD-1  A child is open from `child_started` to `child_ended`, or until it is known that it was not started.
- * CHILD-2  The budget of an open child is reserved. Its usage counts after its end.
+ * CHILD-1  A child is open from `child_started` to `child_ended`; or to the end of its call, if its start command was not
+ *     stored by then (`childAfterCall`).
+ * CHILD-2  The share of an open child is reserved in the budget of its parent. Its usage counts after its end.
  *
  * Also the commands between sessions: start, cancel and report of a child, and messages. The report is built, and a long
  * answer cut, in libs/session: `reportOf` (crew-effects.ts).
@@ -29,7 +30,7 @@ import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';
-import { childFailed, childRestarted } from '../calls/rungs.ts';
+import { childFailed, childRestarted } from '../calls/row-changes.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';
@@ -40,7 +41,7 @@ import type { SessionTool } from './crew-calls.ts';
 import { shareOf } from './delegation.ts';
 import type { OpenChild } from './state.ts';
 
-/** The first input of a child session. */
+/** Decides `start_child`, the first input of a child session: its parent starts its first run. */
 export function decideStartChild({ context }: MachineState, input: Command<'start_child'>): Decision {
   if (context.run > 0) return reject(input, 'session_exists', 'the session already had a run');
   const { prompt, parent, reminders, ...settings } = input.body;
@@ -59,7 +60,7 @@ export function decideStartChild({ context }: MachineState, input: Command<'star
   );
 }
 
-/** The parent's call ends, so its child must end. Only the first run of a child belongs to that call. */
+/** Decides `cancel_child`: the parent cancels the first run of this session, the only run that belongs to its call. */
 export function decideCancelChild(state: MachineState, input: Command<'cancel_child'>): Decision {
   const { context } = state;
   const { from, effect_id, reason } = input.body;
@@ -79,8 +80,8 @@ export function decideCancelChild(state: MachineState, input: Command<'cancel_ch
 }
 
 /**
- * A child has ended: its call gets a result, or the child restarts. The end of an abandoned child only counts towards
- * the budget.
+ * Decides `child_ended`, the report of a child at the end of its first run: its call gets an outcome, or another child
+ * starts. If the call no longer runs for this child, only the usage counts.
  */
 export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
   const { context } = state;
@@ -125,7 +126,7 @@ function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, r
   return shareOf(after, row) !== null;
 }
 
-/** Decides a message from another session, by its mode and with its sender. */
+/** Decides `message`, from another session: by its mode a prompt, a follow-up or a steer. */
 export function decideMessage(state: MachineState, input: Command<'message'>, atMs: number): Decision {
   const { context } = state;
   const { from: session, hops, body, mode } = input.body;
@@ -142,7 +143,7 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
   }
   const isPrompt = mode === 'prompt';
   if (isPrompt || mode === 'followup') {
-    // After the last seam of a run the message must start the next run itself.
+    // The run takes no more messages, so the message starts the next run.
     const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
     const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
     return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);
@@ -163,7 +164,7 @@ export function decideNotified(context: SessionContext, outcome: NotifyOutcome):
   });
 }
 
-/** A child starts. The first child of a call uses the call's own effect; a restart has a new one. */
+/** A child starts. The first child of a call uses the effect of the call; a restarted one has an effect of its own. */
 export function childStarted(
   context: SessionContext,
   event: EventOf<'child_started'> & PlacedEvent,
@@ -212,7 +213,7 @@ export function childAfterCall(context: SessionContext, { call_id }: EventOf<'ca
   return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
 }
 
-/** The usage with that of a child. */
+/** The usage that counts against budgets, with that of a child. */
 function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): BudgetCount {
   return {
     ...count,
@@ -221,7 +222,7 @@ function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): Budg
   };
 }
 
-/** The effects of a call that the session executes itself. */
+/** The effects of a running call of a {@link SessionTool}. */
 export function crewEffects(
   context: SessionContext,
   row: CallRow,
@@ -251,7 +252,7 @@ export function parentAwaitsNotice(context: SessionContext, event: Placed<'agent
   return { notice: effect, next_effect };
 }
 
-/** The open report to the parent. */
+/** The effect of the open report to the parent. */
 export function parentNoticeEffects({ notice, parent }: SessionContext): readonly Effect[] {
   return notice && parent ? [{ kind: 'notify_parent', ...notice, abort: null, parent }] : [];
 }

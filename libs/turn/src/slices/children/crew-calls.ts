@@ -11,13 +11,13 @@ import { delegationRefusal } from './delegation.ts';
 /** The tools that a session executes itself. */
 export type SessionTool = 'delegate' | 'handoff' | 'send_message';
 
-/** The tool of a call among these, or null. */
+/** The tool of a call that the session executes itself; null for other calls. */
 export function sessionToolOf(context: SessionContext, { tool }: Pick<CallRow, 'tool'>): SessionTool | null {
   if (context.tools[tool]?.by_session !== true) return null;
   return tool === 'delegate' || tool === 'handoff' || tool === 'send_message' ? tool : null;
 }
 
-/** Why a call cannot start although rules and people allow it, or null. */
+/** Why a call of a {@link SessionTool} cannot start although it is allowed; null if it can, and for other calls. */
 export function crewRefusal(
   context: SessionContext,
   row: CallRow,

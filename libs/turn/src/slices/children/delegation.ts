@@ -3,8 +3,8 @@
  * `startChild` (crew-effects.ts in libs/session).
  *
  * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
- * CHILD-4  A run's budget is divided equally among the delegations of the batch that have not started and the run
- *     itself. Shares of open children are reserved in the budget of their parent.
+ * CHILD-4  The rest of a run's budget, without the shares of open children, is divided equally among the delegations of the
+ *     batch that have not started and the run itself. A child gets such a share, or less if its call has lower limits.
  */
 
 import {
@@ -26,7 +26,7 @@ function isDelegation({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>
   return tool === 'delegate' && tools[tool]?.by_session === true;
 }
 
-/** Why a delegation cannot start although rules and people allow it, or null. */
+/** Why a delegation cannot start although it is allowed, or null. */
 export function delegationRefusal(
   context: SessionContext,
   row: CallRow,
@@ -47,7 +47,10 @@ export function delegationRefusal(
   return null;
 }
 
-/** The child's share of the run's budget; null if nothing is left. Empty without a budget. */
+/**
+ * The child's share of the run's budget (CHILD-4). Without a budget of tokens or money the share has none of it. Null if
+ * the share would be less than one token, or less than {@link LEAST_NANO_USD}.
+ */
 export function shareOf(
   context: SessionContext,
   row: CallRow,
@@ -66,7 +69,7 @@ export function shareOf(
   return { ...(tokens === undefined ? {} : { tokens }), ...(nano_usd === undefined ? {} : { nano_usd }) };
 }
 
-/** Minimum of `limits.usd`: a millionth. */
+/** The smallest valid `limits.usd`, a millionth of a dollar. */
 const LEAST_NANO_USD = 1_000;
 
 /** The number of delegations of the batch that have not started, with this one. */
@@ -82,7 +85,7 @@ function unstartedDelegations(context: SessionContext, { call_id }: CallRow): nu
 }
 
 /**
- * The child that a running call needs and does not have, or null.
+ * The start of the child that a running delegation does not have, or null.
  * @param nextEffect the id of the record's next effect: a restart uses it.
  */
 export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
@@ -112,7 +115,7 @@ export function nextChild(context: SessionContext, nextEffect: string): EventOf<
   };
 }
 
-/** The reminders that a child inherits, oldest first, and the number beyond the bound. */
+/** The reminders that a child inherits, oldest first, and the number of those that exceed the bound in bytes. */
 export function handedOn(context: SessionContext): {
   readonly reminders: readonly InheritedReminder[];
   readonly leftOut: number;
@@ -129,7 +132,7 @@ export function handedOn(context: SessionContext): {
   return { reminders: fits, leftOut: all.length - fits.length };
 }
 
-/** The reserved budget of all open children. */
+/** The sum of the shares of all open children (CHILD-2). */
 function reservedBudget(context: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
   let tokens = 0;
   let nano_usd = 0;

@@ -1,4 +1,4 @@
-/** The parent and the open children of a session. */
+/** The parent and the children of a session. */
 import type { ParentLink, Usage } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
@@ -9,14 +9,14 @@ export interface OpenChild {
   readonly session: string;
   readonly persona: string;
   readonly started_at_ms: number;
-  /** Number of earlier restarts of this call's child. */
+  /** Number of restarts of the call's child up to this one; 0 for the first child. */
   readonly restart: number;
   /** Its share of the run's budget, if the run has one. */
   readonly tokens?: number | undefined;
   readonly nano_usd?: number | undefined;
 }
 
-/** Usage of children. */
+/** Usage of ended children. */
 export interface SpentByChildren {
   readonly usage: Usage;
   /** Null if a price is unknown. */
@@ -34,7 +34,7 @@ export interface ChildrenState {
   readonly children: readonly OpenChild[];
   /** Usage of all ended children, of all runs. */
   readonly spent_by_children: SpentByChildren;
-  /** Length of the chain of messages between sessions that caused the run. */
+  /** Length of the chain of messages between sessions that led to the run: the longest of its messages. */
   readonly hops: number;
   /** The open report on the first run to the parent. */
   readonly notice: OpenEffect | null;

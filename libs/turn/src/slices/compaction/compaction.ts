@@ -1,16 +1,17 @@
 /**
  * Compaction: when it is due, which messages it replaces, and the outcome of its model step. The host asks the model:
- * `askCompaction` (ask-compaction.ts in libs/session). Which messages are pinned: `pinOf` (view-account.ts).
+ * `askCompaction` (ask-compaction.ts in libs/session). Which messages it keeps word for word: `pinOf` (view-account.ts);
+ * `Transcript.#compact` (transcript.ts in libs/session) applies that.
  *
- * COMPACTION-1  Each turn considers one between the seams pre_compact and post_compact. If the provider refuses the
- *     turn's prompt as too long, the turn does so once more, unless text of the answer was shown.
+ * COMPACTION-1  Each turn considers a compaction between the seams pre_compact and post_compact. If the provider refuses
+ *     the turn's prompt as too long, the turn considers a second one, unless text of the answer was shown.
  * COMPACTION-2  It replaces the messages of whole turns before the kept ones. Pinned messages stay, and the strategy
  *     `clear_tool_results` replaces results alone. After a refused prompt it keeps fewer turns if the configured number
  *     frees nothing.
  * COMPACTION-3  The size of a refused prompt is the window until the persona changes, if it is smaller than the
  *     configured one.
- * COMPACTION-4  After a failed model step old results are cleared instead. If none are left to clear, the view stays as
- *     it is. If the provider had refused the prompt, the run then fails.
+ * COMPACTION-4  After a failed model step old results are cleared instead. If none can be cleared, the view stays as it
+ *     is; and if the provider had refused the prompt, the run fails.
  */
 
 import {
@@ -52,18 +53,18 @@ export function compactionDue(context: SessionContext): OpenCompaction | null {
   return null;
 }
 
-// Tokens that a compaction would free, with its stubs but without its summary. At least 1, or 0 if it replaces nothing.
+// Tokens that a compaction would free. Its stubs are deducted, its summary is not. At least 1, or 0 if it replaces nothing.
 function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns: number): number {
   const { archived, tokens_after } = replacement(view, strategy, keptTurns, null);
   return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);
 }
 
-// After a smaller compaction the next one would follow soon, each with its own model step.
+// The gain that a compaction must exceed. After a smaller gain the next one would follow soon, with another model step.
 function least(window: number): number {
   return Math.floor(patience(window) / 2);
 }
 
-/** The next event of a compaction without a veto: its model step, or its end. Null while the step runs. */
+/** The next event of the open compaction: its model step, or its end if it needs none. Null while the step runs. */
 export function nextCompactionEvent(context: SessionContext, effectId: string): SessionEvent | null {
   const { pass } = context;
   if (!pass || context.compacting) return null;
@@ -122,7 +123,10 @@ export function withoutStep(
   ];
 }
 
-/** A hook refused the open compaction. A prompt that the provider refused cannot be sent unchanged. */
+/**
+ * The event after a hook vetoed a compaction: the failure of the run, because a prompt that the provider refused cannot be
+ * sent again. None if the provider has not refused it.
+ */
 function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
   return context.pass?.mode === 'overflow'
     ? [overflowFailed(`the prompt exceeds the context window of the model, and hook ${hook} vetoed the compaction`)]
@@ -130,8 +134,8 @@ function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
 }
 
 /**
- * The provider refused the prompt as too long: the turn continues with a compaction. Null if that is impossible, or if
- * the outcome is another one.
+ * The decision if the provider refused the prompt as too long: the turn continues with a compaction. Null if none is
+ * possible, and for other outcomes.
  */
 export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
   if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
@@ -192,7 +196,7 @@ function done(
   };
 }
 
-/** A hook that fails closed refuses the compaction: it might have objected. */
+/** The events of pre_compact hooks: the first one that blocks the compaction, or fails closed, vetoes it. */
 export function compactionVetted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure } = answer;
@@ -213,7 +217,7 @@ export function compactionStarted(
   return { compacting: { ...effect, restarts: 0 }, next_effect };
 }
 
-/** The open compaction has replaced older messages. */
+/** The open compaction has replaced messages. */
 export function compactionDone(
   { pass }: SessionContext,
   { strategy, archived, remaining }: EventOf<'compaction_done'>,

@@ -1,5 +1,5 @@
 /**
- * Token estimates: rough, cheap and deterministic. A provider's report of used tokens replaces them.
+ * Token estimates: rough, cheap and deterministic. The provider's report on a request replaces the estimate of its size.
  */
 import type { Json, Message, ToolDefinition } from '@coxswain/protocol';
 
@@ -8,16 +8,16 @@ const CHARS_PER_TOKEN = 4;
 /** Overhead of a message: role, separators, ids. */
 const MESSAGE_TOKENS = 4;
 
-/** An image or a document page. Providers bill them by size, which is unknown here. */
+/** A file, such as an image or a document. Providers bill it by its size, which is unknown here. */
 const FILE_TOKENS = 1_500;
 
-/** A shorter result is no longer than its stub. */
+/** Length of text up to which a result is not cleared, in UTF-16 units: a stub would free too little. */
 const CLEARABLE_CHARS = 400;
 
-/** Tokens of a stub. */
+/** Tokens of a stub, the text that replaces a cleared result. */
 export const STUB_TOKENS = 40;
 
-// Scripts above this code point have no spaces, and one token is about one character.
+// From this code point on, scripts such as Chinese have no spaces, and a token is about one character.
 const WIDE = /[\u2e80-\uffff]/g;
 
 /** Estimates the tokens of a text. */
@@ -54,7 +54,7 @@ export function estimateTools(tools: readonly ToolDefinition[]): number {
   return tokens;
 }
 
-/** Whether a stub would be shorter than a result. */
+/** Whether a compaction may replace a result by a stub: it has a file, or a long text. */
 export function isClearable(content: Message['content']): boolean {
   let chars = 0;
   for (const part of content) {

@@ -12,7 +12,7 @@ export interface OpenCompaction {
   readonly window: number;
   readonly reserve: number;
   readonly kept_turns: number;
-  /** A hook refused it. */
+  /** A hook vetoed it. */
   readonly vetoed?: true | undefined;
   /** Its result, once it is complete. */
   readonly done?: { readonly archived: number; readonly remaining: number } | undefined;
@@ -22,13 +22,16 @@ export interface OpenCompaction {
 export interface ViewPart {
   readonly messages: number;
   readonly tokens: number;
-  /** Number of steers of the open run among them: they stay verbatim during this run. */
+  /**
+   * Messages among them that are pinned until the next run: steers, and tasks of steps (`pinOf`, view-account.ts). Snapshots
+   * contain the name `steers`, which is older than the second kind.
+   */
   readonly steers: number;
   readonly steer_tokens: number;
-  /** Number of preserved reminders among them. */
+  /** Messages among them that are pinned for the session: reminders with `preserve_on_compact`. */
   readonly preserved: number;
   readonly preserved_tokens: number;
-  /** Number of results that a stub could replace. */
+  /** Results among them that a stub can replace. */
   readonly results: number;
   readonly result_tokens: number;
 }
@@ -42,16 +45,16 @@ export interface ViewAccount {
   /** Everything before `closed`. It starts with the summary or the notes, if there are any. */
   readonly older: ViewPart;
   readonly has_summary: boolean;
-  /** The newest closed turns, as many as a compaction keeps. */
+  /** The newest closed turns, at most as many as a compaction keeps. */
   readonly closed: readonly ViewPart[];
   /** Messages since the last turn_end. */
   readonly open: ViewPart;
-  /** Compactions that changed the view, and their model steps. */
+  /** Number of compactions that changed the view, and of model steps of all compactions. */
   readonly passes: number;
   readonly steps: number;
-  /** After an insufficient or skipped compaction, the prompt size at which the next one may start. */
+  /** After an insufficient or skipped compaction, the prompt size above which the next one may start; otherwise 0. */
   readonly next_pass_at: number;
-  /** The size after the last compaction is only estimated: the next report corrects it. */
+  /** The size after the last compaction is only estimated: the provider's next report corrects it. */
   readonly settling: boolean;
   /** The smallest estimate of a prompt that the provider refused since the persona changed; 0: none. */
   readonly refused_at: number;

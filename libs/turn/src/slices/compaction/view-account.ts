@@ -2,7 +2,7 @@
  * The account of the model's view: the number of messages and tokens in each part. The machine does not hold the
  * transcript; this is its bounded summary of it.
  *
- * VIEW-1  The account and the view of the transcript change by the same events, so their counts are equal.
+ * VIEW-1  The account and the transcript's view (libs/session) change by the same events, so both count the same messages.
  * VIEW-2  A turn's part is closed at its turn_end. By then every call has its result, so a cut between two parts never
  *     separates a call from its result.
  */
@@ -82,7 +82,7 @@ export function viewAfter(
   }
 }
 
-/** Whether a compaction must keep a message, and for how long. */
+/** Whether compactions keep a message: `run`, until the next run starts; `session`, in every run; or null. */
 export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
   if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
   if (event.seam === STEP_SEAM) return 'run';
@@ -91,7 +91,7 @@ export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fir
 
 /**
  * The account without a reminder that is no longer shown.
- * @param age turns that ended since its delivery: they determine its part.
+ * @param age the number of turns that ended since its delivery, which determines its part of the view.
  */
 export function viewWithoutReminder(view: ViewAccount, body: string, preserved: boolean, age: number): ViewAccount {
   const tokens = estimateMessage(summaryShape(body));
@@ -151,7 +151,10 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
   });
 }
 
-/** Copies without a spread, for speed: a turn makes three copies, each of the one before (see `copyContext`, core/context.ts). */
+/**
+ * Copies without a spread, for speed: a turn makes three copies, each of the one before (see `copyContext`,
+ * core/context.ts).
+ */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
   const copy: ViewAccount = {
     system_tokens: view.system_tokens,
@@ -187,7 +190,7 @@ export function patience(window: number): number {
   return Math.ceil(window / 20);
 }
 
-/** The form of a summary for the model. */
+/** A text in the form of a message's content. */
 function summaryShape(text: string): { content: [{ type: 'text'; text: string }] } {
   return { content: [{ type: 'text', text }] };
 }
@@ -218,7 +221,7 @@ function replaced(
   return { part, kept, older };
 }
 
-// Not counted: pinned messages, and an existing summary. Rewriting it is not a reason for a compaction.
+// The messages that a compaction would replace. Not counted: pinned messages, and the previous summary.
 function archivable(view: ViewAccount, part: ViewPart): number {
   return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
 }
@@ -244,7 +247,7 @@ function injected(
   return [tokens, pin === 'session' ? { preserved: 1, preserved_tokens: tokens } : {}];
 }
 
-// Steers are kept only for the run that they steered.
+// At the start of a run: messages that were pinned for the previous run are pinned no longer.
 function unpinned(view: ViewAccount): ViewAccount {
   const free = (part: ViewPart): ViewPart => (part.steers === 0 ? part : { ...part, steers: 0, steer_tokens: 0 });
   return { ...view, older: free(view.older), closed: view.closed.map(free), open: free(view.open) };

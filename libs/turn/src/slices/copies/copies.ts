@@ -3,9 +3,10 @@
  * copies the inputs: `planFork` (plan-fork.ts) and `copiedInputs` (copy-journal.ts) in libs/session.
  *
  * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
- *     ids start with the session's own id, so that effects of one are never taken for the other's.
- * FORK-2  Everything in a copied record follows from its input, as in every record. A copy of a copy is the same again.
- * FORK-3  Another persona or model is resolved like the first one. Until then no other work of the run starts.
+ *     ids start with the id of the session, so effects of the copy and of its origin are never confused.
+ * FORK-2  A copied record follows from its input alone, as every record does. So a copy can be copied in the same way.
+ * FORK-3  Another persona, model or mode is resolved as at the start of a run. Until then no model call, compaction, tool
+ *     call or consult starts.
  */
 import {
   type ChangedSettings,
@@ -29,7 +30,7 @@ import { startClock, stopClock } from '../budgets/budgets.ts';
 import type { CallRow } from '../calls/state.ts';
 import type { Repins } from '../runs/state.ts';
 
-/** The events about the origin in the first record of a copied journal. */
+/** The event `session_copied` for the first record of a copied journal; none in other journals. */
 export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): SessionEvent[] {
   if (!copied_from) return [];
   const { how, session, n, hash, command_id, actor, before } = copied_from;
@@ -44,7 +45,7 @@ export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): 
   ];
 }
 
-/** Decides the claim of a fork by its first owner. */
+/** Decides the claim of a fork by its first owner, with the changes of settings and the prompt of the fork. */
 export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }: OwnedInput): Decision {
   const { context } = state;
   const { settings, prompt, error, unsent } = after_copy ?? {};
@@ -55,7 +56,7 @@ export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }
     return events(...list);
   }
   if (settings) {
-    // A run that has not started, or is in teardown, calls no model. The next run resolves its settings in any case.
+    // A run that has not started, or is in teardown, calls no model. The next provision resolves the new settings anyway.
     const reprovisions =
       context.run_started && !context.aborting && !isEnded(state) && topStateOf(state) !== 'tearing_down';
     list.push({ type: 'settings_changed', settings, ...(reprovisions ? { reprovisions } : {}) });
@@ -68,14 +69,14 @@ export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }
   return events(...list);
 }
 
-/** Whether persona, model or tools of the active run are being resolved again. */
+/** Whether the settings of the active run are being resolved again, after a fork has changed them. */
 export function isReprovisioning(context: SessionContext): boolean {
   return context.provision !== null && context.run_started;
 }
 
 /**
- * Decides the outcome of this resolution.
- * @param changes the differences from the pinned settings.
+ * Decides the outcome of this provision ({@link isReprovisioning}).
+ * @param changes the events of the differences from the pinned settings.
  */
 export function decideReprovision(
   context: SessionContext,
@@ -93,7 +94,7 @@ export function decideReprovision(
   );
 }
 
-// The run keeps its hooks, except those of a persona, which change with it.
+// The run keeps its hook table, unless hooks of the persona differ.
 function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_changed'>): boolean {
   return canonicalJson(hooks.filter(isOfPersona)) !== canonicalJson(table.filter(isOfPersona));
 }
@@ -111,23 +112,23 @@ export function ownedAfterCopy(
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
-    // The host that runs the step here reports its wait again, and its time starts again.
+    // The host of the copy runs the model step again, and reports its wait and its lost attempts anew.
     persona_wait: null,
     lost_steps: null,
     calls: context.calls.map((row) => callAfterCopy(row, event)),
-    // No parent started this session, and children of the origin stay with the origin.
+    // No parent started this session. Children of calls that have ended belong to the origin alone.
     ...(context.parent ? { parent: { ...context.parent, detached: true as const }, notice: null } : {}),
     children: context.children.filter(({ effect_id }) =>
       context.calls.some((row) => row.status === 'running' && row.effect_id === effect_id),
     ),
-    // Rules of the persona are stored by its own store: a copy here could restore a revoked one.
+    // Rules with the scope of the persona are in the persona's store. A copy here could outlive a revocation there.
     remembered: context.remembered.filter(({ scope }) => scope === 'session'),
     ...clock,
   };
 }
 
-// A running call may have been sent for the origin, so its outcome is unknown here. A worker that accepted it reports
-// to the origin only.
+// A running call may have been sent for the origin, so it keeps its older epoch, unless it is listed in `unsent`. A worker
+// that accepted it reports to the origin only.
 function callAfterCopy(
   row: CallRow,
   { epoch, unsent, ...event }: EventOf<'owned'> & { readonly at_ms: number },
@@ -139,7 +140,8 @@ function callAfterCopy(
 }
 
 /**
- * Applies the changes of a fork or a prompt to settings. An address changes with its model, a mode with its persona.
+ * Settings with the changes of a fork or a prompt. Another model drops the previous provider and address, another persona
+ * the previous mode.
  */
 export function changedSettings(settings: StartSettings | null, changes: ChangedSettings): StartSettings {
   const kept = { ...settings };
@@ -150,7 +152,7 @@ export function changedSettings(settings: StartSettings | null, changes: Changed
   return { ...kept, ...others, ...(typeof mode === 'string' ? { mode } : {}) };
 }
 
-/** The settings to resolve again after a change, in addition to earlier ones. */
+/** The pinned settings to resolve again after a change, together with those of earlier changes; null if there are none. */
 export function repinned(before: Repins | null, { persona, mode, ...model }: ChangedSettings): Repins | null {
   if (persona !== undefined || before === 'persona') return 'persona';
   const byModel = Object.values(model).some((value) => value !== undefined);
@@ -160,7 +162,7 @@ export function repinned(before: Repins | null, { persona, mode, ...model }: Cha
   return changesMode ? 'mode' : null;
 }
 
-/** The event with the settings of a prompt, for its run and later ones. */
+/** The event with the settings of a prompt, for its run and later ones; none without settings. */
 export function settingsOfPrompt({ body }: Command<'prompt'>): SessionEvent[] {
   const { provider, model, base_url, mode } = body;
   const settings = {

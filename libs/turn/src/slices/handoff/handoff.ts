@@ -3,8 +3,8 @@
  * persona: `provisionHandoff` (provision-handoff.ts in libs/session).
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
- *     in the record of its successful end. Hooks of the rest of the turn are still those of the first persona.
- * HANDOFF-2  The first hand-off of a batch wins. One that ended without success does not count.
+ *     in the record of its successful end. Until the end of the turn, hooks get the persona that started it.
+ * HANDOFF-2  The first hand-off of a batch wins, unless it has ended without success.
  * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
 
@@ -27,7 +27,7 @@ import type { CallRow } from '../calls/state.ts';
 import { unfinishedStepEnd } from '../steps/steps.ts';
 import type { Relay } from './state.ts';
 
-/** The seam of a briefing in the journal: it is delivered as soon as the batch has its results. */
+/** The member `seam` of a briefing in the journal. No seam delivers it: it follows the results of the batch. */
 export const HANDOFF_SEAM = 'handoff';
 
 /** Whether a call is a hand-off. */
@@ -35,14 +35,14 @@ function isHandoff({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>): 
   return tool === HANDOFF && tools[tool]?.by_session === true;
 }
 
-/** The target and the briefing of a hand-off. Invalid arguments have an empty target. */
+/** The target and the briefing of a hand-off; an empty text for each that is invalid. */
 export function handoffArgs({ args }: Pick<CallRow, 'args'>): HandoffArgs {
   const { to, brief } = (args ?? {}) as JsonObject;
   return { to: typeof to === 'string' ? to : '', brief: typeof brief === 'string' ? brief : '' };
 }
 
 /**
- * Whether a call is the first hand-off of its batch, and must wait for the results of all others (HANDOFF-1). `except`
+ * Whether a call is the first hand-off of its batch, and must wait for results of other calls (HANDOFF-1). The call `except`
  * counts as ended.
  */
 export function waitsForBatch(context: SessionContext, row: CallRow, except?: string): boolean {
@@ -50,7 +50,7 @@ export function waitsForBatch(context: SessionContext, row: CallRow, except?: st
   return context.calls.some((other) => other !== row && other.status !== 'ended' && other.call_id !== except);
 }
 
-/** The earlier effective hand-off of the batch (HANDOFF-2), or undefined if the call itself is the first one. */
+/** The hand-off of the batch that wins (HANDOFF-2), or undefined if it is this call. */
 function precedingHandoff(context: SessionContext, row: CallRow): CallRow | undefined {
   const first = context.calls.find(
     (other) => isHandoff(context, other) && (other.status !== 'ended' || other.ended === 'ok'),
@@ -58,7 +58,7 @@ function precedingHandoff(context: SessionContext, row: CallRow): CallRow | unde
   return first === row ? undefined : first;
 }
 
-/** Why a hand-off cannot start although rules and people allow it, or null. */
+/** Why a hand-off cannot start although it is allowed, or null. */
 export function handoffRefusal(
   context: SessionContext,
   row: CallRow,
@@ -83,7 +83,7 @@ export function handoffRefusal(
   return null;
 }
 
-/** The event that precedes the start of a hand-off; null if it is recorded, and for other calls. */
+/** The event `handoff_emitted`, which precedes the start of a hand-off; null if it is recorded, and for other calls. */
 export function nextHandoffEvent(context: SessionContext, row: CallRow): SessionEvent | null {
   if (!isHandoff(context, row) || row.handoff !== undefined) return null;
   const { to, brief } = handoffArgs(row);
@@ -96,8 +96,8 @@ export function runningHandoff(context: SessionContext, effectId: string): CallR
 }
 
 /**
- * Decides the outcome of the resolution: the other persona applies from here on, or the call fails.
- * @param changes the differences from the pinned settings.
+ * Decides the outcome of a hand-off's effect: the next persona applies from here on, or the call fails.
+ * @param changes the events of the differences from the pinned settings.
  */
 export function decideHandoff(
   context: SessionContext,
@@ -121,7 +121,7 @@ export function decideHandoff(
     });
   if (outcome.status === 'failed')
     return ended('error', `The session stays with you: ${outcome.error.message}`, outcome.error.code);
-  // A late outcome changes nothing.
+  // An outcome after a cancel changes no settings.
   if (outcome.status === 'cancelled' || context.aborting || row.cancel || row.preempted)
     return ended('cancelled', 'The hand-off was interrupted. The session stays with its persona.');
   const to = outcome.provision.persona.name;
@@ -135,7 +135,7 @@ export function decideHandoff(
   return events(...(left ? [left] : []), ...changed, ...end.events);
 }
 
-/** The briefing for the new persona, once all results are recorded; or null. */
+/** The briefing for the next persona, once all calls of the batch have results; or null. */
 export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEvent | null {
   const row = relay.owes === null ? undefined : calls.find(({ call_id }) => call_id === relay.owes);
   if (!row || calls.some(({ status }) => status !== 'ended')) return null;
@@ -151,7 +151,7 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
   };
 }
 
-/** The relay after a change of persona. */
+/** The relay of the run after a further hand-off. */
 export function takenOver(
   { relay, turns_counted, count }: SessionContext,
   { call_id, from }: NonNullable<EventOf<'persona_changed'>['handoff']>,

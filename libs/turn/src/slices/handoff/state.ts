@@ -1,14 +1,14 @@
 /**
- * The changes of persona in a run.
+ * The hand-offs of a run.
  */
 
-/** The changes of persona in a run. */
+/** The hand-offs of a run so far. */
 export interface Relay {
-  /** Hand-offs since the last new message. */
+  /** Hand-offs since the last prompt or follow-up, or the last idling of a daemon. */
   readonly count: number;
-  /** The persona that started the open turn, if it handed the session over during it. */
+  /** The persona that started the open turn, if a hand-off has replaced it in this turn. */
   readonly from: string | null;
-  /** The call whose briefing the next persona has not received. */
+  /** The id of the hand-off whose briefing is not delivered yet. */
   readonly owes: string | null;
   /** Usage of the run at the last hand-off; null without one. */
   readonly since: {
@@ -24,12 +24,11 @@ export const NO_RELAY: Relay = { count: 0, from: null, owes: null, since: null }
 
 /** The members of the context for hand-offs. */
 export interface HandoffState {
-  /** The changes of persona in the run. */
   readonly relay: Relay;
 }
 
 /** No hand-off. */
 export const EMPTY_HANDOFF: HandoffState = { relay: NO_RELAY };
 
-/** A run starts with the persona of its start. */
+/** A run starts without hand-offs. */
 export const HANDOFF_AT_RUN_START: HandoffState = EMPTY_HANDOFF;

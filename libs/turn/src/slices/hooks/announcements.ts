@@ -1,11 +1,10 @@
 /**
- * Announcements: hook points that the session does not wait for, about passed seams, decisions about calls, thresholds
- * of budgets, and pauses of personas.
+ * Announcements: consults at hook points that the session does not wait for. They are about passed seams, approval requests,
+ * permission decisions, thresholds of budgets, and pauses of personas.
  *
  * ANNOUNCE-1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
- * ANNOUNCE-2  Running work does not wait for them, so that no call starts late and no interrupt arrives too late; see
- *     ANNOUNCE-3. A turn starts, and a run ends, after all of them: reminders of hooks about one turn are in the prompt
- *     of the next.
+ * ANNOUNCE-2  Calls and seams do not wait for queued announcements, except by ANNOUNCE-3. A turn starts, and a run ends,
+ *     after all of them: so the prompt of a turn has the reminders that hooks returned about the previous turn.
  * ANNOUNCE-3  A seam other than `loop_exit` waits if the queue is full.
  */
 
@@ -19,7 +18,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { isOfEdit } from '../approvals/edited-calls.ts';
-import { rulingOn } from '../calls/run.ts';
+import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, toolPayload } from '../calls/table.ts';
 import { hooksFor, isAsking, payloadHead, personaOfTurn } from './consult.ts';
@@ -33,12 +32,12 @@ export function announcementsAreFull(context: SessionContext): boolean {
   return context.announcements.length >= WAITING_MAX;
 }
 
-/** Whether a consult is an announcement. */
+/** Whether the session does not wait for the hooks of a point. */
 export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
   return ANNOUNCED.some((one) => one === point);
 }
 
-/** The queue with the announcement of an event, if hooks are registered for it; otherwise the same list. */
+/** The queued announcements with that of an event, if hooks are registered for it; otherwise the same list. */
 export function withAnnouncement(context: SessionContext, event: SessionEvent): readonly Announcement[] {
   const { announcements } = context;
   if (context.hooks.length === 0) return announcements;
@@ -55,7 +54,7 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
     }
     case 'call_started': {
       const row = callRow(context, event.call_id);
-      // The call runs again after a crash. Its permission was announced at its first request.
+      // A call in doubt runs again. Its permission was announced at its first start.
       return row && !row.in_doubt ? replied(row, 'allow', allowedBy(context, row)) : null;
     }
     case 'approval_requested': {
@@ -104,7 +103,7 @@ function allowedBy(context: SessionContext, row: CallRow): string {
   return row.granted_by === rule ? rule : `rule:${rule}`;
 }
 
-// A call that a PreToolUse hook refuses never reached the permission check.
+// None for a call that a PreToolUse hook denies: it has not reached the permission rules.
 function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_ended'>): Announcement | null {
   const row = denial && callRow(context, call_id);
   const { consult } = context;
@@ -118,7 +117,7 @@ function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_end
   );
 }
 
-/** The registrations for an announcement, in order. */
+/** The matching registrations for an announcement, in order. */
 function audience(context: SessionContext, announcement: Announcement): readonly HookRegistration[] {
   const { point, target, detail } = announcement;
   const hooks = hooksFor(context, point, target, payloadOf(context, announcement));
@@ -132,14 +131,18 @@ function payloadOf(context: SessionContext, { point, call_id, detail }: Announce
   return { ...payloadHead(context, point), ...(row ? { tool: toolPayload(row) } : {}), ...detail };
 }
 
+/** States of a run in which announcements are made, before its teardown. */
 const RUNS_ON =
   /^(assistant_streaming|function_execute|function_awaiting_approval|steering_check|daemon_idle|suspended)\./;
 
-/** States of a teardown after its last seam, where the rest is announced. */
+/** States of a teardown after its last seam, in which the rest of the announcements are made. */
 const BEHIND_THE_LAST_SEAM =
   /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
 
-/** The next registration for the oldest announcement, or its end if none is left; or null. */
+/**
+ * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none is left. Null
+ * without announcements, while hooks are called, and in states that make none.
+ */
 export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   const [first] = context.announcements;
   if (!first) return null;
@@ -148,7 +151,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
   if (!RUNS_ON.test(leaf) && !BEHIND_THE_LAST_SEAM.test(leaf)) return null;
   const { point } = first;
   const hook = audience(context, first)[consult?.hooks.length ?? 0];
-  // The table has changed: no registration is left for it.
+  // The table has changed since: no registration matches.
   if (!hook) return consult ? null : { type: 'announced', point };
   return {
     type: 'hook_call',

@@ -1,6 +1,6 @@
 /**
- * The registrations of a hook point, in order, and the open consult: one effect calls all of them. The host calls them:
- * `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult` (hook-answers.ts).
+ * The registrations of a hook point, and the open consult: the calls of all of them, in order, as one effect. The host
+ * calls them: `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult` (hook-answers.ts).
  */
 
 import {
@@ -38,8 +38,8 @@ export function hooksFor(
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
   const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
-  // The persona's own hooks may still change the payload, so the host evaluates conditions on it: `doesNotApply` in
-  // consult-hooks.ts.
+  // The persona's hooks come first, and may change the payload. So the host evaluates the conditions of later hooks:
+  // `doesNotApply` in consult-hooks.ts.
   const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
   if (payload === undefined || !isRewritten) return asked;
   const unknown = { ...occasion, payload: undefined };
@@ -50,12 +50,12 @@ export function hooksFor(
 
 const NONE: readonly HookRegistration[] = [];
 
-/** Points whose payload a hook may change for later ones. */
+/** Points at which a hook may change the payload of later hooks. */
 const REWRITTEN: ReadonlySet<HookPoint> = new Set(
   [HOOK_RETURNS.args, HOOK_RETURNS.result, HOOK_RETURNS.output].flatMap(({ points }): readonly HookPoint[] => points),
 );
 
-/** Whether hooks are registered for a point of the session itself. */
+/** Whether hooks are registered for a point whose target is the persona, not a tool, file or step. */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {
   return context.hooks.length > 0 && hooksFor(context, point, personaOfTurn(context)).length > 0;
 }
@@ -83,7 +83,10 @@ export function decideHooksChanged(state: MachineState, { fingerprint, table }: 
   return events({ type: 'hooks_changed', fingerprint, table });
 }
 
-/** The next registration of a point, or the end of a consult without any. Null while answers are awaited. */
+/**
+ * The next event of the consult of a point: the `hook_call` of its next registration, or `consult_ended` if none matches.
+ * Null while hooks are called, for this point or another one.
+ */
 export function consult(
   context: SessionContext,
   point: HookPoint,
@@ -109,25 +112,25 @@ export function consult(
 }
 
 /**
- * Whether a point may open a consult. Consults of one session never overlap. Registrations join a consult only in the
- * record that opened it: later changes of the table add none.
+ * Whether a point may open a consult, or add a registration to the open one. Consults of a session never overlap.
+ * Registrations join a consult only in the record that opened it: later changes of the table add none.
  */
 export function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
   const { consult } = context;
   return consult === null || (consult.point === point && consult.call_id === callId && isAsking(context));
 }
 
-/** Whether the record that opened the consult is still being made. Later records add no registrations. */
+/** Whether the current record is the one that opened the consult. Later records add no registrations. */
 export function isAsking(context: SessionContext): boolean {
   return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
 }
 
-/** Whether hooks are being called about a call. Their answer is awaited even if the table changes. */
+/** Whether the open consult is about a call. Its answers are awaited even if the hook table changes. */
 export function isConsulted({ consult }: SessionContext, { call_id }: Pick<CallRow, 'call_id'>): boolean {
   return consult?.call_id === call_id;
 }
 
-/** A registration is called: it opens the consult, or joins it. */
+/** A registration is to be called: it opens a consult, or joins the open one. */
 export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & PlacedEvent): Partial<SessionContext> {
   const { consult } = context;
   const registration = context.hooks.find(({ id, point }) => id === event.hook && point === event.point);
@@ -150,7 +153,7 @@ export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> &
   };
 }
 
-/** The effect of a hook's decision on the context, in addition to the events that follow. */
+/** The changes of the context by a hook's decision (`hook_vetoed`), in addition to those of the events that follow. */
 export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'>): Partial<SessionContext> {
   const { point, decision, call_id, hook } = event;
   if (point === 'permission_asked' && decision === 'allow' && call_id)

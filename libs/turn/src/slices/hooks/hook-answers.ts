@@ -1,5 +1,5 @@
 /**
- * The effects of a consult's answers, by hook point: a dispatch table over the slices. Which hooks are called, and when:
+ * The events that the answers of a consult cause, by hook point: a dispatch table over the slices. Which hooks are called:
  * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `blocked` (verdicts.ts).
  */
 
@@ -73,7 +73,7 @@ function closingEvents(
 
 function consequences(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
-  // A call that was cancelled during the consult has its result. A returned call still needs one.
+  // A call that was cancelled during the consult has ended, so answers about it cause no events.
   const open = row && row.status !== 'ended' ? row : undefined;
   switch (consult.point) {
     case 'session_start':
@@ -123,8 +123,8 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
 }
 
 /**
- * A consult has ended. After transform_context hooks the model is called; without such hooks, the seam before it does
- * that.
+ * A consult has ended. After transform_context hooks the model is called. Without such hooks, the seam post_compact calls
+ * it (`seamPassed`, core/evolve-seams.ts).
  */
 export function consultEnded(context: SessionContext, event: Placed<'consult_ended'>): Partial<SessionContext> {
   const { point, call_id } = event;
@@ -136,15 +136,17 @@ export function consultEnded(context: SessionContext, event: Placed<'consult_end
   };
 }
 
-/** The order for hooks that check an edit whose wait has ended: their answers have no effect. */
+/** The order to abort a consult about an edited call whose approval was decided otherwise. */
 const SETTLED_ORDER: AbortOrder = { reason: 'the approval was decided', graceMs: BOUNDS.abortGraceMs };
 
-/** The effect of the open consult. It is aborted with the run, unless it was opened during the teardown. */
+/**
+ * The effect of the open consult. It is aborted with the run, unless the run was already aborting when it was opened. It is
+ * also aborted if the call whose result it checks was cancelled, or if the approval of the edited call was decided.
+ */
 export function consultEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   const { consult } = context;
   if (!consult) return [];
   const { effect_id: id, epoch, point, call_id: callId, hooks, payload, of_end } = consult;
-  // The call whose result the hooks check was cancelled.
   const row = callId === undefined ? undefined : callRow(context, callId);
   const cancelled = row?.status === 'returned' && row.cancel ? cancelOrder(row.cancel) : null;
   const settled = isEditSettled(context, consult) ? SETTLED_ORDER : null;

@@ -22,7 +22,7 @@ const isOf = ({ job_id, dedupe_key }: JobReceipt) => {
     job.job_id === job_id || (dedupe_key !== undefined && job.dedupe_key === dedupe_key);
 };
 
-/** The events for receipts beyond the bound: their jobs are recorded, and the session does not wait for their end. */
+/** The `job_untracked` events for receipts beyond the bound: the session does not remember these jobs. */
 export function untrackedJobs(context: SessionContext, answers: readonly HookAnswer[]): SessionEvent[] {
   let room = BOUNDS.jobsOpenMax - context.jobs.length;
   return answers.flatMap(({ hook, verdict }): SessionEvent[] => {
@@ -32,7 +32,7 @@ export function untrackedJobs(context: SessionContext, answers: readonly HookAns
   });
 }
 
-/** The open jobs after a receipt. */
+/** The open jobs after a receipt: a new one is added up to the bound, an ended one removed. */
 export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobReceipt): readonly OpenJob[] {
   const known = jobs.some(isOf(receipt));
   if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;
@@ -42,9 +42,9 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
 }
 
 /**
- * Decides the command `feedback`: the progress of an open job, and the message to the model. A report may arrive before
- * the record of the job's receipt. So a report of an unknown job is deferred until the hooks being called have
- * answered. If no hook is being called, the report is rejected.
+ * Decides the command `feedback`: the progress of an open job, and the message to the model. A report can arrive before
+ * the record of the job's receipt. So a report of an unknown job is deferred to the end of the open consult. Without
+ * an open consult, or with too many deferred reports, it is rejected.
  */
 export function decideFeedbackCommand(context: SessionContext, input: Command<'feedback'>): Decision {
   const { command_id } = input;
@@ -70,7 +70,7 @@ export function withDeferredReport(
   return consult && { ...consult, reports: [...(consult.reports ?? []), report] };
 }
 
-/** Decides the reports that were deferred until the end of a consult. */
+/** The events of the reports that were deferred to the end of a consult. */
 export function deferredReports(
   context: SessionContext,
   { reports = [] }: OpenConsult,

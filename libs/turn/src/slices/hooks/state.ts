@@ -1,25 +1,25 @@
-/** The hook table, the open consult, queued notifications, and open jobs. */
+/** The hook table, the open consult, queued announcements, and open jobs. */
 import type { HookPoint, HookTable, JobReceipt, JsonObject } from '@coxswain/protocol';
 
-/** An open consult: one effect for one point, all its registrations together. */
+/** An open consult: one effect that calls all matching registrations of one point. */
 export interface OpenConsult {
   readonly effect_id: string;
   readonly epoch: number;
   readonly point: HookPoint;
   readonly call_id?: string | undefined;
-  /** The steer or follow-up that the guard asks about, or the `approve` whose edited call is checked. */
+  /** The steer or follow-up that hooks check (message-hooks.ts), or the `approve` whose edited call hooks check. */
   readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
-  /** Those of the hooks whose failure refuses nothing. */
+  /** Those of `hooks` that had `on_error: fail_open` when they were called. */
   readonly fail_open?: readonly string[] | undefined;
   readonly payload: JsonObject;
-  /** Reports of jobs that its hooks may have started. They are decided at its end. */
+  /** Reports of unknown jobs, which hooks of this consult may have started. They are decided at its end. */
   readonly reports?: readonly DeferredReport[] | undefined;
-  /** The consult was opened during the teardown, so the end of the run does not abort it. */
+  /** The run was already aborting when the consult was opened, so the end of the run does not abort it. */
   readonly of_end?: true | undefined;
 }
 
-/** Points at which the session does not wait for hooks. A hook of `OnApprovalRequested` may still deny the call. */
+/** Points at which the session does not wait for hooks. A hook of `OnApprovalRequested` can nevertheless deny the call. */
 export const ANNOUNCED = [
   'loop_checkpoint',
   'permission_replied',
@@ -49,7 +49,7 @@ export interface OpenJob {
   readonly dedupe_key?: string | undefined;
 }
 
-/** A report of a job that no hook has started so far. */
+/** A report of a job whose receipt is not recorded so far. */
 export interface DeferredReport {
   readonly command_id: string;
   readonly receipt: JobReceipt;

@@ -1,5 +1,5 @@
 /**
- * Reads the answers of hooks one by one. A failed answer refuses if `on_error` says so, or if the hook answered wrongly.
+ * Reads the answers of hooks one by one. Whether a failed answer refuses: `failsClosed`.
  */
 
 import {
@@ -34,8 +34,8 @@ export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionE
 }
 
 /**
- * Whether an answer refuses by its failure. A wrong answer always does. Any other failure does, unless the registration was
- * `fail_open` at the time of the call: the table may have changed since.
+ * Whether an answer has a failure that refuses. An invalid answer (`isWrongAnswer`) always refuses. Any other failure does,
+ * unless the registration had `on_error: fail_open` when it was called. The table may have changed since.
  */
 export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;
@@ -60,7 +60,10 @@ export function buildHookDecision(
   };
 }
 
-/** The first registration that blocks a message, by its verdict or by a failure that refuses ({@link failsClosed}). */
+/**
+ * The first hook that blocks a message, by its verdict or by a failure that refuses ({@link failsClosed}), with its reason
+ * and a code; or null.
+ */
 export function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
   for (const { hook, verdict, failure, ...rest } of answers) {
     if (failure && failsClosed(context, { hook, failure, ...rest }))

@@ -1,6 +1,6 @@
 /**
- * The channels: what the kind of a message decides. Each row answers the questions that a new channel raises. When a
- * message is delivered, and whether it continues a run, depends on its mode instead (seams.ts, `messageContinuesRun`).
+ * The channels of queued messages (steer, remind, followup), and the traits of each. When a message is delivered, and
+ * whether it continues a run, depends on its mode instead (`dueAt` in seams.ts, `messageContinuesRun` in waiting.ts).
  */
 import type { EventType, InjectionVerb } from '@coxswain/protocol';
 import type { PendingFollowup, PendingInjection } from './state.ts';
@@ -8,7 +8,7 @@ import type { PendingFollowup, PendingInjection } from './state.ts';
 interface Channel {
   /** `user_prompt_submit` hooks check its messages before their delivery (message-hooks.ts). */
   readonly guarded: boolean;
-  /** A compaction keeps its messages until the end of their run. Other messages can ask for it (`pinOf`). */
+  /** Compactions keep its messages until the next run starts. Other pinned messages: `pinOf` (view-account.ts). */
   readonly pinned: boolean;
 }
 

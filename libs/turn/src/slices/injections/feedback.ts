@@ -1,6 +1,7 @@
 /**
- * Feedback: messages of the session's environment to its model. They wait in a bounded queue and are delivered at
- * the compaction seams. Dropped pieces are counted, and the last delivered piece contains their number.
+ * Feedback: messages of tools, hooks, hosts and the machine itself to the model, each of them a piece. They wait in a bounded
+ * queue, and the compaction seams deliver them. Dropped pieces are counted, and the last piece of a delivery contains their
+ * number.
  */
 
 import {
@@ -18,7 +19,7 @@ import { type Decision, events } from '../../core/decision.ts';
 import { noticeQueued } from '../stalls/stalls.ts';
 import type { PendingFeedback } from './state.ts';
 
-/** Decides feedback of hosts: pieces are queued in order, up to the bound. Pure. */
+/** Decides feedback of hosts: pieces are queued in order up to the bound, and the others counted as dropped. Pure. */
 export function decideFeedback(context: SessionContext, input: FeedbackInput): Decision {
   if (context.run === 0) return { kind: 'ignored', reason: 'there is no such session' };
   const room = Math.max(0, BOUNDS.feedbackPendingMax - context.feedback.length);
@@ -53,7 +54,7 @@ function notKept(source: string, count: number): EventOf<'feedback_dropped'> {
   return { type: 'feedback_dropped', source, count, code: 'too_much_feedback' };
 }
 
-/** The next piece of feedback that the last checkpoint still has to deliver, in the form for the model. */
+/** The event of the next delivered piece that is not yet in the transcript; null if there is none. */
 export function nextFeedback(context: SessionContext): SessionEvent | null {
   const [feedback, ...more] = context.delivering_feedback;
   if (!feedback) return null;
@@ -76,7 +77,7 @@ function rendered({ source, body }: PendingFeedback, dropped: number): string {
   );
 }
 
-/** The effects of feedback events on the context. */
+/** The queue and the counts after a feedback event. */
 export function feedbackEvolved(
   context: SessionContext,
   event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,
@@ -89,7 +90,7 @@ export function feedbackEvolved(
   };
 }
 
-/** A checkpoint has removed the oldest `count` from the queue. */
+/** A checkpoint delivers feedback: its `inbox_delivered` oldest pieces leave the queue. */
 export function feedbackTaken(
   context: SessionContext,
   { kind, inbox_delivered: count }: EventOf<'loop_checkpoint'>,
@@ -102,13 +103,13 @@ export function feedbackTaken(
   };
 }
 
-/** One piece was delivered. The last one contains the number of dropped pieces. */
+/** A piece is in the transcript. The last one of a delivery resets the count of dropped pieces. */
 export function feedbackDelivered(context: SessionContext, feedbackId: string): Partial<SessionContext> {
   const delivering = context.delivering_feedback.filter((feedback) => feedback.feedback_id !== feedbackId);
   return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
 }
 
-/** Feedback was queued or dropped: stall detection does not report it again. */
+/** Feedback was queued or dropped. Stall detection does not repeat a notice of its own. */
 export function feedbackNoted(
   context: SessionContext,
   event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,

@@ -40,13 +40,13 @@ export function guardConsult(context: SessionContext, leaf: string, effectId: st
   const hooks = hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
   const hook = hooks[consult?.hooks.length ?? 0];
   const { command_id } = asked;
-  // No condition of a guard matches: the message is accepted.
+  // The condition of no hook matches, so the message is accepted.
   if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
   const effect_id = consult?.effect_id ?? effectId;
   return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, payload };
 }
 
-/** Whether a consult belongs to the guard. */
+/** Whether a consult belongs to the guard: it is about a queued message, not about the prompt of a run. */
 export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { readonly command_id: string } {
   return consult.point === 'user_prompt_submit' && consult.command_id !== undefined;
 }
@@ -59,7 +59,7 @@ function guardPayload(context: SessionContext, asked: PendingInjection | Pending
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
   if (context.aborting) return undefined;
   const unchecked = (injection: PendingInjection | PendingFollowup) => awaitsVerdict(context, injection);
-  // After the loop, messages wait for the next run. Only messages that this last seam delivers are checked.
+  // At the last seam of a run only the messages are checked that it delivers. The others wait for the next run.
   if (leaf === LOOP_EXIT) return context.pending.find((one) => one.mode === 'audit_only' && unchecked(one));
   if (!GUARDED.test(leaf)) return undefined;
   return (
@@ -115,7 +115,7 @@ export function guardDecided(
   ];
 }
 
-/** The effect of the end of a guard's consult on the context. */
+/** A check of a queued message has ended. An accepted message is marked as allowed. */
 export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
   if (event.verdict !== 'allowed') return { consult: null };
   const { command_id } = event;

@@ -4,8 +4,8 @@
  * next model call of the turn ends before it is sent. They do not abort hooks, gates and approvals. The seam
  * `pre_tool_dispatch` skips the calls that have not started (`dispatchCheckpoint` in seams.ts).
  *
- * PREEMPT-1  It ends running work once, on arrival or after its hooks accept it. Work after its delivery is not
- *     affected.
+ * PREEMPT-1  A preempting interrupt ends running work once: on arrival, or after its hooks accept it. It does not affect
+ *     work after its delivery.
  * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
  * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A returned call keeps its
  *     result.
@@ -14,19 +14,19 @@
 import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { AbortOrder } from '../../core/effect.ts';
-import { preempted } from '../calls/rungs.ts';
+import { preempted } from '../calls/row-changes.ts';
 import { isInFlight } from '../calls/table.ts';
 import { awaitsVerdict } from './waiting.ts';
 
-/** The reason of an abort by such an interrupt, for models and tools. */
+/** The reason of an abort by a preempting interrupt, for models and tools. */
 export const PREEMPTED = 'a preempting message arrived';
 
-/** The abort order, with its grace period. */
+/** The order to abort a model call or a tool call that a preempting interrupt ends. */
 export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.abortGraceMs };
 
 /**
- * The changes of the context by such an interrupt, on arrival or after its hooks accept it. The queue is changed
- * elsewhere.
+ * The changes of the context by a preempting interrupt, on arrival or after its hooks accept it, except those of the queue
+ * (`queueInjection` in queue.ts, `guardEnded` in message-hooks.ts).
  */
 export function preempt(context: SessionContext, commandId: string, actor: Actor | undefined): Partial<SessionContext> {
   // The teardown has already aborted everything.
@@ -37,7 +37,7 @@ export function preempt(context: SessionContext, commandId: string, actor: Actor
   return { calls: context.calls.map((row) => preempted(row, { actor })) };
 }
 
-/** Whether the model of the open turn must not be called: such an interrupt arrived before and is still queued. */
+/** Whether the next model call must end before it is sent: a preempting interrupt of the open turn is still queued. */
 export function isPreempted(context: SessionContext): boolean {
   return queuedInterrupts(context).length > 0;
 }

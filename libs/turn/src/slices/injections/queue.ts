@@ -1,9 +1,9 @@
 /**
- * The queue of injections: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced. The context
- * keeps follow-ups in a list of their own, `followups`; `pending` has the others. Delivery is decided in `dueAt` and
+ * The queue of messages: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced. The context keeps
+ * follow-ups in a list of their own, `followups`; `pending` has the others. Delivery is decided in `dueAt` and
  * `takeFollowup` (seams.ts), the check by hooks in message-hooks.ts.
  *
- * QUEUE-1  Queued messages with the same dedupe key and kind are one injection: the newest, at the position of the
+ * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.
  * QUEUE-2  A delivered message cannot be revoked, but a reminder that prompts still show can be cleared.
  */
@@ -31,13 +31,16 @@ import { bodyBytes, isGuarded, pendingBytes, reminderBytes, textBytes } from './
 /** A command that queues a message. */
 type InjectionCommand = Command<InjectionVerb>;
 
-/** Members that only the machine sets, for a message that it queues itself. */
+/** Members of a queued message that no body of a steer, reminder or follow-up has: the machine sets them. */
 export interface InjectionOrigin {
   readonly from?: MessageSource | undefined;
   readonly begins_run?: true | undefined;
 }
 
-/** Decides `steer`, `remind` and `followup`: the message is queued, or rejected beyond a bound of the queues. */
+/**
+ * Decides `steer`, `remind` and `followup`: in every state of the session the message is queued, or rejected beyond a bound
+ * of the queues.
+ */
 export function decideInjection(
   context: SessionContext,
   input: InjectionCommand,
@@ -83,7 +86,7 @@ export function decideInjection(
 
 /**
  * Why the queues have no room for a text of this size, or null.
- * @param replaced the entry that it replaces.
+ * @param replaced the queued message that the text replaces, if there is one.
  */
 function fullProblem(
   context: SessionContext,
@@ -128,7 +131,7 @@ function remindersOf(context: SessionContext): number {
   return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
 }
 
-/** Decides `revoke`: removes a queued injection, or clears a live reminder. */
+/** Decides `revoke`: removes a queued message, or clears a live reminder. */
 export function decideRevoke(context: SessionContext, input: Command<'revoke'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -139,7 +142,7 @@ export function decideRevoke(context: SessionContext, input: Command<'revoke'>):
     : events(outcome);
 }
 
-/** Decides `replace`: changes the text of a queued injection, which keeps its place and its id. */
+/** Decides `replace`: changes the text of a queued message, which keeps its place and its id. */
 export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -169,13 +172,13 @@ function rejectFate(input: CommandHead, target: string, fate: 'delivered' | 'rev
   }
 }
 
-/** Suffix of an injection's id in `command_ids`, while it is queued and after its delivery. */
+/** Suffix of a message's id in `command_ids`, while it is queued and after its delivery. */
 const INJECTION = '~';
 
-/** The suffix after the injection was revoked, cleared, blocked or collapsed. */
+/** The suffix after the message was revoked, cleared, blocked or collapsed. */
 const REVOKED = '~revoked';
 
-/** The entry of an injection in `command_ids`. */
+/** The entry of a queued or delivered message in `command_ids`. */
 export function injectionEntry(commandId: string): string {
   return `${commandId}${INJECTION}`;
 }
@@ -185,7 +188,7 @@ function preemptsAfterVerdict(context: SessionContext, event: EventOf<QueueingEv
   return 'preempt' in event && event.preempt === true && isGuarded(context, CHANNEL_OF_EVENT[event.type]);
 }
 
-/** Queues an injection. */
+/** The queue with a new message. */
 function queueInjection(context: SessionContext, event: EventOf<QueueingEvent>): Partial<SessionContext> {
   const { command_id, body, actor, at, dedupe_key } = event;
   const from = 'from' in event && event.from ? { from: event.from } : {};
@@ -233,7 +236,7 @@ function inPlaceOf<T extends { readonly command_id: string }>(
   return queue.flatMap((one) => (one.command_id === older ? [newer] : one === newer ? [] : [one]));
 }
 
-/** A control has revoked an injection, or replaced its text. */
+/** A control has revoked a queued message or a live reminder, or replaced the text of a queued message. */
 export function revokedOrReplaced(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   const { target, command_id, body } = event;
   if (event.status === 'revoked') {
@@ -245,13 +248,13 @@ export function revokedOrReplaced(context: SessionContext, event: EventOf<'contr
     };
   }
   if (event.status !== 'replaced' || body === undefined) return {};
-  // The hooks accepted the old text.
+  // Hooks have accepted the old text only.
   const replaced = <T extends { readonly command_id: string }>(one: T): T =>
     one.command_id === target ? { ...one, body, replaced_by: command_id, allowed: undefined } : one;
   return { pending: context.pending.map(replaced), followups: context.followups.map(replaced) };
 }
 
-/** Marks an injection that hooks blocked. */
+/** Marks a blocked message in the memory of commands. */
 export function markBlocked(
   context: SessionContext,
   { command_id }: EventOf<'injection_blocked'>,
@@ -264,7 +267,10 @@ function withFate(context: SessionContext, commandId: string, fate: string): rea
   return context.command_ids.map((known) => (known === entry ? `${commandId}${fate}` : known));
 }
 
-/** The fate of an injection, as far as the session remembers it. */
+/**
+ * The fate of a message, as far as the session remembers it: queued (`waiting`), a reminder that prompts show (`live`),
+ * `delivered`; or `revoked`, also if it was cleared, blocked or collapsed.
+ */
 function injectionFate(
   context: SessionContext,
   commandId: string,
@@ -278,7 +284,7 @@ function injectionFate(
   return known === entry ? 'delivered' : 'revoked';
 }
 
-/** An injection or a follow-up is queued. A reminder of a hook is not a command, so its id is not remembered. */
+/** A message is queued. A reminder of a hook is not a command, so its id is not remembered. */
 export function injectionReceived(context: SessionContext, event: Placed<QueueingEvent>): Partial<SessionContext> {
   return {
     ...queueInjection(context, event),

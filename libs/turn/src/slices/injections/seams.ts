@@ -1,6 +1,7 @@
 /**
- * Passes of seams: the delivered messages, and how they enter the transcript. The order of the queue is the order of
- * arrival: `queueInjection` and `collapse` (queue.ts). Which modes a seam delivers: `SEAMS` (libs/protocol).
+ * Passes of seams (event `loop_checkpoint`): which messages a pass delivers, and the events that put them into the
+ * transcript. The queue has the order of arrival: `queueInjection` and `collapse` (queue.ts). Which modes a seam delivers:
+ * `SEAMS` (libs/protocol).
  */
 
 import {
@@ -63,7 +64,7 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
   );
 }
 
-/** The messages that a pass of a seam delivers: those due, up to the first that waits for hooks. */
+/** The messages that a pass of a seam delivers: those due, up to the first that awaits its verdict. */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
   const unchecked = due.findIndex((injection) => awaitsVerdict(context, injection));
@@ -71,7 +72,7 @@ export function deliverable(context: SessionContext, seam: SeamKind): readonly P
 }
 
 /**
- * Whether a seam must wait because it would deliver a message that waits for hooks. A run that is ending does not wait.
+ * Whether a seam must wait because a message that is due awaits its verdict. In an aborting run it does not wait.
  */
 function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
   return !context.aborting && dueAt(context, seam).some((injection) => awaitsVerdict(context, injection));
@@ -84,14 +85,14 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
-  // In the last turn its last seams deliver nothing, because no model request follows.
+  // The last seam of the last turn delivers nothing, because no model request follows.
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
   if (!context.unheard) return matching.slice(0, 1);
   const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
-  // It does not overtake earlier messages of its own mode: the first of them takes its place.
+  // The preempting interrupt does not overtake earlier messages of its own mode: the first of them is delivered instead.
   return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
 }
 
@@ -142,7 +143,7 @@ export function takeFollowup(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** The length of the message chain after a delivery. */
+/** The length of the chain of messages between sessions (`hops`) after a delivery, if it grows. */
 export function hopsAfterDelivery(
   { hops }: SessionContext,
   queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
@@ -152,7 +153,7 @@ export function hopsAfterDelivery(
   return heard > hops ? { hops: heard } : {};
 }
 
-/** A checkpoint has removed its messages from the queue. */
+/** A checkpoint delivers messages: they leave the queue. {@link nextDelivery} puts them into the transcript. */
 export function deliveredAt(
   context: SessionContext,
   { delivered_ids: ids, kind }: EventOf<'loop_checkpoint'>,
@@ -167,7 +168,7 @@ export function deliveredAt(
   };
 }
 
-/** Applies a message in the transcript, by its seam, then by its origin. */
+/** A message is in the transcript: the changes depend on its seam, then on its origin. */
 export function messageInjected(context: SessionContext, event: Placed<'message_injected'>): Partial<SessionContext> {
   if (event.seam === STEP_SEAM) return stepTaskDelivered(context);
   if (event.seam === OUTPUT_SEAM) return {};
@@ -184,7 +185,7 @@ export function messageInjected(context: SessionContext, event: Placed<'message_
   }
 }
 
-/** A follow-up was delivered. */
+/** A follow-up is in the transcript. */
 function followupDelivered(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
@@ -195,7 +196,7 @@ function followupDelivered(
   };
 }
 
-/** A steer was delivered. */
+/** A steer is in the transcript. */
 function steeringDelivered(
   context: SessionContext,
   { command_id }: EventOf<'message_injected'>,
@@ -206,7 +207,7 @@ function steeringDelivered(
   };
 }
 
-/** The next delivered message that is not yet in the transcript, or null. */
+/** The event of the next delivered message that is not yet in the transcript; null if there is none. */
 export function nextDelivery(context: SessionContext): SessionEvent | null {
   const injection = context.delivering[0];
   return injection ? delivery(context, injection) : null;

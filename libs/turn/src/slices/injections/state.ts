@@ -1,4 +1,4 @@
-/** Queued messages: injections, follow-ups and feedback. */
+/** Queued messages: steers, reminders, follow-ups and feedback. */
 import type { Actor, InjectionVerb, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
 
 /** A steer or a reminder that is queued for a seam. A queued follow-up is a {@link PendingFollowup}. */
@@ -17,13 +17,13 @@ export interface PendingInjection {
   readonly from?: MessageSource | undefined;
   /** Only for reminders. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
-  /** It preempts once hooks accept it. */
+  /** The message preempts as soon as hooks accept it. */
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
-  /** The suspension that was requested before this interrupt arrived: its delivery ends it. */
+  /** The suspension that was requested before this interrupt arrived. Its delivery ends that suspension. */
   readonly interrupts?: string | undefined;
-  /** This interrupt has ended a suspension, and no seam was passed since: it ends no other one. */
+  /** This interrupt has ended a suspension, and is still queued: it ends no other one. */
   readonly has_woken?: true | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface PendingFollowup {
   readonly replaced_by?: string | undefined;
   /** The session that sent it. */
   readonly from?: MessageSource | undefined;
-  /** The next run starts with it, as soon as the previous one has ended. */
+  /** The next run starts with this message, as soon as the previous run has ended. */
   readonly begins_run?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
@@ -54,18 +54,21 @@ export interface PendingFeedback {
 export interface InjectionsState {
   readonly pending: readonly PendingInjection[];
   readonly followups: readonly PendingFollowup[];
-  /** A message was delivered since the last model request, so no model has read it. With `one_at_a_time` the next one waits for a request. */
+  /**
+   * A message was delivered since the last model request, so no model has read it. With `one_at_a_time` the next
+   * message waits for a request.
+   */
   readonly unheard: boolean;
-  /** Removed from `pending` by the last checkpoint, without a message_injected so far. */
+  /** Messages that the last checkpoint delivered, and direct reminders of hooks, that are not in the transcript so far. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
   /**
-   * Preempting interrupts that arrived before the open turn had work to end. While one is queued and accepted, no model
-   * is called.
+   * Preempting interrupts that arrived, or were accepted by hooks, while the open turn had no work to end. While one of them
+   * is queued, a model call ends before it is sent.
    */
   readonly preempting: readonly string[];
   readonly feedback: readonly PendingFeedback[];
-  /** Removed from `feedback` by the last checkpoint, without a message_injected so far. */
+  /** Feedback that the last checkpoint delivered and that is not in the transcript so far. */
   readonly delivering_feedback: readonly PendingFeedback[];
   /** Number of all queued pieces of feedback so far: the base of their ids. */
   readonly feedback_count: number;

@@ -1,5 +1,6 @@
 /**
- * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes. What a seam delivers: `deliverable` (seams.ts).
+ * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes. What a seam delivers: `deliverable`
+ * (seams.ts).
  */
 import type { InjectionVerb, Mode } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -7,7 +8,7 @@ import { isHooked } from '../hooks/consult.ts';
 import { CHANNELS, channelOf } from './channels.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 
-/** Whether hooks must check a message of this channel that is accepted now. */
+/** Whether `user_prompt_submit` hooks must check messages of this channel now. */
 export function isGuarded(context: SessionContext, verb: InjectionVerb): boolean {
   return CHANNELS[verb].guarded && isHooked(context, 'user_prompt_submit');
 }
@@ -47,8 +48,8 @@ export function followupAwaitsVerdict(context: SessionContext): boolean {
 }
 
 /**
- * The interrupt that wakes a suspended session. Each one wakes it once. Without this limit, a session whose step is
- * denied each time would be woken again and again before a seam could deliver the interrupt.
+ * The queued interrupt that wakes a suspended session, or undefined. Each interrupt wakes it once. Otherwise a session whose
+ * step is denied each time would be woken again and again, before a seam could deliver the interrupt.
  */
 export function waker(context: SessionContext): PendingInjection | undefined {
   return context.pending.find(

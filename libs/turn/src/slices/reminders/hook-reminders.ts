@@ -1,7 +1,7 @@
 /**
  * Reminders that hooks return. They are in the transcript immediately, after the results of an open batch. No seam
  * delivers them, and they neither continue a run nor wake a session: otherwise a hook that always returns a reminder
- * would keep a session running. After that they live like reminders of senders.
+ * would keep a session running. Then they live like reminders of senders (reminders.ts).
  */
 import {
   BOUNDS,
@@ -23,8 +23,8 @@ interface Draft {
 }
 
 /**
- * The events of the reminders in a consult's answers, in order. Of those with the same key the last stays, at the
- * position of the first.
+ * The events of the reminders in a consult's answers, in order. Of reminders with the same dedupe key only the last counts,
+ * at the position of the first. A reminder beyond a bound is dropped (`reminder_dropped`).
  */
 export function hookReminders(
   context: SessionContext,

@@ -1,7 +1,7 @@
 /**
- * The life of a delivered reminder. Every prompt shows it until its turns are over, a compaction removes it, a newer
- * one with its dedupe key replaces it, or a sender revokes it. Pure: `evolve` applies the changes, `next` derives the
- * events. Its delivery is in `dueAt` (injections/seams.ts).
+ * Live reminders: delivered or inherited, and shown by every prompt. One is live until its turns are over, a compaction
+ * removes it, a newer one with its dedupe key replaces it, or a sender revokes it. When it is delivered: `dueAt`
+ * (injections/seams.ts).
  *
  * REMINDER-1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is
  *     shown once before it counts.
@@ -41,20 +41,20 @@ function liveReminder(
   };
 }
 
-/** A prompt is about to be built: it shows all of them. */
+/** The live reminders after the seam before a model request: its prompt shows all of them. */
 export function showReminders(live: Live): Live {
   return live.every(({ shown }) => shown) ? live : live.map((one) => (one.shown ? one : { ...one, shown: true }));
 }
 
-/** Counts the end of a turn. */
+/** The live reminders after the end of a turn. */
 export function countDownAtTurnEnd(live: Live): Live {
   return live.length === 0 ? live : live.map((one) => countDown({ ...one, age: one.age + 1 }));
 }
 
 /**
- * Counts a compaction: reminders in the replaced part are removed unless they are preserved. For the others the
- * compaction counts as a turn.
- * @param stays whether a reminder was delivered outside of the replaced part.
+ * The live reminders after a compaction. Those in the replaced part of the view are due to expire, unless they are
+ * preserved. For the others the compaction counts as a turn.
+ * @param stays whether a reminder is not in the replaced part.
  */
 export function countDownAtCompaction(live: Live, stays: (reminder: LiveReminder) => boolean): Live {
   return live.map((one) => (one.preserve_on_compact || stays(one) ? countDown(one) : { ...one, due: 'compaction' }));
@@ -66,7 +66,7 @@ function countDown(one: LiveReminder): LiveReminder {
   return left > 0 ? { ...one, ttl_left: left } : { ...one, ttl_left: 0, due: 'ttl' };
 }
 
-/** The next due expiry (REMINDER-2), or null. */
+/** The event of the next due expiry (REMINDER-2), or null. */
 export function nextExpiry(context: SessionContext): EventOf<'reminder_expired'> | null {
   for (const { command_id, due } of context.reminders)
     if (due) return { type: 'reminder_expired', command_id, reason: due };
@@ -82,8 +82,8 @@ export function supersededBy(context: SessionContext, newer: { command_id: strin
 }
 
 /**
- * The live reminders that a child inherits. Those for direct children become `none`, so that a grandchild does not inherit
- * them.
+ * The live reminders that a child inherits, as its events. Those for direct children alone (`session`) get `none`, so that a
+ * grandchild does not inherit them.
  */
 export function inheritedReminders(
   context: Pick<SessionContext, 'session_id' | 'reminders'>,
@@ -104,7 +104,7 @@ export function inheritedReminders(
     }));
 }
 
-/** A reminder was delivered: later prompts show it, unless it is only recorded. */
+/** A reminder is in the transcript. It is live, unless it is only recorded (`audit_only`). */
 export function fired(context: SessionContext, event: EventOf<'reminder_fired'>): Partial<SessionContext> {
   const injection = context.delivering.find(({ command_id }) => command_id === event.command_id);
   const delivering = context.delivering.filter((one) => one !== injection);
@@ -122,7 +122,7 @@ function liveFrom(
   return liveReminder({ command_id, body, actor, ...reminder, ...key }, context.run, context.turn);
 }
 
-/** A reminder of the parent was inherited. */
+/** A reminder of the parent is live in this child. */
 export function reminderInherited(
   context: SessionContext,
   event: EventOf<'reminder_inherited'>,
@@ -130,7 +130,7 @@ export function reminderInherited(
   return { reminders: [...context.reminders, liveReminder(event, 0, 0)] };
 }
 
-/** Removes a reminder. One that a compaction removed is no longer part of the view. */
+/** Removes a live reminder, also from the account of the view, unless a compaction has removed it from there. */
 export function withoutReminder(context: SessionContext, commandId: string): Partial<SessionContext> {
   const gone = context.reminders.find(({ command_id }) => command_id === commandId);
   if (!gone) return {};
@@ -139,7 +139,7 @@ export function withoutReminder(context: SessionContext, commandId: string): Par
   return { reminders, view: viewWithoutReminder(context.view, gone.body, gone.preserve_on_compact, gone.age) };
 }
 
-/** A compaction has replaced a part of the view: everything except its newest turns, or only results in it. */
+/** A compaction has replaced the view before the kept turns. The strategy `clear_tool_results` replaces no reminder. */
 export function compacted(context: SessionContext, event: EventOf<'compaction_done'>): Partial<SessionContext> {
   const kept = Math.min(event.kept_turns, context.view.closed.length);
   const stays = ({ age }: LiveReminder) => event.strategy === 'clear_tool_results' || age <= kept;

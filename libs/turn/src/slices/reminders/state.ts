@@ -1,7 +1,7 @@
-/** Reminders that prompts show. */
+/** Live reminders. */
 import type { Actor, ExpiryReason, ReminderFields } from '@coxswain/protocol';
 
-/** A reminder that prompts show. */
+/** A live reminder: it was delivered or inherited, and every prompt shows it. */
 export interface LiveReminder extends ReminderFields {
   readonly command_id: string;
   readonly body: string;
@@ -9,19 +9,19 @@ export interface LiveReminder extends ReminderFields {
   /** The run and turn of its delivery; 0 and 0 for an inherited one. */
   readonly run: number;
   readonly turn: number;
-  /** Number of turns that ended since. */
+  /** Number of turns that ended since its delivery. */
   readonly age: number;
   /** Whether a prompt has shown it (REMINDER-1). */
   readonly shown: boolean;
   /** Number of further turns that show it; absent without a limit. */
   readonly ttl_left?: number | undefined;
-  /** The reason of its next expiry (REMINDER-2). */
+  /** The reason of its expiry, which is due but not recorded (REMINDER-2). */
   readonly due?: Exclude<ExpiryReason, 'cleared'> | undefined;
 }
 
 /** The members of the context for reminders. They outlive the run. */
 export interface RemindersState {
-  /** Delivered reminders that prompts show. */
+  /** Live reminders, in the order of their delivery. */
   readonly reminders: readonly LiveReminder[];
 }
 

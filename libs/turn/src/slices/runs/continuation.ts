@@ -10,8 +10,8 @@ import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
 /**
- * Whether queued messages, the message about an ended wait, or steps that are left would continue the run. It does not
- * check max_turns.
+ * Whether queued messages, steps that are left, or the message about an ended suspension or idle interval would continue
+ * the run. It does not check max_turns.
  */
 export function queuedWorkContinuesRun(context: SessionContext): boolean {
   return (
@@ -50,7 +50,10 @@ export function continuesWithinMaxTurns(context: SessionContext): boolean {
   return !isAtLastTurn(context) && (openTurnContinuesRun(context) || queuedWorkContinuesRun(context));
 }
 
-/** Whether effects are open that the teardown waits for first. Tool connections, timers and notifications are not. */
+/**
+ * Whether effects are open that the teardown waits for at its start. Timers, notifications, tool connections and the
+ * report to the parent do not count.
+ */
 export function anythingInFlight(context: SessionContext): boolean {
   return (
     context.model !== null ||

@@ -28,7 +28,7 @@ import { isAtLastTurn, isCapped, queuedWorkContinuesRun } from './continuation.t
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
-/** The end of the run, after all announcements. */
+/** The end of the run; null while announcements are queued (ANNOUNCE-2). */
 export function endOfRun(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
   return {
@@ -60,7 +60,7 @@ function cap(context: SessionContext): StopReason {
   return isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
-/** The consult of a point at the end of a run. */
+/** The derivation of the consult of a point at the end of a run. */
 export function consultEnding(point: EndingPoint): (context: SessionContext) => SessionEvent | null {
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
@@ -80,7 +80,7 @@ export function decideCancel(state: MachineState, input: Command<'cancel'>): Dec
   });
 }
 
-/** Decides an internal failure of the host. */
+/** Decides an internal failure of the host: the run fails. */
 export function decideSessionFailed(state: MachineState, input: SessionFailedInput): Decision {
   if (isEnded(state)) return { kind: 'ignored', reason: 'the run has ended' };
   return events({ type: 'run_failed', source: 'session', error: input.error, stop_reason: 'error' });
@@ -91,7 +91,7 @@ export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_u
 
 /** Whether a point is skipped: no hook is registered for it, or it does not apply. */
 export function isPointSkipped(context: SessionContext, point: EndingPoint): boolean {
-  // An open consult completes, even if its reason no longer applies.
+  // An open consult ends first, even if the point no longer applies.
   if (context.consult) return false;
   if (!isHooked(context, point)) return true;
   if (point === 'session_error') return context.stop_reason !== 'error';
@@ -99,7 +99,7 @@ export function isPointSkipped(context: SessionContext, point: EndingPoint): boo
   return false;
 }
 
-/** The members of the payload for this point only. */
+/** The members of a point's payload, in addition to `payloadHead`. */
 function endingPayload(context: SessionContext, point: EndingPoint, stopReason: StopReason): JsonObject {
   switch (point) {
     case 'session_error': {
@@ -134,7 +134,7 @@ function unsettledPayload(context: SessionContext): JsonObject {
   return { undelivered: injections.length, injections: injections.slice(0, NAMED_MAX), ...jobs };
 }
 
-/** The run has failed: no new work may start. The first failure is kept. */
+/** The run has failed: no new work may start. An earlier stop reason and an earlier failure are kept. */
 export function runFailed(context: SessionContext, event: Placed<'run_failed'>): Partial<SessionContext> {
   return {
     aborting: true,
@@ -146,7 +146,7 @@ export function runFailed(context: SessionContext, event: Placed<'run_failed'>):
   };
 }
 
-/** The run was cancelled. If a used-up budget had already ended it, the budget stays the reason. */
+/** The run was cancelled. An earlier failure or used-up budget stays the stop reason. */
 export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
   return {
@@ -157,7 +157,7 @@ export function runCancelled(context: SessionContext, event: EventOf<'control_ou
   };
 }
 
-/** The last seam was passed: the tools of the run are closed. */
+/** The last seam of the run was passed: its tools are to be closed. */
 export function closingAsked(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   return { closing: effect, next_effect };

@@ -102,7 +102,7 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   };
 }
 
-/** The model is called. A request that an interrupt ends before it starts delivers no message, so messages stay unheard. */
+/** The model is to be called. If an interrupt ends the call before it is sent, delivered messages stay unheard. */
 export function modelAsked(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };

@@ -1,6 +1,6 @@
 /**
- * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. If that
- * fails, the run fails. If no turn is left for a repair, the run ends as capped. The host validates an answer
+ * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. After the
+ * maximum of repairs the run fails. If no turn is left for a repair, the run ends by its cap. The host validates an answer
  * (`streamAnswer` in libs/session) and records the result in `message_complete`.
  *
  * OUTPUT-1  The host checks each complete answer without calls. Only a final answer can be rejected: one after which the
@@ -14,7 +14,7 @@ import { type EventOf, type Failure, type SessionEvent, userText } from '@coxswa
 import type { SessionContext } from '../../core/context.ts';
 import type { OutputProgress } from './state.ts';
 
-/** The seam of a request for a repair in the journal: it is sent as soon as the answer is rejected. */
+/** The member `seam` of a repair message in the journal. No seam delivers it: it follows the rejection at once. */
 export const OUTPUT_SEAM = 'output';
 
 const NOTHING: OutputProgress = { check: null, rejected: false, told: false, repairs: 0 };
@@ -33,8 +33,9 @@ function isInLastStep({ step, pinned }: SessionContext): boolean {
 }
 
 /**
- * The next event for an answer that {@link needsRepair}, at the end of its turn: its rejection, then a message to the
- * model or the failure of the run; or null. In the last turn the run ends as with any other open work.
+ * The next event for an answer that {@link needsRepair}, at the end of its turn. First its rejection. At the next call a
+ * repair message to the model, or the failure of the run after the last repair. Then null.
+ * @param isCapped whether no further turn may follow: then null instead of a repair message.
  */
 export function outputRejection(context: SessionContext, isCapped: boolean): SessionEvent | null {
   const { output, pinned, turn } = context;
@@ -68,7 +69,7 @@ function failure(problems: readonly string[], repairs: number): Failure {
   return { code: 'output_invalid', message };
 }
 
-/** The value of the last answer for the end of a run, if it fits the schema. */
+/** The member `output` of the end of a run: the value of the last answer, if it fits the schema. */
 export function outputOfRun({ output }: SessionContext): Pick<EventOf<'agent_end'>, 'output'> {
   return output?.check && 'value' in output.check ? { output: output.check.value } : {};
 }

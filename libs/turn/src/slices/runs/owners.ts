@@ -13,7 +13,10 @@ import { watchClock } from '../budgets/spending.ts';
 import { withoutStep } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
-/** Decides a claim. A model call or compaction step that was restarted too often fails. */
+/**
+ * Decides a claim. A model call or compaction step that was restarted too often fails, unless it is to be aborted anyway. A
+ * claim of an epoch that is not newer is ignored.
+ */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;
   if (input.epoch <= context.epoch)

@@ -74,8 +74,8 @@ function promptOf(
 }
 
 /**
- * Decides a prompt that becomes a steer during a run. In the teardown, and until the report to the parent is sent, the
- * text is the prompt of the next run, which starts automatically.
+ * Decides a prompt with `if_running: steer`. After the end of a run it starts the next one; during a run it is a steer.
+ * In the teardown, and until the report to the parent is sent, it is queued and starts the next run automatically.
  */
 export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
@@ -94,7 +94,7 @@ function insteadOfAPrompt(state: MachineState): string {
     : 'steer it or queue a follow-up';
 }
 
-/** The event that starts a run with a message; the same whether it came in the teardown or after the end. */
+/** The event that starts a run with a message: with one that was queued, or with one that arrives after the end. */
 export function promptOfMessage(
   { run }: SessionContext,
   { command_id, body, from, actor, replaced_by }: Omit<PendingFollowup, 'at'>,
@@ -110,7 +110,10 @@ export function promptOfMessage(
   };
 }
 
-/** The run of a message that arrived too late for the previous run. The report on the previous run precedes it. */
+/**
+ * The start of a run by a message that arrived too late for the previous run, or null. The report on the previous run to the
+ * parent precedes it.
+ */
 export function runOfLateMessage(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);
   if (!message || context.notice || context.consult) return null;
@@ -129,7 +132,7 @@ export function promptConsulted(context: SessionContext, outcome: ConsultOutcome
   ];
 }
 
-/** A run starts. A queued message that starts it is already remembered. */
+/** A run starts. The command id of a queued message that starts it is already remembered. */
 export function promptReceived(context: SessionContext, event: Placed<'prompt_received'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   const isQueued = context.followups.some(({ command_id }) => command_id === event.command_id);

@@ -26,7 +26,7 @@ import { NO_STALL } from '../stalls/state.ts';
 import { pinnedSteps } from '../steps/progress.ts';
 import type { Pinned } from './state.ts';
 
-/** Decides the outcome of a provision: of a run, of a hand-off, or of changed settings. */
+/** Decides the outcome of a provision: for the start of a run, a hand-off, or changed settings of a fork. */
 export function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
   if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   const handoff = runningHandoff(context, outcome.effect_id);
@@ -71,7 +71,7 @@ function changesOf(context: SessionContext, provision: Provision): SessionEvent[
   return list;
 }
 
-/** The start of a run that ended before its provision: every run starts and ends once. */
+/** The start of a run that ends before its provision, because every run has one `agent_start` and one `agent_end`. */
 export function unstartedRun(context: SessionContext): SessionEvent {
   return {
     type: 'agent_start',
@@ -85,7 +85,7 @@ export function unstartedRun(context: SessionContext): SessionEvent {
 
 type PersonaChanged = EventOf<'persona_changed'> & PlacedEvent;
 
-/** The run has a persona, or another one. */
+/** The run gets its persona, or another one. */
 export function personaChanged(context: SessionContext, event: PersonaChanged): Partial<SessionContext> {
   const pinned = pinnedFrom(context, event);
   const { handoff } = event;
@@ -137,7 +137,7 @@ function knownTool({ source, traits }: ToolDefinition): KnownTool {
   return source === SESSION_SOURCE ? { ...traits, by_session: true } : traits;
 }
 
-/** The tools of the run. */
+/** The run gets its tools, or others. */
 export function toolsChanged(context: SessionContext, event: Placed<'tools_changed'>): Partial<SessionContext> {
   const { pinned } = context;
   return {
@@ -146,7 +146,7 @@ export function toolsChanged(context: SessionContext, event: Placed<'tools_chang
   };
 }
 
-/** The hooks of the run. */
+/** The run gets its hook table, or another one. */
 export function hooksChanged(context: SessionContext, event: Placed<'hooks_changed'>): Partial<SessionContext> {
   const { pinned } = context;
   return {
@@ -155,7 +155,7 @@ export function hooksChanged(context: SessionContext, event: Placed<'hooks_chang
   };
 }
 
-/** The price of the model. */
+/** The run gets the price of its model, or another one. */
 export function pricesChanged({ pinned }: SessionContext, event: Placed<'prices_changed'>): Partial<SessionContext> {
   return pinned ? { pinned: { ...pinned, price: event.price, price_fingerprint: event.fingerprint } } : {};
 }

@@ -67,13 +67,13 @@ export interface Pinned {
  */
 export type Repins = 'model' | 'mode' | 'model_and_mode' | 'persona';
 
-/** The progress of the final answer. */
+/** The check of the newest answer against the output schema, and its repairs. */
 export interface OutputProgress {
   /** The validation of the open turn's answer; null without an answer, or with calls. */
   readonly check: OutputCheck | null;
   /** Whether the rejection of that answer is recorded. */
   readonly rejected: boolean;
-  /** Whether the model was notified of it. */
+  /** Whether the repair message about it was recorded. */
   readonly told: boolean;
   /** Repair turns so far (OUTPUT-2). */
   readonly repairs: number;
@@ -90,31 +90,34 @@ export interface RunsState {
   readonly prompt: string;
   readonly turn: number;
   readonly turn_open: boolean;
-  /** Turns since the start of the run or its last idling: max_turns counts these. */
+  /** Turns since the start of the run or, in a daemon, its last idling: max_turns limits these. */
   readonly turns_counted: number;
   /** An interrupt ended the open turn's answer early: the run continues, unless it is capped. */
   readonly cut_short: boolean;
-  /** Number of messages delivered at the last seam of the open turn: they continue the run. */
+  /** Number of messages that the last seam of the open turn delivered: they continue the run. */
   readonly delivered_at_end: number;
   readonly provision: OpenEffect | null;
   readonly repins: Repins | null;
-  /** `preempted`: a preempting interrupt arrived. */
+  /** The open model call. `preempted`: a preempting interrupt ends it. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
+  /** The open effect that closes the tools of the run. */
   readonly closing: OpenEffect | null;
   /** The open call of predicates about the turn. */
   readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
-  /** Whether predicates were called, and whether a stop condition is true after this turn. */
+  /** Whether predicates were called about the open turn, and whether a stop condition is true after it. */
   readonly stop_checked: boolean;
   readonly stop_held: boolean;
-  /** Cancelled or failed: no new work may start. */
+  /** The run was cancelled, has failed, or has used up a budget: no new work may start, and open work is aborted. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
+  /** The reason of the cancel, or the used-up budget. */
   readonly cancel_reason: string | null;
-  /** The sender of the cancel, if it has a name. */
+  /** The sender of the cancel, if its command names one. */
   readonly cancel_actor: Actor | null;
+  /** The first failure, and the number of its record. */
   readonly failure: Failure | null;
   readonly failed_at: number | null;
-  /** The progress of the final answer; null without an output schema. */
+  /** Null without an output schema, and before the run's first answer without calls. */
   readonly output: OutputProgress | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Stop conditions of a run: which one is true after a turn, and when predicates in code must be called. A true
- * condition ends the run with the turn. Exceptions: a message was delivered that needs an answer, or an interrupt
- * skipped calls or cut the answer short. The host calls the predicates: `checkStop` (check-stop.ts in libs/session).
+ * condition ends the run with the turn, except as `isStopped` says. The host calls the predicates: `checkStop`
+ * (check-stop.ts in libs/session).
  */
 
 import {
@@ -17,7 +17,7 @@ import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 
-/** The event of a true text condition; none or one. */
+/** The event of the first text condition that is true of an answer; none if there is none. */
 export function textStop(context: SessionContext, message: AssistantMessage): SessionEvent[] {
   const conditions = context.pinned?.stop_when ?? [];
   if (conditions.length === 0) return [];
@@ -26,7 +26,7 @@ export function textStop(context: SessionContext, message: AssistantMessage): Se
   return condition ? [{ type: 'stop_condition_held', turn: context.turn, condition }] : [];
 }
 
-/** The true condition on tools after a batch, or null. Calls that were prevented from running do not count. */
+/** The event of the first condition on tools that is true after a batch, or null. Only calls that have started count. */
 export function toolStop(context: SessionContext): SessionEvent | null {
   // After a hand-off the old persona's conditions no longer apply, and the new persona has not started.
   if (context.relay.from !== null) return null;
@@ -41,9 +41,9 @@ export function toolStop(context: SessionContext): SessionEvent | null {
 }
 
 /**
- * The call of the predicates, at most one for each turn, or null. Null if another condition is true, a message was
- * delivered at the end, or the turn has handed the session over. Also null if an interrupt skipped calls or cut the
- * answer short.
+ * The event that calls the predicates, at most once for each turn, or null. Null if another condition is true, the last seam
+ * delivered a message, or a hand-off has succeeded in the turn. Also null if an interrupt skipped calls or cut the answer
+ * short.
  */
 export function predicatesAsked(context: SessionContext): SessionEvent | null {
   const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end, relay } = context;
@@ -72,14 +72,14 @@ export function decideStop(context: SessionContext, outcome: StopOutcome): Decis
 }
 
 /**
- * Whether the run ends by a condition: one is true, no message was delivered that needs an answer, and no interrupt
- * skipped calls or cut the answer short.
+ * Whether the run ends by a condition: one is true, the last seam of the turn delivered no message, and no interrupt skipped
+ * calls or cut the answer short.
  */
 export function isStopped(context: SessionContext): boolean {
   return context.stop_held && context.delivered_at_end === 0 && !context.dispatch_skipped && !context.cut_short;
 }
 
-/** The predicates are called about the open turn. */
+/** The predicates are to be called about the open turn. */
 export function stopCheckOpened(
   context: SessionContext,
   event: Placed<'stop_predicates_asked'>,

@@ -15,8 +15,8 @@ import { needsRepair, outputRejection } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
 /**
- * The next event before a turn, or null while announcements are queued (ANNOUNCE-2). The order: the next step and its
- * task, one notice of a stall at a time, `turn_start`.
+ * The next event before a turn, or null while announcements are queued (ANNOUNCE-2). The order: the start of the next step
+ * and its task, notices of stall detection, `turn_start`.
  */
 export function turnOpening(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
@@ -59,8 +59,8 @@ export function turnEnd(context: SessionContext): SessionEvent {
 }
 
 /**
- * The next event after the last seam of a turn. The order: the call of the predicates after a batch, the end of the
- * step, the rejection of the output, the budget that does not cover another answer, the end of the turn.
+ * The next event after the last seam of a turn. First the call of the predicates, if the turn has a batch. Then the
+ * end of the step, the events of a rejected output, the budget that does not cover another answer, the end of the turn.
  */
 export function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;

@@ -39,7 +39,7 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   return { source: policyOf(refusal.rule), body };
 }
 
-/** The model has answered. An answer without calls resets the count of turns without a new result. */
+/** The watch after an answer. An answer without calls resets the count of turns without a new result. */
 export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
   for (const part of calls) {
@@ -56,7 +56,7 @@ export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): Stal
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(told, NO_NEW_RESULT) };
 }
 
-/** A call has its result. */
+/** The watch after the result of a call. */
 export function watchResult(stall: StallWatch, { tool, status, result, denial }: EventOf<'call_ended'>): StallWatch {
   const refusals = denial?.by === 'rule' ? refused(stall, denial.rule ?? 'default', tool) : stall.refusals;
   const shown = fingerprint(`${tool} ${status} ${textOf(result)}`);
@@ -71,13 +71,13 @@ function refused(stall: StallWatch, rule: string, tool: string): StallWatch['ref
   return isKnown ? stall.refusals : [...stall.refusals, { rule, tool }];
 }
 
-/** A turn with calls has ended. */
+/** The watch after the end of a turn with calls. */
 export function watchTurn(stall: StallWatch): StallWatch {
   if (!stall.fresh) return { ...stall, stale_turns: stall.stale_turns + 1 };
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(stall.told, NO_NEW_RESULT) };
 }
 
-/** A notice was queued or dropped: it is not repeated. */
+/** The watch after feedback was queued or dropped: a notice of stall detection is not repeated. */
 export function noticeQueued(stall: StallWatch, source: string): StallWatch {
   const isOwn = source === IDENTICAL_CALLS || source === NO_NEW_RESULT || source.startsWith(policyOf(''));
   if (!isOwn || stall.told.includes(source)) return stall;

@@ -1,10 +1,10 @@
 /**
- * Fingerprints for stall detection.
+ * The state of stall detection.
  */
 
 /** Fingerprints of a run's calls and results, to detect repetitions. */
 export interface StallWatch {
-  /** The newest call, and its number in a row. */
+  /** The newest call, and how many times in a row the model has requested it. */
   readonly call: string;
   readonly repeats: number;
   /** The newest distinct results, oldest first, and whether the open turn has a new one. */
@@ -12,9 +12,9 @@ export interface StallWatch {
   readonly fresh: boolean;
   /** Turns in a row with calls and without a new result. */
   readonly stale_turns: number;
-  /** Sources of notices about the current stall, and about rules that refused calls. */
+  /** Sources of the notices that were queued: about the current stalls, and about rules that denied calls. */
   readonly told: readonly string[];
-  /** Rules that refused a call, without a notice so far. */
+  /** Rules that denied a call of a tool, without a notice so far. */
   readonly refusals: readonly { readonly rule: string; readonly tool: string }[];
 }
 

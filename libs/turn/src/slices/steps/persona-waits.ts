@@ -1,6 +1,7 @@
 /**
- * Steps of personas that other processes serve. A step that cannot start stays open: it waits for an instance up to its
- * limit, and for the end of a pause without a limit. Where a step runs: route-model-step.ts in libs/session.
+ * Model steps (model calls and compactions) of personas that other processes serve. One that cannot start stays open: it
+ * waits for an instance of its persona up to a limit, and for the end of a pause without a limit. Where a model step runs:
+ * route-model-step.ts in libs/session.
  */
 
 import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
@@ -10,7 +11,7 @@ import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { PersonaWait } from './state.ts';
 import { stepFailure } from './steps.ts';
 
-/** The reason why the open step waits, or null. */
+/** The wait of the open model step for its persona, or null. */
 export function personaWait(context: SessionContext): PersonaWait | null {
   const wait = context.persona_wait;
   return wait && isOpen(context, wait.effect_id) ? wait : null;
@@ -20,7 +21,7 @@ function isOpen({ model, compacting }: SessionContext, effectId: string): boolea
   return model?.id === effectId || compacting?.id === effectId;
 }
 
-/** Decides the progress of a step, as reported by its host. */
+/** Decides the progress of a model step, as its host reports it: it waits, it goes on, or an attempt was lost. */
 export function decidePersonaStep(context: SessionContext, input: PersonaStepInput): Decision {
   if (!isOpen(context, input.effect_id) || context.aborting) return late(input.effect_id);
   const { effect_id } = input;
@@ -52,12 +53,12 @@ export function decidePersonaStep(context: SessionContext, input: PersonaStepInp
   }
 }
 
-/** The number of lost attempts of a step. */
+/** The number of lost attempts of a model step: attempts that a persona's process started and did not finish. */
 export function lostAttempts({ lost_steps }: SessionContext, effectId: string): number {
   return lost_steps?.effect_id === effectId ? lost_steps.lost : 0;
 }
 
-/** A step starts to wait. */
+/** A model step starts to wait for its persona. */
 export function waitsForPersona(
   context: SessionContext,
   event: EventOf<'waiting_for_persona'> & PlacedEvent,
@@ -70,10 +71,10 @@ export function waitsForPersona(
   return { persona_wait: { ...wait, timer }, next_effect: index + 1 };
 }
 
-/** The wait exceeded its limit: the model step fails with the persona's name. */
+/** The events if a wait for a persona exceeded its limit: the model step fails. None if it has ended meanwhile. */
 export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
-  // An interrupt has ended it already, and its outcome will follow.
+  // A preempting interrupt has ended the model call already, and its outcome will follow.
   if (!wait || context.model?.preempted) return [];
   const { persona, version, since_ms, timer } = wait;
   const waited = timer ? ` for ${inWords(timer.due_at_ms - since_ms)} (limits.wait_for_persona_ms)` : '';

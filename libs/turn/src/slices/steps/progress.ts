@@ -1,11 +1,11 @@
 /**
- * Queries of the steps of a run.
+ * Queries of the declared steps of a run.
  */
 import { nanoUsdOf, type Step } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { PinnedStep } from './state.ts';
 
-/** The seam of a step's instructions in the journal: they are delivered as soon as it starts. */
+/** The member `seam` of a step's task in the journal. No seam delivers it: it follows the start of the step. */
 export const STEP_SEAM = 'step';
 
 /** The steps of a definition in the form that the machine pins. */
@@ -22,18 +22,18 @@ export function pinnedSteps(steps: readonly Step[] | undefined): { readonly step
   };
 }
 
-/** The open step, or undefined. */
+/** The open step as the persona declares it; undefined if none is open, or if the persona does not declare it. */
 export function openStep({ pinned, step }: SessionContext): PinnedStep | undefined {
   const declared = step?.open ? pinned?.steps?.[step.index] : undefined;
   return declared?.name === step?.name ? declared : undefined;
 }
 
-/** Whether the steps have started and one is not finished. The first step starts elsewhere. */
+/** Whether the first step has started, and a step is open or still to start. */
 export function stepsAreLeft({ pinned, step }: SessionContext): boolean {
   return step !== null && step.index < (pinned?.steps?.length ?? 0);
 }
 
-/** Whether a step has ended in the open turn: then the next step continues the run instead of the calls. */
+/** Whether a step has ended in the open turn. Then only steps that are left continue the run, not a batch of calls. */
 export function stepHasEnded({ step, turn }: SessionContext): boolean {
   return step !== null && !step.open && step.ended_in === turn;
 }

@@ -1,5 +1,5 @@
 /**
- * The progress of a run in the steps of its persona, and the wait of the open step.
+ * The progress of a run in the declared steps of its persona; and the wait of a model step for its persona.
  */
 import type { ErrorBoundary, Failure, Json, StepArgs, StopReason } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
@@ -19,27 +19,27 @@ export interface StepProgress {
   /** The index of the open step, or of the next one; the number of steps if all have ended. */
   readonly index: number;
   readonly open: boolean;
-  /** The number of its starts, with the next one if it is due. */
+  /** The number of this attempt of the step, or of its next attempt, from 1. */
   readonly attempt: number;
   readonly args: StepArgs;
-  /** Whether the model has its task. */
+  /** Whether the step's task was delivered to the model. */
   readonly told: boolean;
-  /** Usage of the run when it started. */
+  /** Usage of the run when the step started. */
   readonly tokens: number;
   readonly nano_usd: number;
   /** A text for the model at the next start of a step. */
   readonly note?: string | undefined;
-  /** Its answer, if PostStep hooks must check it. */
+  /** The newest answer in the step, if PostStep hooks must check it. */
   readonly answer?: string | undefined;
   /** The answer after a PostStep hook rewrote it. */
   readonly output?: Json | undefined;
   /** The turn in which the last step ended. */
   readonly ended_in?: number | undefined;
-  /** It failed, and the run with it. */
+  /** The failure of the step that ends the run, and the stop reason. */
   readonly fatal?: { readonly error: Failure; readonly stop_reason: StopReason } | undefined;
 }
 
-/** The wait of a step. It applies as long as the step is open under the effect's id. */
+/** The wait of a model step for its persona. It applies as long as the effect with this id is open. */
 export interface PersonaWait {
   readonly effect_id: string;
   readonly persona: string;
@@ -50,7 +50,7 @@ export interface PersonaWait {
   readonly timer?: (OpenEffect & { readonly due_at_ms: number }) | undefined;
 }
 
-/** The lost attempts of one step. */
+/** The number of lost attempts of one model step. */
 export interface LostSteps {
   readonly effect_id: string;
   readonly lost: number;
@@ -58,9 +58,12 @@ export interface LostSteps {
 
 /** The members of the context for the steps of a persona. */
 export interface StepsState {
-  /** The progress in the persona's steps; null before the first. */
+  /** The progress in the declared steps; null before the first, and without any. */
   readonly step: StepProgress | null;
-  /** The wait of the open step before its start, and its lost attempts. Only for served personas. */
+  /**
+   * The wait of the open model step, and the lost attempts of the newest one. Only for personas that other processes
+   * serve.
+   */
   readonly persona_wait: PersonaWait | null;
   readonly lost_steps: LostSteps | null;
 }
@@ -68,5 +71,5 @@ export interface StepsState {
 /** No step has started. */
 export const EMPTY_STEPS: StepsState = { step: null, persona_wait: null, lost_steps: null };
 
-/** A run starts with the first step. */
+/** A run starts before its first step. */
 export const STEPS_AT_RUN_START: Pick<StepsState, 'step'> = { step: null };

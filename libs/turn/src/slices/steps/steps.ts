@@ -3,11 +3,13 @@
  *
  * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
  *     daemon.
- * STEPS-2  A step completes with the first turn that has a plain answer and delivers nothing, where a run without steps
- *     would end. A message delivered at the last seam keeps the step open.
- * STEPS-3  Each started step ends once in the journal. Any other end of the run leaves it `unfinished`.
- * STEPS-4  Its error boundary alone decides the effect of a failure. `fail` ends the run. `continue` proceeds with the
- *     next step and its model gets the reason. `escalate` suspends the session; a resume starts the step again.
+ * STEPS-2  A step completes with the first turn that has an answer without calls, and whose last seam delivers nothing:
+ *     where a run without steps would end.
+ * STEPS-3  Each start of a step has one end in the journal: `completed`, `failed`, or `unfinished` if the run ends or is
+ *     handed off before.
+ * STEPS-4  The error boundary of a step alone decides what its failure causes. `fail` ends the run. `continue` proceeds
+ *     with the next step and its model gets the reason. `escalate` suspends the session; a resume starts the step
+ *     again.
  */
 
 import {
@@ -30,7 +32,7 @@ import { needsRepair } from '../runs/output.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';
 
-/** The next event of steps at the start of a turn: the next step starts, and the model gets its task. */
+/** The next event of steps before a turn: the start of the next step, then its task for the model, then null. */
 export function stepOpening(context: SessionContext): SessionEvent | null {
   const { pinned, step, turn } = context;
   const steps = pinned?.steps ?? [];
@@ -54,7 +56,7 @@ export function stepOpening(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** The end of the open step at the end of its turn, or with a failed run; null while it continues. */
+/** At the end of a turn: the failure of the run by a failed step, or the end of the open step; null if it continues. */
 export function stepEnd(context: SessionContext): SessionEvent | null {
   const { step } = context;
   if (step?.fatal) return { type: 'run_failed', source: 'step', ...step.fatal };
@@ -67,7 +69,10 @@ export function stepEnd(context: SessionContext): SessionEvent | null {
   return finished(context, { status: 'failed', error, error_boundary: open.error_boundary });
 }
 
-/** Whether the open turn is the last of its step (STEPS-2), by the number of messages at its last seam. */
+/**
+ * Whether the open turn completes its step (STEPS-2).
+ * @param delivered the number of messages that the last seam of the turn delivers.
+ */
 export function isComplete(context: SessionContext, delivered: number): boolean {
   const isPlain = context.step?.open === true && !context.batch_open && !context.cut_short && delivered === 0;
   return isPlain && !needsRepair(context, delivered);
@@ -80,12 +85,12 @@ function overspent(context: SessionContext, { max_tokens, max_nano_usd }: Pinned
   return null;
 }
 
-/** The end of a step that the run no longer reaches (STEPS-3), or null without one. */
+/** The `unfinished` end of the open step, at the end of a run or at a hand-off (STEPS-3); null without an open step. */
 export function unfinishedStepEnd(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
-/** The end of a step that the persona no longer declares, in a fork with another persona; otherwise null. */
+/** The `unfinished` end of an open step that the persona of a fork does not declare; otherwise null. */
 export function undeclaredStepEnd(context: SessionContext): SessionEvent | null {
   return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
@@ -114,7 +119,7 @@ function finished(context: SessionContext, end: End): SessionEvent {
     ...end,
     ...(step?.output === undefined || end.status !== 'completed' ? {} : { output: step.output }),
     tokens,
-    // Without a price no cost is recorded: 0 would be a claim.
+    // Without a price no cost is recorded: 0 would say that the step was free.
     ...(pinned?.price ? { cost_usd: usdOf(nano_usd) } : {}),
   };
 }
@@ -125,7 +130,7 @@ function headOf(context: SessionContext): { step: string; index: number; attempt
 }
 
 function used({ count, step }: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
-  // If the count restarted meanwhile, the new count is all that is known.
+  // The count can have restarted since the start of the step. Then all of it counts.
   const since = (now: number, then: number) => (now < then ? now : now - then);
   return { tokens: since(count.tokens, step?.tokens ?? 0), nano_usd: since(count.nano_usd, step?.nano_usd ?? 0) };
 }
@@ -233,7 +238,7 @@ export function stepTaskDelivered({ step }: SessionContext): Partial<SessionCont
   return step ? { step: { ...step, told: true, note: undefined } } : {};
 }
 
-/** The consult of a point of the open step. */
+/** The next event of the consult of a point of the open step. */
 export function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
   const name = openStep(context)?.name ?? '';
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));

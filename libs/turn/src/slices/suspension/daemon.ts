@@ -1,5 +1,6 @@
 /**
- * A daemon session between its jobs: the end of a job, and the start of idling.
+ * A daemon session between its jobs: the end of a job, and the start of idling. A job is its work between two times of
+ * idling.
  */
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';

@@ -82,8 +82,8 @@ export function decideSignal(state: MachineState, input: Command<'signal'>): Dec
 }
 
 /**
- * Checks the request to park in the outcome of a call. When the model made the call, it knew neither the time of the
- * record nor other requests, so a refused request makes the result an error.
+ * An outcome with its request to park checked. When the model made the call, it knew neither the time of the record nor
+ * other requests. So an invalid or second request turns the result into an error, which the model reads.
  */
 export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
@@ -109,7 +109,10 @@ function parkingRefused(
   return { text, code: 'already_suspended' };
 }
 
-/** The request to suspend of a call that ended well, if no other request came before. */
+/**
+ * The `suspend_requested` event of a call that ended with `ok` and a request to park; none after another request, and
+ * in an aborting run.
+ */
 export function parkRequested(
   context: SessionContext,
   { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
@@ -134,7 +137,7 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
 /** The events of pre_suspend hooks. */
 export function suspensionConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
-  // Withdrawn during the hooks, or too late.
+  // A resume has withdrawn the request while hooks were called, or the run is ending.
   if (!suspend || context.aborting) return [];
   for (const answer of outcome.answers) {
     const closed = failsClosed(context, answer);

@@ -1,8 +1,8 @@
-/** Requested and current suspensions, stored signals, and the message to the model after a wait. */
+/** Requested and current suspensions, stored signals, and the messages to the model after a wait: a suspension or idling. */
 import type { Actor, Json, OnTimeout, ReminderMessage, UserMessage } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** A requested suspension, which starts at the next turn boundary. */
+/** A requested suspension. It starts after the open turn; in an idle daemon, at once. */
 export interface AskedSuspension {
   /** The command that requested it, or the call of the tool `park`. */
   readonly command_id?: string | undefined;
@@ -37,13 +37,13 @@ export interface StoredSignal {
   readonly data?: Json | undefined;
 }
 
-/** The messages to the model after a wait. */
+/** The messages to the model after a suspension, or after the wake interval of a daemon. */
 export interface Waking {
-  /** The source of the messages: the command, call or timer that started the wait. */
+  /** The source of the messages: the command or call that requested the suspension, or the timer of the interval. */
   readonly id: string;
   readonly seam: 'post_resume' | 'daemon_idle_post';
   readonly messages: readonly (UserMessage | ReminderMessage)[];
-  /** Whether it needs a turn of its own, or accompanies other work. */
+  /** Whether the messages continue the run by themselves. Otherwise they accompany other work. */
   readonly takes_turn: boolean;
 }
 
@@ -73,5 +73,5 @@ export const SUSPENSION_AT_RUN_START: SuspensionState = EMPTY_SUSPENSION;
 /** Suspensions and signals belong to one run. */
 export const SUSPENSION_AT_RUN_END: SuspensionState = EMPTY_SUSPENSION;
 
-/** A turn handles the message of a wait. */
+/** A turn starts after the messages of a wait are delivered. */
 export const SUSPENSION_AT_TURN_START: Pick<SuspensionState, 'waking'> = { waking: null };

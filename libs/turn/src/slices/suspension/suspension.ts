@@ -1,5 +1,5 @@
 /**
- * The life of a suspension: from its request, through its end, to the message to the model. Commands and calls that request
+ * A suspension: its start, its end, and the messages to the model after it. Commands and calls that request
  * it: requests.ts. Its timer: timers.ts.
  */
 
@@ -63,8 +63,8 @@ export function interruption(
 }
 
 /**
- * The effect of delivered injections on a requested suspension. A queued interrupt ends the suspension through
- * {@link waker}, so only delivered ones are noted.
+ * Notes the first delivered interrupt in the requested suspension. An interrupt that is still queued needs no note, because
+ * {@link waker} finds it.
  */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
@@ -120,7 +120,7 @@ export function suspensionEnd(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** The message to the model after a suspension. */
+/** The messages to the model after a suspension. */
 function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
   const { input, on_timeout } = suspension;
   const injects = event.cause === 'timeout' && on_timeout === 'resume_with_input' && input !== undefined;
@@ -235,7 +235,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/** Removes a recorded message from the queue of messages about an ended wait. */
+/** A message about an ended suspension or idle interval is in the transcript. */
 export function wakingMessageDelivered(
   context: SessionContext,
   event: EventOf<'message_injected'>,
@@ -244,7 +244,7 @@ export function wakingMessageDelivered(
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-/** The next message to the model about an ended wait, or null. */
+/** The event of the next message to the model about an ended suspension or idle interval, or null. */
 export function nextWakingMessage({ waking, turn }: SessionContext): SessionEvent | null {
   const message = waking?.messages[0];
   if (!waking || !message) return null;

@@ -37,8 +37,9 @@ export function allTimers(state: MachineState): readonly TimerEffect[] {
 }
 
 /**
- * The awaited timer of the session, without those of approvals; at most one. The clock of a run is stopped while the
- * session is suspended or idle. Of the clock and a step that waits for its persona, the earlier timer is returned.
+ * The awaited timer of the session, without those of approvals; null without one. It belongs to the suspension, to an idle
+ * daemon, or to the time budget, whose clock stops during the other two. A model step that waits for its persona has a timer
+ * too: of two, the earlier one is returned.
  */
 export function sessionTimer(state: MachineState): TimerEffect | null {
   const [clockOrWait, persona] = [clockOrWaitTimer(state), personaTimer(state)];

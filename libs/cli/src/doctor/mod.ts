@@ -1,0 +1,2 @@
+/** The checks of `cox doctor`. */
+export { checks, remedyOf, streamCheck } from './checks.ts';

@@ -1,0 +1,112 @@
+/**
+ * The changes of a call's row in the call table: one function for each event that changes the status or members of a row.
+ * `ended` applies to a row with any status. Each of the others applies to certain statuses, and returns a row with another
+ * status unchanged, because an event is never rejected (EVOLVE-1).
+ */
+import type { EventOf } from '@coxswain/protocol';
+import type { Placed } from '../../core/place.ts';
+import type { CallAt, CallCancel, CallDecision, CallRow, ReturnedOutcome } from './state.ts';
+
+/**
+ * The first object of the spreads of rows. V8 (as of Node 20) copies the first object of a spread at once, and takes
+ * ten times as long to add a member to such a copy.
+ */
+const BLANK = {};
+
+/** The members that a row gets when it starts to wait for a human approval. */
+export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expiry' | 'notice'>;
+
+/** Removes the members that a row no longer needs after the wait. */
+const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
+
+/** Removes the members of a running call when it gets into doubt. */
+const NOT_RUNNING = {
+  effect_id: undefined,
+  epoch: undefined,
+  accepted: undefined,
+  cancel: undefined,
+  preempted: undefined,
+};
+
+/**
+ * A human approval was requested. A running call gets into doubt: a crash left its outcome unknown, and its effect no longer
+ * counts.
+ */
+export function parked(row: CallRow, wait: Wait): CallRow {
+  if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
+  if (row.status !== 'running') return row;
+  return { ...row, ...wait, ...NOT_RUNNING, status: 'parked', in_doubt: true, decided: undefined };
+}
+
+/** An external service was notified of the approval. */
+export function notified(row: CallRow): CallRow {
+  return row.status === 'parked' ? { ...row, notice: undefined } : row;
+}
+
+/** The wait for an approval has ended without a decision. */
+export function waitDropped(row: CallRow): CallRow {
+  return row.status === 'parked' ? { ...row, ...WAITS_NO_MORE, status: 'proposed' } : row;
+}
+
+/** The wait for an approval has ended with a decision, possibly with other arguments. */
+export function released(row: CallRow, decided: CallDecision, args: EventOf<'approval_decided'>['args']): CallRow {
+  if (row.status !== 'parked') return row;
+  const settled = { ...row, ...WAITS_NO_MORE, decided, ...(args ? { args } : {}) };
+  return decided.decision === 'allow' ? { ...settled, status: 'allowed' } : { ...settled, status: 'proposed' };
+}
+
+/** The effect of the call was requested. */
+export function started(row: CallRow, event: Placed<'call_started'>, epoch: number): CallRow {
+  if (row.status !== 'proposed' && row.status !== 'allowed') return row;
+  const { effect_id, at_ms: started_at_ms } = event;
+  return {
+    ...BLANK,
+    ...row,
+    status: 'running',
+    effect_id,
+    epoch,
+    started_at_ms,
+    problem: undefined,
+    in_doubt: undefined,
+  };
+}
+
+/** A worker has accepted the request of this epoch, or the start command of the child is stored. */
+export function accepted(row: CallRow, epoch: number): CallRow {
+  return row.status === 'running' ? { ...row, accepted: epoch } : row;
+}
+
+/** The child of a delegation has failed, and another one starts in the same record. */
+export function childFailed(row: CallRow, restarts: number): CallRow {
+  return row.status === 'running' ? { ...row, effect_id: undefined, accepted: undefined, restarts } : row;
+}
+
+/** Another child has started. */
+export function childRestarted(row: CallRow, effect_id: string, epoch: number): CallRow {
+  return row.status === 'running' ? { ...row, effect_id, epoch } : row;
+}
+
+/** A preempting interrupt ends the call. */
+export function preempted(row: CallRow, { actor }: NonNullable<CallAt<'running'>['preempted']>): CallRow {
+  return row.status === 'running' ? { ...row, preempted: { actor } } : row;
+}
+
+/** A cancel of a sent call without a recorded result was requested. */
+export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
+  return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
+}
+
+/** A cancel has ended the call at once. Its row keeps the cancel, so that a repeated one gets the same reason. */
+export function cancelledUnsent(row: CallRow, cancel: CallCancel): CallRow {
+  return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
+}
+
+/** The call has its outcome, and PostToolUse hooks must check it. */
+export function returned(row: CallRow, outcome: ReturnedOutcome): CallRow {
+  return row.status === 'running' ? { ...BLANK, ...row, status: 'returned', returned: outcome } : row;
+}
+
+/** The call has its result. */
+export function ended(row: CallRow, { status, is_error }: EventOf<'call_ended'>): CallRow {
+  return { ...BLANK, ...row, ...WAITS_NO_MORE, status: 'ended', ended: status, is_error, returned: undefined };
+}

@@ -1,0 +1,41 @@
+/** Creates the dependencies of the routes. */
+import { EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
+import { RequestRates } from '@coxswain/session';
+import {
+  createMetrics,
+  GATEWAY_BOUNDS,
+  type GatewayContext,
+  type GatewayTimes,
+  KnownSessions,
+  LimitedReads,
+} from '../context/mod.ts';
+import { JournalPages, SessionFeeds } from '../feed/mod.ts';
+import { FoldCache, InspectorSeats } from '../socket/mod.ts';
+
+/** The parts of a context that have no default, and any other part. */
+export type ContextParts = Pick<GatewayContext, 'authenticator' | 'clientOf' | 'ping' | 'log' | 'now' | 'stopping'> &
+  Omit<Partial<GatewayContext>, 'times'> & { readonly times?: Partial<GatewayTimes> | undefined };
+
+/** Creates a context. Other parts have the limits of `GATEWAY_BOUNDS` by default. */
+export function createContext({ times, ...parts }: ContextParts): GatewayContext {
+  const { now, metrics = createMetrics() } = parts;
+  const { requestsBurst, requestsPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
+  return {
+    feeds: new SessionFeeds(metrics),
+    inspectors: new InspectorSeats(),
+    folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
+    known: new KnownSessions(now),
+    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
+    pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
+    rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
+    metrics,
+    ...parts,
+    times: {
+      heartbeatMs: EVENT_STREAM_LIVENESS.heartbeatMs,
+      recheckMs: GATEWAY_BOUNDS.recheckMs,
+      stallMs: GATEWAY_BOUNDS.watcherStallMs,
+      waitsEndMs: GATEWAY_BOUNDS.waitsEndMs,
+      ...times,
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/** Sends the commands of requests to sessions. */
+export { rejectOtherStart, rejectReusedId } from './idempotency.ts';
+export {
+  abortOnDisconnectOrStop,
+  handleCommand,
+  idempotentIds,
+  objectBody,
+  rejectOtherFields,
+  rejectUnknownFields,
+  sendCounted,
+  sendOptions,
+  toStoredCommand,
+} from './send-command.ts';

@@ -1,0 +1,27 @@
+/** What all routes share: the context, its limits and metrics, and problem documents. */
+export { GATEWAY_BOUNDS } from './gateway-bounds.ts';
+export {
+  clientFor,
+  countRequest,
+  expectBus,
+  type GatewayClient,
+  type GatewayContext,
+  type GatewayTimes,
+  principalOf,
+  rateLimitedProblem,
+  type StartOffers,
+  takeRequest,
+} from './gateway-context.ts';
+export { createMetrics, type GatewayMetrics } from './gateway-metrics.ts';
+export { KnownSessions, sessionNotFoundProblem } from './known-sessions.ts';
+export { LimitedReads } from './limited-reads.ts';
+export {
+  abortOnDisconnect,
+  Problem,
+  ProblemDocument,
+  problemFrom,
+  requestClosedProblem,
+  sendProblem,
+  withRenamedField,
+} from './problem.ts';
+export { onStopping } from './when-stopping.ts';

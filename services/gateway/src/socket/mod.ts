@@ -1,0 +1,6 @@
+/** WebSockets for clients and inspectors. */
+export { FoldCache } from './fold-cache.ts';
+export { InspectorSeats } from './inspector-seats.ts';
+export type { SocketKind } from './monitored-socket.ts';
+export { InspectQuery, serveInspector } from './serve-inspector.ts';
+export { SocketQuery, serveSocket } from './serve-socket.ts';
