@@ -48,6 +48,11 @@ const SEARCHES: readonly Search[] = [
     command: vitest('tests/e2e/console.test.ts', 'tests/e2e/console-accessibility.test.ts'),
     env: { COX_NIGHTLY: '1' },
   },
+  {
+    name: 'served-work',
+    command: vitest('tests/contracts/served-matrix.test.ts', 'tests/e2e/served-matrix.test.ts'),
+    env: { COX_NIGHTLY: '1', COX_SEED: seed },
+  },
   { name: 'kills', command: vitest('tests/e2e/kill.test.ts'), env: { COX_KILLS: '300' } },
   { name: 'faults', command: npm('faults') },
   { name: 'node-versions', command: npm('test:node') },

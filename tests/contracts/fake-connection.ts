@@ -1,19 +1,8 @@
-/** A connection to a bus in memory, under the test's timers: queue groups, no responders, and processes that stand still. */
-import type { HookRequest } from '@coxswain/ports';
-import { type HookRegistration, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
+/**
+ * NATS in memory, on the timers of the test: queue groups, "no responders", and processes that freeze, die and lose their
+ * connection.
+ */
 import { headers, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/nats-core';
-
-/** What a host asks of the hook `registration`, for the session `s1`. */
-export function hookRequest(registration: HookRegistration): HookRequest {
-  return {
-    ref: sessionRef(SessionId.parse('s1'), TenantId.parse('default')),
-    effectId: '3-0',
-    registration,
-    payload: {},
-    transcript: () => [],
-    onFeedback: () => undefined,
-  };
-}
 
 interface Listener {
   readonly pattern: readonly string[];
@@ -22,11 +11,12 @@ interface Listener {
   readonly callback: (error: Error | null, message: Msg) => void;
 }
 
-/** One process on the bus. What reaches it while it stands still waits for it; what reaches it when it is dead is lost. */
+/** A process on the bus. A frozen one handles its messages when it resumes. A killed one loses them. */
 export class FakeProcess {
   readonly nc: NatsConnection;
   readonly #bus: FakeBus;
-  #waiting: (() => void)[] | null = null;
+  #waiting: (() => void)[] = [];
+  #isFrozen = false;
   #isDead = false;
   #isConnected = true;
   #changed: (type: 'disconnect' | 'reconnect') => void = () => undefined;
@@ -36,35 +26,30 @@ export class FakeProcess {
     this.nc = bus.connect(this);
   }
 
-  get isStill(): boolean {
-    return this.#waiting !== null;
-  }
-
   /** SIGSTOP: the server does not notice. */
   freeze(): void {
-    this.#waiting = [];
+    this.#isFrozen = true;
   }
 
-  /** SIGCONT. */
+  /** SIGCONT. It reads the messages in its socket one by one, and other code runs between them. */
   wake(): void {
-    const waiting = this.#waiting ?? [];
-    this.#waiting = null;
-    for (const one of waiting) one();
+    this.#isFrozen = false;
+    this.#handleWaiting();
   }
 
   /** SIGKILL: the server notices at once. */
   kill(): void {
     this.#isDead = true;
-    this.#waiting = null;
+    this.#waiting = [];
     this.#bus.forget(this);
   }
 
-  /** Whether a server knows what it listens to. */
+  /** Whether a server knows its subscriptions. */
   get isConnected(): boolean {
     return this.#isConnected;
   }
 
-  /** Its server dies: what it says or is sent is lost until {@link reconnect}, and no other server knows that it listens. */
+  /** Its server dies: messages from and to it are lost until {@link reconnect}, and its subscriptions are unknown. */
   disconnect(): void {
     this.#isConnected = false;
     this.#changed('disconnect');
@@ -76,7 +61,7 @@ export class FakeProcess {
     this.#changed('reconnect');
   }
 
-  /** The changes of its connection, as the library tells them. */
+  /** The changes of its connection, in the form of the library. */
   async *status() {
     for (;;)
       yield await new Promise<{ type: string }>((resolve) => {
@@ -84,11 +69,44 @@ export class FakeProcess {
       });
   }
 
-  /** Something that it hears, or says. */
+  /** Sends or receives a message. */
   take(one: () => void): void {
-    if (this.#isDead || !this.#isConnected) return;
-    if (this.#waiting) this.#waiting.push(one);
+    if (this.#isConnected) this.#run(one);
+  }
+
+  /** Runs something on a timer of this process: when it resumes if it is frozen then, and never after its death. */
+  after(ms: number, one: () => void): void {
+    setTimeout(() => this.#run(one), ms);
+  }
+
+  /** Starts something whose intervals belong to this process: none fires while it is frozen, and after its death. */
+  async owning<T>(start: () => Promise<T>): Promise<T> {
+    const { setInterval } = globalThis;
+    globalThis.setInterval = ((tick: () => void, ms: number) =>
+      setInterval(() => {
+        if (!this.#isFrozen && !this.#isDead) tick();
+      }, ms)) as typeof setInterval;
+    try {
+      return await start();
+    } finally {
+      globalThis.setInterval = setInterval;
+    }
+  }
+
+  #run(one: () => void): void {
+    if (this.#isDead) return;
+    if (this.#isFrozen || this.#waiting.length > 0) this.#waiting.push(one);
     else one();
+  }
+
+  #handleWaiting(): void {
+    const [next] = this.#waiting;
+    if (this.#isFrozen || !next) return;
+    next();
+    setTimeout(() => {
+      this.#waiting.shift();
+      this.#handleWaiting();
+    }, 0);
   }
 }
 
@@ -97,9 +115,12 @@ export class FakeBus {
   #listeners: Listener[] = [];
   /** Messages on subjects for which this holds are lost. */
   loses: (subject: string) => boolean = () => false;
-  /** Every message with a reply or without, in order: its subject and its body. */
+  /** The time of a message to the server, and from the server to a process, milliseconds. Heartbeats need none. */
+  hopMs = 0;
+  /** The members of a queue group receive in turn, as on average on a server. The place of the next receiver. */
+  next = 0;
+  /** Every message without the heartbeats, in order of arrival at the server: its subject and its body. */
   readonly sent: { readonly subject: string; readonly body: Record<string, unknown> }[] = [];
-  #next = 0;
 
   forget(process: FakeProcess): void {
     this.#listeners = this.#listeners.filter((one) => one.process !== process);
@@ -116,40 +137,48 @@ export class FakeBus {
         return { unsubscribe: end, drain: async () => end(), isClosed: () => false } as unknown as Subscription;
       },
       publish: (subject: string, data: string, { reply }: { reply?: string } = {}) => {
-        // The heartbeats of a process that stands still are not sent later: its timers have not fired.
-        if (!process.isStill || !subject.startsWith('$KV.'))
-          process.take(() => void queueMicrotask(() => this.#deliver(process, subject, data, reply)));
+        const hopMs = isHeartbeat(subject) ? 0 : this.hopMs;
+        process.take(() => travel(hopMs, () => this.#deliver(process, subject, data, reply)));
       },
       status: () => process.status(),
       isClosed: () => false,
-      flush: async () => undefined,
+      flush: () => new Promise<void>((resolve) => queueMicrotask(() => process.take(resolve))),
     };
     return nc as unknown as NatsConnection;
   }
 
   #deliver(from: FakeProcess, subject: string, data: string, reply: string | undefined): void {
-    this.sent.push({ subject, body: JSON.parse(data) as Record<string, unknown> });
+    if (!isHeartbeat(subject)) this.sent.push({ subject, body: JSON.parse(data) as Record<string, unknown> });
     if (this.loses(subject)) return;
-    const meant = this.#listeners.filter(
-      ({ pattern, process }) => process.isConnected && matches(pattern, subject.split('.')),
-    );
-    const queues = [...new Set(meant.map(({ queue }) => queue))];
+    const tokens = subject.split('.');
+    const matching = this.#listeners.filter(({ pattern, process }) => process.isConnected && matches(pattern, tokens));
+    const queues = [...new Set(matching.map(({ queue }) => queue))];
     for (const queue of queues) {
-      const group = meant.filter((one) => one.queue === queue);
-      // The group's messages go round, as a server's do on average.
-      const takers = queue === undefined ? group : [group[this.#next++ % group.length] as Listener];
-      for (const { process, callback } of takers) {
-        const respond = (answer: string) => process.nc.publish(reply as string, answer);
-        process.take(() => callback(null, { ...messageOf(subject, data, reply), respond } as Msg));
-      }
+      const group = matching.filter((one) => one.queue === queue);
+      const receivers = queue === undefined ? group : [group[this.next++ % group.length] as Listener];
+      for (const one of receivers) this.#receive(one, messageOf(subject, data, reply));
     }
-    if (meant.length > 0 || reply === undefined) return;
-    const head = headers(503, 'No Responders');
+    if (matching.length > 0 || reply === undefined) return;
     const [back] = this.#listeners.filter(
       ({ process, pattern }) => process === from && matches(pattern, reply.split('.')),
     );
-    back?.process.take(() => back.callback(null, messageOf(reply, '', undefined, head)));
+    if (back) this.#receive(back, messageOf(reply, '', undefined, headers(503, 'No Responders')));
   }
+
+  #receive({ process, callback }: Listener, message: Msg): void {
+    const receive = () => process.take(() => callback(null, message));
+    if (this.hopMs > 0 && !isHeartbeat(message.subject)) setTimeout(receive, this.hopMs);
+    else receive();
+  }
+}
+
+function travel(ms: number, arrive: () => void): void {
+  if (ms > 0) setTimeout(arrive, ms);
+  else queueMicrotask(arrive);
+}
+
+function isHeartbeat(subject: string): boolean {
+  return subject.startsWith('$KV.');
 }
 
 function matches(pattern: readonly string[], subject: readonly string[]): boolean {

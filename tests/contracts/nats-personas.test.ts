@@ -1,10 +1,9 @@
 /** Personas that processes of their own serve, over a real server. */
 import { createNatsPersonas, type NatsPersonas } from '@coxswain/adapter-nats';
 import { personaFromWire, servePersona } from '@coxswain/client';
-import type { Models } from '@coxswain/ports';
 import { PERSONA_SERVICE_BOUNDS, subjects, TenantId, versionToken } from '@coxswain/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { busOfFile, withFault } from './contract-bus.ts';
+import { busOfFile } from './contract-bus.ts';
 import { eventually } from './eventually.ts';
 import { answering, fresh, servedPersonasContract, stepOf } from './served-personas-contract.ts';
 
@@ -22,39 +21,6 @@ servedPersonasContract('NATS', () => ({
   serve: (definition, models) =>
     servePersona(personaFromWire(definition), { servers: bus.server.url, token: bus.server.token, models }),
 }));
-
-test('whoever has taken a step just now has not gone, though none of its beats was heard yet', async () => {
-  const deaf = withFault(bus.nc, (method, [subject]) =>
-    method === 'subscribe' && subject === subjects.heartbeats('personas')
-      ? () => bus.nc.subscribe(subjects.heartbeats('personas'), { callback: () => undefined })
-      : undefined,
-  );
-  const host = await createNatsPersonas(deaf, log);
-  const definition = fresh();
-  // It is asked whether it still has the step, as it counts as silent.
-  let toldAsked: () => void = () => undefined;
-  const asked = new Promise<void>((resolve) => {
-    toldAsked = resolve;
-  });
-  const onTaken = (by: string) => {
-    const orders = subjects.orderTo(subjects.persona('default', definition.name, versionToken(definition.version)), by);
-    bus.nc.subscribe(orders, { callback: () => toldAsked() });
-  };
-  const slow: Models = {
-    ...answering('Well'),
-    resolve: (name) => {
-      const model = answering('Well').resolve(name);
-      return { stream: (...step) => asked.then(() => model.stream(...step)) };
-    },
-  };
-  const { url: servers, token } = bus.server;
-  const instance = await servePersona(personaFromWire(definition), { servers, token, models: slow });
-  await eventually('it is announced', () => host.personas.isServed(TenantId.parse('default'), definition.name, 'v1'));
-  const end = await host.personas.step(stepOf(definition, { onTaken }), () => undefined, new AbortController().signal);
-  expect(end).toMatchObject({ status: 'ended', result: { status: 'complete' } });
-  await instance.stop();
-  await host.stop();
-});
 
 test('the address of a long request gives no hint of another one’s: every tenant may publish there', async () => {
   const definition = fresh();

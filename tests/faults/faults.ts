@@ -3,6 +3,7 @@ import type { Fault } from './fault.ts';
 import { FAULTS_OF_COPIES } from './faults-of-copies.ts';
 import { FAULTS_OF_HOOKS } from './faults-of-hooks.ts';
 import { FAULTS_OF_RUNS } from './faults-of-runs.ts';
+import { FAULTS_OF_SERVED_WORK } from './faults-of-served-work.ts';
 
 /** A fault of a test file. */
 export interface PlantedFault {
@@ -15,6 +16,7 @@ const GROUPS: readonly { readonly [testFile: string]: { readonly [name: string]:
   FAULTS_OF_RUNS,
   FAULTS_OF_HOOKS,
   FAULTS_OF_COPIES,
+  FAULTS_OF_SERVED_WORK,
 ];
 
 /** Every fault, in order. */

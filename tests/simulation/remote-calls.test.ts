@@ -1,4 +1,4 @@
-/** Calls to simulated workers keep the contract of the bus: see `tests/contracts/tool-failover.test.ts`. */
+/** Calls to simulated workers keep the contract of the bus: see `tests/contracts/served-work.test.ts`. */
 import { sessionRef } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';

@@ -20,6 +20,7 @@ const PROGRAMS = {
   gateway: 'tests/e2e/kit/gateway-main.ts',
   runner: 'tests/e2e/kit/runner-main.ts',
   'left-behind': 'tests/e2e/kit/left-behind-main.ts',
+  served: 'tests/e2e/kit/served-main.ts',
 } as const;
 /** Below the command line's own folder, so that packages are found as the shipped bundle finds them. */
 const FOLDER = join(root, 'libs/cli/dist/tested');

@@ -31,6 +31,9 @@ export const GATEWAY_MAIN = join(programs, 'gateway.mjs');
 /** `left-behind-main.ts`. */
 export const LEFT_BEHIND_MAIN = join(programs, 'left-behind.mjs');
 
+/** `served-main.ts`. */
+export const SERVED_MAIN = join(programs, 'served.mjs');
+
 /** How a process ended. */
 export interface Exit {
   readonly code: number | null;

@@ -5,6 +5,7 @@
  * SERVE-1  It subscribes before it announces.
  * SERVE-2  During a drain, an instance keeps its subscriptions for probes and aborts until its last request has ended.
  * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
+ * SERVE-4  After a suspension, a request waits until the messages in the socket are read: its abort may be among them.
  */
 import {
   HEADERS,
@@ -63,6 +64,10 @@ export interface ServingWork {
 const ABORT_GRACE_MS = 5_000;
 /** The pause before a failed announcement is repeated. */
 const ANNOUNCED_AGAIN_MS = 1_000;
+/** Without a heartbeat for longer than this, a process counts as suspended: hosts may have moved its requests. Milliseconds. */
+const SUSPENDED_MS = 2 * SERVED_LIVENESS.heartbeatMs;
+/** How long requests wait for the messages in the socket after a suspension, milliseconds. */
+const SOCKET_READ_MS = 1_000;
 /** One for each subscription, and some more. */
 const EARLY_MAX = 16;
 
@@ -104,12 +109,29 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     },
   });
 
+  let aliveMs = performance.now();
+  let socketRead: Promise<void> | null = null;
+  /** Notes that this process runs, and whether it was suspended. */
+  const noteAlive = () => {
+    const nowMs = performance.now();
+    if (nowMs - aliveMs > SUSPENDED_MS)
+      socketRead ??= flushed(nc, SOCKET_READ_MS).then(() => {
+        socketRead = null;
+      });
+    aliveMs = nowMs;
+  };
+  const takeRequest = (request: WorkRequest, send: SendReport, traceparent: string | undefined) => {
+    noteAlive();
+    if (socketRead) void socketRead.then(() => work.take(request, send, traceparent));
+    else work.take(request, send, traceparent);
+  };
+
   const subscribeToRequests = () =>
     [requests, requestTo(instance)].map((subject) =>
       nc.subscribe(subject, {
         // Also for its own subject: a client that may subscribe without the group could read every request.
         queue: QUEUE_GROUPS[kind],
-        ...subscriptionFor(WorkRequest, (request, send, traceparent) => work.take(request, send, traceparent)),
+        ...subscriptionFor(WorkRequest, takeRequest),
       }),
     );
   let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
@@ -125,6 +147,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     await drain([...requestSubscriptions, ...orders]);
   };
   const sendHeartbeat = () => {
+    noteAlive();
     try {
       const heartbeat: Heartbeat = { v: 1, state, ...served.heartbeat(), running: work.running };
       nc.publish(subjects.heartbeat(kind, tenant, name, instance), JSON.stringify(heartbeat));
@@ -221,4 +244,14 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       if (!nc.isClosed()) await nc.flush();
     },
   };
+}
+
+/** Resolves when the messages that the server has sent so far are read, or after a time limit. Never rejects. */
+async function flushed(nc: NatsConnection, withinMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, withinMs);
+  });
+  await Promise.race([nc.flush().catch(() => undefined), late]);
+  clearTimeout(timer);
 }
