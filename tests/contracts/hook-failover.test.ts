@@ -55,10 +55,7 @@ describe.each(Object.keys(SERVICES))('%s', (kind) => {
         return { status: 'returned' as const, raw: `by ${id}` };
       };
       const service = { registrationAt: () => registration, fetch: () => Promise.reject(new Error()), answer };
-      const work = new RunningWork(() => (received) => answerHook(received, service), {
-        tenant,
-        nowMs: () => performance.now(),
-      });
+      const work = new RunningWork(() => (received) => answerHook(received, service), { tenant });
       await serveWork(process.nc, {
         at: to,
         instance: id,

@@ -95,7 +95,7 @@ async function stage() {
     const serving = await serveWork(process.nc, {
       at: to,
       instance: id,
-      work: new RunningWork(() => tool, { tenant, nowMs: () => performance.now() }),
+      work: new RunningWork(() => tool, { tenant }),
       heartbeat: () => ({}),
       announce: async () => undefined,
       problem: () => undefined,

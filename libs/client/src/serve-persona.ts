@@ -249,7 +249,6 @@ async function serveCheckedPersona(
     },
     {
       tenant,
-      nowMs: () => performance.now(),
       observer: options.observer,
       servedAs: (tool) => (tool === undefined ? { kind: 'step', name } : { kind: 'tool', name: tool }),
     },

@@ -40,7 +40,7 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
   const tool = await checkTool({ name: 't', description: '', inputSchema: { type: 'object' }, execute, ...more });
   const calls = new RunningWork(() => tool, {
     tenant: 'default',
-    nowMs: () => clock.nowMs,
+    clock: { nowMs: () => clock.nowMs, after: () => () => undefined },
     sendOutcome: (_, call, ending) => {
       brought.push({ ...call, ...ending });
       return durable;

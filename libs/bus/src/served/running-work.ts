@@ -14,6 +14,7 @@ import {
   type WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
+import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
 import { type CallEnding, type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
 import { cancelledBefore, codeOf, failed, type RunnableTool, runTool } from './run-tool.ts';
 
@@ -43,8 +44,8 @@ export interface AcceptedCall {
 /** The dependencies of {@link RunningWork}. */
 export interface RunningWorkPorts {
   readonly tenant: string;
-  /** A monotonic clock in milliseconds. */
-  nowMs(): number;
+  /** Default: the platform's. */
+  readonly clock?: WorkClock | undefined;
   /** Notified of each call and step that runs. Hooks notify their own observer. */
   readonly observer?: WorkObserver | undefined;
   /** The tool or persona of a request, by the request's member `tool`. */
@@ -77,6 +78,7 @@ const REPORT_QUESTION_AFTER_MS = 20;
  */
 export class RunningWork {
   readonly #ports: RunningWorkPorts;
+  readonly #clock: WorkClock;
   readonly #ledger: WorkLedger;
   readonly #open = new Set<Promise<void>>();
   /** In the order of arrival; all expire after the same time. */
@@ -86,10 +88,12 @@ export class RunningWork {
   /** The number of pending approval checks. */
   #approvals = 0;
 
-  constructor(find: FindWork, ports: RunningWorkPorts, ledger: WorkLedger = new WorkLedger(() => ports.nowMs())) {
+  constructor(find: FindWork, ports: RunningWorkPorts, ledger?: WorkLedger) {
+    const { clock = SYSTEM_CLOCK } = ports;
     this.#find = find;
     this.#ports = ports;
-    this.#ledger = ledger;
+    this.#clock = clock;
+    this.#ledger = ledger ?? new WorkLedger(() => clock.nowMs());
   }
 
   /** The number of running requests. */
@@ -118,7 +122,7 @@ export class RunningWork {
       return;
     }
     this.#held.delete(key);
-    const untilMs = this.#ports.nowMs() + SERVED_BOUNDS.heldMaxMs;
+    const untilMs = this.#clock.nowMs() + SERVED_BOUNDS.heldMaxMs;
     this.#held.set(key, { request, hold, traceparent, untilMs });
     send({ type: 'ready', hold });
   }
@@ -218,7 +222,7 @@ export class RunningWork {
 
   /** Drops expired held requests. @returns the number that remain. */
   #heldCount(): number {
-    const nowMs = this.#ports.nowMs();
+    const nowMs = this.#clock.nowMs();
     for (const [key, { untilMs }] of this.#held) {
       if (untilMs > nowMs) break;
       this.#held.delete(key);
@@ -269,10 +273,10 @@ export class RunningWork {
     send: SendReport,
     traceparent: string | undefined,
   ): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let cancel: () => void = () => undefined;
     // Most handlers answer immediately and need no timer.
     const starting = setImmediate(() => {
-      timer = setTimeout(() => send({ type: 'running' }), REPORT_QUESTION_AFTER_MS);
+      cancel = this.#clock.after(REPORT_QUESTION_AFTER_MS, () => send({ type: 'running' }));
     });
     const effectId = entry.key.slice(`${ref.tenant}.${ref.sessionId}.`.length, -hook.length - 1);
     const answered = await answer({
@@ -285,7 +289,7 @@ export class RunningWork {
       onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
     });
     clearImmediate(starting);
-    clearTimeout(timer);
+    cancel();
     this.#ledger.forget(entry);
     if (entry.givenUp !== null) entry.tell({ type: 'given_up' });
     else if (answered !== null) {

@@ -6,24 +6,12 @@
  * SERVE-2  During a drain, an instance keeps its subscriptions for probes and aborts until its last request has ended.
  * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
  */
-import {
-  ApprovalCheck,
-  type ApprovalCheckAnswer,
-  HEADERS,
-  type Heartbeat,
-  isAnswerSubject,
-  isKeyOf,
-  QUEUE_GROUPS,
-  SERVED_LIVENESS,
-  subjects,
-  WorkOrder,
-  type WorkReport,
-  WorkRequest,
-} from '@coxswain/protocol';
-import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
+import { type Heartbeat, SERVED_LIVENESS, subjects } from '@coxswain/protocol';
+import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
-import { type ServedAddress, subjectsOf } from './address.ts';
-import type { RunningWork, SendReport } from './running-work.ts';
+import type { ServedAddress } from './address.ts';
+import { createWorkReceiver } from './receive-work.ts';
+import type { RunningWork } from './running-work.ts';
 
 /** The work to serve, and its announcement. */
 export interface WorkService {
@@ -74,7 +62,6 @@ const EARLY_MAX = 16;
 export async function serveWork(nc: NatsConnection, served: WorkService): Promise<ServingWork> {
   const { at, instance, work } = served;
   const { kind, tenant, name } = at;
-  const { requests, orders: allOrders, requestTo, orderTo } = subjectsOf(at);
   let state: Heartbeat['state'] = served.startsInStandby ? 'standby' : 'serving';
   /** Problems during the start, reported only after a successful start: a failed start has its own error. */
   let early: string[] | null = [];
@@ -83,60 +70,9 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     else if (early.length < EARLY_MAX) early.push(message);
   };
 
-  const reportTo = (message: Msg, key: string) => (what: object) => {
-    const report = { v: 1, key, instance, ...what } as WorkReport;
-    try {
-      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(report));
-    } catch (error) {
-      // The connection is closed: the host asks again.
-      problem(`a report was not sent: ${(error as Error).message}`);
-    }
-  };
-  const subscriptionFor = <T extends WorkRequest | WorkOrder>(
-    schema: Schema<T>,
-    take: (data: T, send: SendReport, traceparent: string | undefined) => void,
-    other?: (message: Msg) => boolean,
-  ) => ({
-    callback: (error: Error | null, message: Msg) => {
-      if (error) return problem(`${name} cannot be served: ${error.message}`);
-      const data = parsed(message, schema);
-      if (data && isKeyOf(data.key, tenant, data.session_id))
-        take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else if (!other?.(message)) problem(`invalid request on ${message.subject}`);
-    },
-  });
-
-  /** @returns false if the message is not an approval check. */
-  const checkApproval = (message: Msg): boolean => {
-    const check = parsed(message, ApprovalCheck);
-    if (!check) return false;
-    void work.needsApproval(check).then((needs_approval) => {
-      const answer: ApprovalCheckAnswer = { v: 1, needs_approval };
-      if (message.reply && isAnswerSubject(message.reply) && !nc.isClosed())
-        nc.publish(message.reply, JSON.stringify(answer));
-    });
-    return true;
-  };
-
-  const subscribeToRequests = () =>
-    [requests, requestTo(instance)].map((subject) =>
-      nc.subscribe(subject, {
-        // Also for its own subject: a client that may subscribe without the group could read every request.
-        queue: QUEUE_GROUPS[kind],
-        ...subscriptionFor(
-          WorkRequest,
-          (request, send, traceparent) => work.take(request, send, traceparent),
-          checkApproval,
-        ),
-      }),
-    );
-  let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
-  const orders = [allOrders, orderTo(instance)].map((subject) =>
-    nc.subscribe(
-      subject,
-      subscriptionFor(WorkOrder, (order, send) => work.order(order, send)),
-    ),
-  );
+  const receiver = createWorkReceiver(nc, { at, instance, work, problem });
+  let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : receiver.subscribeToRequests();
+  const orders = receiver.subscribeToOrders();
   const drain = (subscriptions: readonly Subscription[]) =>
     Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
   const unsubscribeAll = async () => {
@@ -202,7 +138,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     async setServing(wanted) {
       if (wanted && state === 'standby') {
         state = 'serving';
-        requestSubscriptions = subscribeToRequests();
+        requestSubscriptions = receiver.subscribeToRequests();
         await nc.flush();
         await announceAgain();
         sendHeartbeat();
@@ -239,18 +175,4 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       if (!nc.isClosed()) await nc.flush();
     },
   };
-}
-
-interface Schema<T> {
-  safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false };
-}
-
-function parsed<T>(message: Msg, schema: Schema<T>): T | null {
-  try {
-    const read = schema.safeParse(message.json());
-    return read.success ? read.data : null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }
