@@ -14,7 +14,9 @@ import { hostileSubjects, type PlannedCommand, planCommands } from './plan-comma
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
 import { type PlannedDeletion, planDeletions } from './plan-deletions.ts';
 import { PROMPTS, planHandoffs } from './plan-handoffs.ts';
+import { planStrikes } from './plan-strikes.ts';
 import { createRandom, type Random } from './random.ts';
+import type { Strike } from './served/served-processes.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
 /** One answer of a model. */
@@ -61,8 +63,7 @@ export type NemesisAct = { readonly atMs: number } & (
   | { readonly kind: 'outage'; readonly forMs: number }
   /** Each way between a host and the bus takes up to so long: a server that has just started, or has too much to do. */
   | { readonly kind: 'slow'; readonly forMs: number; readonly latencyMs: number }
-  /** A worker of remote tools is killed, with all that it knows; another takes its place. */
-  | { readonly kind: 'worker_crash'; readonly downMs: number }
+  | ({ readonly kind: 'strike' } & Strike)
 );
 
 /** How often which small thing goes wrong. Probabilities. */
@@ -78,6 +79,8 @@ export interface FaultRates {
   readonly ackLost: number;
   readonly receiptLost: number;
   readonly blobFails: number;
+  /** A message between a host and an instance is lost. */
+  readonly servedLost: number;
   readonly hookSlow: number;
   readonly hookDead: number;
   readonly latencyMs: number;
@@ -121,6 +124,7 @@ export const NO_FAULTS: FaultRates = {
   ackLost: 0,
   receiptLost: 0,
   blobFails: 0,
+  servedLost: 0,
   hookSlow: 0,
   hookDead: 0,
   latencyMs: 1,
@@ -162,7 +166,7 @@ export function generate(seed: number): Schedule {
       .sort((a, b) => a.atMs - b.atMs),
     nemesis: [
       ...planNemesis(random.fork('nemesis'), profile),
-      ...planWorkerCrashes(random.fork('workers'), profile),
+      ...planStrikes(random.fork('strikes'), profile, TROUBLE_MS),
       ...planSlowness(random.fork('slowness'), profile),
     ].sort((a, b) => a.atMs - b.atMs),
     attentive: random.pick([0, 0.5, 1]),
@@ -310,6 +314,7 @@ function planHooks(random: Random): HookTable {
   if (random.chance(0.5)) return [];
   const points = HOOK_POINTS.filter((point) => !PLANNED_APART.has(point));
   const context = random.fork('context');
+  const timeouts = random.fork('timeouts');
   const late = [
     ...(context.chance(0.35) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : []),
     ...(context.chance(0.2) ? [context.pick(['pre_suspend', 'post_resume', 'session_idle'] as const)] : []),
@@ -320,7 +325,8 @@ function planHooks(random: Random): HookTable {
       id: `hook-${index}`,
       point: random.pick(points),
       priority: random.int(3),
-      timeout_ms: 1_000,
+      // The longer one leaves time for another instance.
+      timeout_ms: timeouts.pick([1_000, 5_000]),
       on_error: random.pick(['fail_closed', 'fail_open']),
     }),
   );
@@ -381,6 +387,7 @@ function planFaults(random: Random, profile: string): FaultRates {
     readFails: rate(0.1),
     readBehind: random.fork('read behind').pick([0, 0.1, 0.3]),
     blobFails: rate(0.3),
+    servedLost: random.fork('served').pick([0, 0, 0.03]),
   };
 }
 
@@ -391,15 +398,6 @@ function planNemesis(random: Random, profile: string): NemesisAct[] {
   }
   const count = 2 + random.int(profile === 'storm' ? 7 : 4);
   return Array.from({ length: count }, () => planAct(random, profile)).sort((a, b) => a.atMs - b.atMs);
-}
-
-function planWorkerCrashes(random: Random, profile: string): NemesisAct[] {
-  if (profile === 'calm' || random.chance(0.5)) return [];
-  return Array.from({ length: 1 + random.int(3) }, () => ({
-    kind: 'worker_crash',
-    atMs: random.between(0, random.chance(0.5) ? TROUBLE_MS : TROUBLE_MS / 3),
-    downMs: random.between(100, 5_000),
-  }));
 }
 
 function planSlowness(random: Random, profile: string): NemesisAct[] {

@@ -32,10 +32,15 @@ const PLANTED: readonly Planted[] = [
     knownSeeds: [15],
   },
   {
-    fault: 'workers have forgotten what they are asked about',
-    plant: () => ({ workersForget: true }),
+    fault: 'instances do not answer what they are asked about a call',
+    plant: () => ({ received: (text) => (text.includes('"want":"probe"') ? null : text) }),
     foundBy: ['workers'],
-    knownSeeds: [54],
+  },
+  {
+    fault: 'instances start what they are told to hold',
+    plant: () => ({ received: (text) => text.replace(/,"hold":\d+}$/, '}') }),
+    foundBy: ['effects'],
+    knownSeeds: [108],
   },
   {
     fault: 'a command is dropped and acknowledged',

@@ -18,6 +18,7 @@ import { checkFates } from './fates.ts';
 import { checkFeedback } from './feedback.ts';
 import { checkHandoffs } from './handoffs.ts';
 import { isCopy } from './origin.ts';
+import { checkQuestions } from './questions.ts';
 import { checkReceipts } from './receipts.ts';
 import { checkReminders } from './reminders.ts';
 import { checkReplay } from './replay.ts';
@@ -78,6 +79,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   budgets: checkBudgets,
   handoffs: checkHandoffs,
   workers: checkWorkers,
+  questions: checkQuestions,
   deletion: checkDeletion,
   rest: checkRest,
 };

@@ -1,134 +1,72 @@
 /**
- * The workers of remote tools: they outlive hosts, share the calls, and are killed now and then. What they do with calls,
- * probes and orders is the real thing, ledger and all; what is simulated is that they are processes. Outcomes of
- * long-running tools they bring as commands: once as a rule, now and then twice, in two versions, with an epoch that
- * was never given, or not at all; where a function has answered LATER, somebody else does.
+ * What the processes of remote tools do. Outcomes of long-running tools they bring as commands: once as a rule, now and
+ * then twice, in two versions, with an epoch that was never given, or not at all; where a function has answered LATER,
+ * somebody else does.
  */
-import { type AcceptedCall, type CallEnding, RunningWork, type SendReport } from '@coxswain/bus';
-import { DEFAULT_TRAITS, type JsonObject, type SessionRef, type WorkOrder, type WorkRequest } from '@coxswain/protocol';
-import { type CheckedTool, LATER, type ToolCallContext } from '../../libs/client/src/define-tool.ts';
-import { answer } from '../../libs/session/test/fake-tools.ts';
-import type { ToolRun } from './history.ts';
-import { beginRun, TOOLS, type ToolWorld } from './sim-tools.ts';
+import { type AcceptedCall, type CallEnding, type RunnableTool, RunningWork } from '@coxswain/bus';
+import { DEFAULT_TRAITS, type JsonObject, type SessionRef, TenantId } from '@coxswain/protocol';
+import { LATER, type ToolCallContext } from '../../../libs/client/src/define-tool.ts';
+import { answer } from '../../../libs/session/test/fake-tools.ts';
+import type { ToolRun } from '../history.ts';
+import { beginRun, isRemote, TOOL_NAMES, TOOLS, type ToolWorld } from '../sim-tools.ts';
+import { type ServedProcess, type ServedWork, workClock } from './served-process.ts';
 
-/** How the workers' commands reach the command stream. */
+/** How the outcomes of long-running calls reach the command stream. */
 export type BringOutcome = (session: string, body: JsonObject, id: string | null) => Promise<void>;
 
-/** How the history calls the end of a worker. */
-export const WORKER_KILLED = 'a worker is killed';
-
-const WORKERS = 2;
-
-/** One process that serves every remote tool. What reaches it when it is dead is lost. */
-export class WorkerProcess {
-  readonly name: string;
-  /** When it was killed. */
-  diedMs: number | null = null;
-  readonly #calls = new Map<string, RunningWork>();
-  readonly #make: (tool: string) => RunningWork;
-
-  constructor(name: string, make: (worker: WorkerProcess, tool: string) => RunningWork) {
-    this.name = name;
-    this.#make = (tool) => make(this, tool);
-  }
-
-  get isAlive(): boolean {
-    return this.diedMs === null;
-  }
-
-  /** A call comes. */
-  ask(tool: string, asked: WorkRequest, to: SendReport): void {
-    if (this.isAlive) this.#of(tool).take(asked, this.#living(to));
-  }
-
-  /** An order comes. */
-  order(tool: string, order: WorkOrder, to: SendReport): void {
-    if (this.isAlive) this.#of(tool).order(order, this.#living(to));
-  }
-
-  #living(to: SendReport): SendReport {
-    return (said) => {
-      if (this.isAlive) to(said);
-    };
-  }
-
-  #of(tool: string): RunningWork {
-    const known = this.#calls.get(tool) ?? this.#make(tool);
-    this.#calls.set(tool, known);
-    return known;
-  }
-}
-
 /** See the top of the file. */
-export class ToolWorkers {
-  /** All that there ever were. */
-  readonly all: WorkerProcess[] = [];
+export class ToolWork {
   readonly #world: ToolWorld;
   readonly #bring: BringOutcome;
+  readonly #started: (process: ServedProcess, key: string) => void;
   #brought = 0;
 
-  constructor(world: ToolWorld, bring: BringOutcome) {
+  /** @param started is told of every call that begins. */
+  constructor(world: ToolWorld, bring: BringOutcome, started: (process: ServedProcess, key: string) => void) {
     this.#world = world;
     this.#bring = bring;
-    for (let i = 0; i < WORKERS; i++) this.#start();
+    this.#started = started;
   }
 
-  /** Those that run now. */
-  get living(): readonly WorkerProcess[] {
-    return this.all.filter(({ isAlive }) => isAlive);
+  /** The services of one process: every remote tool. */
+  serve(process: ServedProcess): readonly ServedWork[] {
+    return TOOL_NAMES.filter(isRemote).map((name) => ({
+      at: { kind: 'tools', tenant: TenantId.parse('default'), name },
+      work: this.#workOf(process, name),
+    }));
   }
 
-  /** Kills one; another takes its place, and knows nothing of its calls. */
-  crash(downMs: number): void {
-    const { random, history, clock } = this.#world;
-    if (this.living.length === 0) return;
-    const victim = random.pick(this.living);
-    victim.diedMs = this.#world.elapsedMs();
-    history.push({ what: 'host', host: victim.name, did: WORKER_KILLED });
-    void clock.sleep(downMs).then(() => this.#start());
-  }
-
-  #start(): void {
-    this.all.push(new WorkerProcess(`worker${this.all.length + 1}`, (worker, tool) => this.#serve(worker, tool)));
-  }
-
-  #serve(worker: WorkerProcess, name: string): RunningWork {
+  #workOf(process: ServedProcess, name: string): RunningWork {
     const traits = this.#world.plant.traits(name, { ...DEFAULT_TRAITS, ...TOOLS[name]?.traits });
-    const tool: CheckedTool = {
-      announced: {
-        name,
-        description: '',
-        input_schema: { type: 'object' },
-        traits: { ...DEFAULT_TRAITS, ...traits },
-      },
+    const tool: RunnableTool = {
+      announced: { name, traits: { ...DEFAULT_TRAITS, ...traits } },
       check: async (args) => ({ args }),
-      run: (args, context) => this.#run(worker, name, args, context),
+      run: (args, context) => this.#run(process, name, args, context),
     };
     return new RunningWork(() => tool, {
       tenant: 'default',
-      nowMs: () => this.#world.elapsedMs(),
+      clock: workClock(process.clock),
       sendOutcome: async (ref, call, ending) => {
-        if (!worker.isAlive) return new Promise(() => undefined);
         this.#outcome(ref, call, ending);
         return true;
       },
     });
   }
 
-  async #run(worker: WorkerProcess, tool: string, args: unknown, context: ToolCallContext): Promise<unknown> {
+  async #run(process: ServedProcess, tool: string, args: unknown, context: ToolCallContext): Promise<unknown> {
     const { clock, random, history } = this.#world;
     const { takesMs = 0, traits } = TOOLS[tool] ?? {};
-    const run: ToolRun = beginRun(this.#world, worker.name, {
+    const run: ToolRun = beginRun(this.#world, process.name, {
       ...context,
       callId: context.toolCallId,
       tool,
       args: args as JsonObject,
     });
+    this.#started(process, run.key);
     const number = history.entries.length;
     if (random.chance(0.1)) context.feedback(`${tool} has more to say`);
-    await clock.sleep(random.between(0, takesMs), context.abortSignal);
-    // Its process has gone, and everything with it.
-    if (!worker.isAlive) return new Promise(() => undefined);
+    // Where its process is killed, nothing follows.
+    await process.clock.sleep(random.between(0, takesMs), context.abortSignal);
     if (context.abortSignal.aborted) throw new Error('stopped');
     const isJob = traits?.long_running === true;
     const isLater = isJob && random.chance(0.5);
@@ -137,7 +75,7 @@ export class ToolWorkers {
     run.answeredMs = this.#world.elapsedMs();
     history.push({ what: 'answered', key: run.key, text: run.answered });
     if (isLater) {
-      // Whoever brings it is no worker of these, and outlives them.
+      // Another process brings it, and outlives this one.
       const ending = { status: 'ok' as const, result: answer(run.answered).result };
       void clock.sleep(random.between(0, 3_000)).then(() => this.#outcome(context.ref, context, ending));
       return LATER;

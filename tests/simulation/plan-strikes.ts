@@ -1,0 +1,32 @@
+/** How instances of tools, personas and hooks fail: which, when, and for how long. */
+import type { ServedKind } from '@coxswain/protocol';
+import type { Random } from './random.ts';
+import type { Strike } from './served/served-processes.ts';
+
+const KINDS: readonly ServedKind[] = ['tools', 'hooks'];
+
+/** None in calm schedules, and in half of the others. */
+export function planStrikes(
+  random: Random,
+  profile: string,
+  withinMs: number,
+): ({ readonly kind: 'strike'; readonly atMs: number } & Strike)[] {
+  if (profile === 'calm' || random.chance(0.5)) return [];
+  return Array.from({ length: 1 + random.int(5) }, () => {
+    const of = random.pick(KINDS);
+    const how = random.weighted([
+      [4, 'kill'],
+      [4, 'freeze'],
+      [1, 'stop'],
+    ] as const);
+    return {
+      kind: 'strike',
+      atMs: random.between(0, random.chance(0.5) ? withinMs : withinMs / 3),
+      of,
+      how,
+      when: random.pick(['now', 'requested', of === 'tools' ? 'held' : 'requested', 'started', 'started'] as const),
+      // Longer than an instance may be silent, now and then.
+      forMs: random.chance(0.1) ? random.between(5_000, 20_000) : random.between(100, 5_000),
+    };
+  });
+}
