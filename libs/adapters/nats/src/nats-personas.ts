@@ -1,31 +1,12 @@
-/**
- * Personas that services on NATS serve: their steps, their tools and their hooks.
- *
- * PERSONA-1  A step is repeatable work. Its session moves it after its start, under another key: the text that was
- *            streamed so far is void then.
- * PERSONA-2  Parts and results of an instance are untrusted and validated strictly. After a missing or invalid part, no
- *            further part is delivered; the result contains the whole message.
- */
-import { type Ask, type AskEnd, createAsking, type NoteProblem, offerData, type ServedAddress } from '@coxswain/bus';
-import type { Log, ModelPart, ModelResult, PersonaStep, ServedPersonas, StepEnd, ToolSource } from '@coxswain/ports';
-import {
-  isKeyOf,
-  type JsonObject,
-  PERSONA_SERVICE_BOUNDS,
-  PersonaAnnouncement,
-  SERVED_LIVENESS,
-  SESSION_LEFT,
-  StepPart,
-  type StepRequest,
-  StepResult,
-  subjects,
-  type ToolDefinition,
-  versionToken,
-} from '@coxswain/protocol';
+/** Personas that services on NATS serve: their steps, their tools and their hooks. */
+import { createAsking, type NoteProblem, offerData, type ServedAddress } from '@coxswain/bus';
+import type { Log, ServedPersonas, ToolSource } from '@coxswain/ports';
+import { isKeyOf, PersonaAnnouncement, subjects, type ToolDefinition, versionToken } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createApprovalQuestions } from './ask-approval.ts';
 import { createHookQuestions } from './served/hook-questions.ts';
 import { watchPauses } from './served/pauses.ts';
+import { createPersonaSteps } from './served/persona-steps.ts';
 import { watchPresence } from './served/presence.ts';
 import { askOf, outcomeOf, probeOf, unavailable } from './served/tool-outcomes.ts';
 
@@ -51,56 +32,6 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   const hooks = createHookQuestions(nc, asking, noteProblem);
   const offered = offerData(nc, noteProblem);
 
-  async function step(of: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd> {
-    const { ref, epoch, attempt, persona, version, request } = of;
-    const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
-    if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
-    const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
-    const offer = isLong ? offered.offer((want) => (want === 'request' ? bytes : null)) : null;
-    const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name: persona, version };
-    const key = (inEpoch: number) => `${request.idempotencyKey}-${inEpoch}-${attempt}`;
-    // Stop the step that an earlier owner of the session started: its result is no longer used.
-    if (of.firstRequestEpoch < epoch)
-      void asking.stop({ key: key(epoch - 1), ref, to, epoch }, 'its session has another owner');
-    let startedBy: string | null = null;
-    const parts = new PartReader(onPart);
-    // The session's next owner does not resume a running step, so a step is also stopped when its session leaves this
-    // host.
-    const stopping = new AbortController();
-    const aborted = () => stopping.abort(signal.reason === SESSION_LEFT ? 'its host has left it' : signal.reason);
-    signal.addEventListener('abort', aborted, { once: true });
-    if (signal.aborted) aborted();
-    const ask: Ask = {
-      key: key(epoch),
-      ref,
-      epoch,
-      to,
-      traits: STEP_TRAITS,
-      request: {
-        call_id: `step-${attempt}`,
-        args: offer
-          ? { fetch: { subject: offer.subject } }
-          : { request: JSON.parse(bytes.toString('utf8')) as JsonObject },
-      },
-      traceparent: request.traceparent,
-      onProgress: (text) => parts.take(text),
-      onFeedback: () => undefined,
-      onStarted(instance) {
-        if (startedBy !== null) return;
-        startedBy = instance;
-        of.onTaken(instance);
-      },
-    };
-    try {
-      const end = await asking.ask(ask, stopping.signal);
-      return stepEnd(end, startedBy, signal.aborted);
-    } finally {
-      signal.removeEventListener('abort', aborted);
-      parts.end();
-      offer?.withdraw();
-    }
-  }
-
   const personas: ServedPersonas = {
     find(tenant, name) {
       const found = presence.find(tenant, name);
@@ -115,7 +46,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
         for (const end of ends) end();
       };
     },
-    step,
+    step: createPersonaSteps(asking, offered),
     askHook(request, signal) {
       const { persona = '', persona_version: version = '' } = request.registration;
       return hooks.ask({ kind: 'personas', tenant: request.ref.tenant, name: persona, version }, request, signal);
@@ -158,111 +89,4 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
       pauses.stop();
     },
   };
-}
-
-/** A step that no instance accepts within this time waits in its session, which asks again. Milliseconds. */
-const STEP_UNACCEPTED_MAX_MS = SERVED_LIVENESS.ttlMs;
-
-const STEP_TRAITS: Ask['traits'] = {
-  isRepeatable: true,
-  isHeld: false,
-  movesMax: 0,
-  unacceptedMaxMs: STEP_UNACCEPTED_MAX_MS,
-  endsUnserved: true,
-  silentAfterMs: SERVED_LIVENESS.ttlMs,
-  isStreamed: true,
-};
-
-/** @param startedBy the instance that started the step; null if none did. */
-function stepEnd(end: AskEnd, startedBy: string | null, isAborted: boolean): StepEnd {
-  if (end.type === 'ended' && end.status === 'ok') {
-    const read = StepResult.safeParse(end.result.detail?.step);
-    if (!read.success) return ended(broken('the response is not from a model'));
-    // The instance is shutting down and could not complete the step.
-    if (read.data.status === 'cancelled' && !isAborted && startedBy !== null)
-      return { status: 'lost', instance: startedBy, cause: 'handed_back' };
-    return ended(resultOf(read.data));
-  }
-  if (end.type === 'unaccepted' || startedBy === null) return { status: 'unserved' };
-  if (end.type === 'lost') return { status: 'lost', instance: startedBy, cause: 'gone' };
-  const isHandedBack = end.type === 'ended' && (end.status === 'cancelled' || end.result.detail?.handed_back === true);
-  if (end.type === 'cancelled' || isHandedBack) return { status: 'lost', instance: startedBy, cause: 'handed_back' };
-  const [content] = end.type === 'ended' ? end.result.content : [];
-  return ended(broken(content?.type === 'text' ? content.text : 'the step failed in the persona service'));
-}
-
-/** Delivers parts in order, and none after a gap. */
-class PartReader {
-  readonly #onPart: (part: ModelPart) => void;
-  #next = 0;
-  #over = false;
-
-  constructor(onPart: (part: ModelPart) => void) {
-    this.#onPart = onPart;
-  }
-
-  take(text: string): void {
-    if (this.#over) return;
-    const read = StepPart.safeParse(jsonIn(text));
-    if (!read.success || read.data.seq !== this.#next) {
-      this.#over = true;
-      return;
-    }
-    this.#next++;
-    const { data } = read;
-    if (data.type === 'call')
-      this.#onPart({ type: 'call', callId: data.call_id, tool: data.tool, argsText: data.args_text });
-    else this.#onPart({ type: data.type, text: data.text });
-  }
-
-  end(): void {
-    this.#over = true;
-  }
-}
-
-function wireRequest({ request }: PersonaStep): StepRequest {
-  const { idempotencyKey, sessionId, turn, model, system, messages, tools, outputSchema, answered, compaction } =
-    request;
-  return {
-    idempotency_key: idempotencyKey,
-    session_id: sessionId,
-    turn,
-    model,
-    system,
-    messages: [...messages],
-    tools: [...tools],
-    ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
-    ...(answered === undefined ? {} : { answered }),
-    ...(compaction === undefined ? {} : { compaction }),
-  };
-}
-
-function resultOf({ finish_reason, error, ...rest }: StepResult): ModelResult {
-  return { ...rest, finishReason: finish_reason, ...(error === undefined ? {} : { error }) };
-}
-
-const ended = (result: ModelResult): StepEnd => ({ status: 'ended', result });
-
-function broken(message: string): ModelResult {
-  return {
-    status: 'failed',
-    message: { role: 'assistant', content: [] },
-    finishReason: 'error',
-    usage: { input_tokens: 0, output_tokens: 0 },
-    error: { code: 'model_stream_broken', message },
-    attempts: 0,
-  };
-}
-
-function tooLong(bytes: number): ModelResult {
-  return broken(`the request has ${bytes} bytes, at most ${PERSONA_SERVICE_BOUNDS.requestMaxBytes} are sent`);
-}
-
-function jsonIn(data: Uint8Array | string): unknown {
-  try {
-    return JSON.parse(typeof data === 'string' ? data : new TextDecoder().decode(data));
-  } catch {
-    // Invalid JSON: no schema accepts undefined.
-    return undefined;
-  }
 }
