@@ -207,10 +207,12 @@ function follow(doing: Map<string, string>, event: SessionEvent): void {
 export const MUST_REACH: readonly string[] = [
   ...each('left', ['foreign_writer', 'journal_unavailable', 'late_append', 'unloadable']),
   ...each('host', ['is killed', 'stands still for', 'attaches to a call']),
-  ...['tools', 'hooks'].flatMap((kind) =>
+  ...['tools', 'hooks', 'personas'].flatMap((kind) =>
     ['kill', 'freeze'].flatMap((how) => each(`${kind}, ${how}`, ['before', 'between', 'after'])),
   ),
-  'tools, stop: after',
+  ...each('event', ['persona_step_lost', 'waiting_for_persona', 'persona_wait_ended']),
+  ...each('tools, stop', ['after']),
+  ...each('personas, stop', ['after']),
   ...each('input', ['owned', 'feedback', 'timer', 'call_accepted']),
   ...each('command', ['start', 'prompt', 'steer', 'remind', 'followup', 'approve', 'cancel', 'cancel_call', 'suspend']),
   ...each('command', ['resume', 'signal', 'revoke', 'replace', 'call_outcome']),

@@ -54,6 +54,7 @@ export async function simulateCrew(seed: number, calm = false): Promise<CrewSimu
     sessions: plans,
     commands: [],
     copies: [],
+    personas: [],
     crew: true,
     ...(calm ? { faults: NO_FAULTS, nemesis: [] } : {}),
   };
@@ -68,9 +69,9 @@ export async function simulateCrew(seed: number, calm = false): Promise<CrewSimu
     recordsOf: (session: string) => bus.recordsOf(session),
     elapsedMs: () => time.elapsedMs,
   };
-  const processes = startProcesses(time, bus, world, () => Promise.resolve());
-  const hosts = new Hosts(time, bus, history, schedule, world, processes);
-  const nemesis = new Nemesis(bus, hosts, processes);
+  const served = startProcesses(time, bus, world, schedule, () => Promise.resolve());
+  const hosts = new Hosts(time, bus, history, schedule, world, served);
+  const nemesis = new Nemesis(bus, hosts, served.processes);
   for (let i = 0; i < Math.max(2, schedule.hosts); i++) hosts.start();
   nemesis.follow(schedule);
   await send(bus, 'start', {

@@ -9,6 +9,7 @@ import {
   HookRegistration,
   type HookTable,
   type JsonObject,
+  Persona,
 } from '@coxswain/protocol';
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
@@ -101,6 +102,8 @@ export interface Schedule {
   readonly copies?: readonly PlannedCopy[];
   readonly deletions?: readonly PlannedDeletion[];
   readonly nemesis: readonly NemesisAct[];
+  /** The personas that instances serve, all in {@link PERSONA_VERSION}; sessions are started with their names. */
+  readonly personas?: readonly Persona[];
   /** Its sessions may delegate; a plan is then of a persona, by its prompt. */
   readonly crew?: true;
   /** Probability that the person who looks after approvals decides one while the nemesis is still at work. */
@@ -111,6 +114,9 @@ export interface Schedule {
 
 /** For so long things go wrong; afterwards everything is mended, and sessions have to end. */
 export const TROUBLE_MS = 10_000;
+
+/** The one version of served personas. */
+export const PERSONA_VERSION = 'v1';
 
 /** Nothing small goes wrong. */
 export const NO_FAULTS: FaultRates = {
@@ -144,7 +150,7 @@ export function generate(seed: number): Schedule {
     planSession(random.fork(`session ${index}`), `s${index + 1}`),
   );
   const hooks = [...planHooks(random.fork('hooks')), ...planTold(random.fork('told hooks'))];
-  const plans = sessions.map(({ commands: _, ...plan }): SessionPlan => plan);
+  const plans = sessions.map(({ commands: _, persona: __, ...plan }): SessionPlan => plan);
   const copies = planCopies(random.fork('copies'), plans, TROUBLE_MS);
   const all: SessionPlan[] = [
     ...plans,
@@ -158,6 +164,7 @@ export function generate(seed: number): Schedule {
     hooks,
     hookChanges: planHookChanges(random.fork('hook changes'), hooks),
     sessions: all,
+    personas: sessions.flatMap(({ persona }) => (persona ? [persona] : [])),
     copies,
     deletions: planDeletions(random.fork('deletions'), all, TROUBLE_MS),
     commands: sessions
@@ -176,7 +183,10 @@ export function generate(seed: number): Schedule {
 
 // ---- sessions ----
 
-function planSession(random: Random, id: string): SessionPlan & { readonly commands: PlannedCommand[] } {
+function planSession(
+  random: Random,
+  id: string,
+): SessionPlan & { readonly commands: PlannedCommand[]; readonly persona: Persona | null } {
   const context = random.fork('context');
   const overflows = context.chance(0.2);
   const plain = Array.from({ length: 3 + random.int(7) }, (_, index) => ({
@@ -188,10 +198,17 @@ function planSession(random: Random, id: string): SessionPlan & { readonly comma
   const isCounted = features.chance(0.3);
   const alone = startBody(random, context, features, isCounted);
   const { answers, start } = planHandoffs(random.fork('handoffs'), { answers: plain, start: alone }, isCounted);
+  // Personas that hand over to each other are the host's.
+  const isServed = start === alone && random.fork('served').chance(0.4);
+  const persona = isServed
+    ? Persona.parse({ ...(start.persona as JsonObject), name: `sim-${id}`, version: PERSONA_VERSION })
+    : null;
+  const started = persona ? { ...start, persona: persona.name } : start;
   return {
     id,
     answers,
-    commands: planCommands(random, { session: id, start, callIds, withinMs: TROUBLE_MS }),
+    persona,
+    commands: planCommands(random, { session: id, start: started, callIds, withinMs: TROUBLE_MS }),
     summariesFail: context.chance(0.3),
     ...(start === alone ? {} : { handsOff: true as const }),
     // What is reported goes before what is estimated, and short sessions would never fill their windows.

@@ -8,8 +8,7 @@ import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { Schedule } from './generator.ts';
 import type { History } from './history.ts';
 import { HostLink } from './host-link.ts';
-import { HostAsking } from './served/host-asking.ts';
-import type { ServedProcesses } from './served/served-processes.ts';
+import { HostAsking, type ServedSide } from './served/host-asking.ts';
 import type { SimBus } from './sim-bus.ts';
 import { SimHooks } from './sim-hooks.ts';
 import { SimModels } from './sim-models.ts';
@@ -33,7 +32,7 @@ export class Hosts {
   readonly #history: History;
   readonly #schedule: Schedule;
   readonly #toolWorld: ToolWorld;
-  readonly #processes: ServedProcesses;
+  readonly #served: ServedSide;
   readonly #running: Process[] = [];
   readonly #countdowns = new Map<string, { awaits: number; readonly strike: () => void }>();
   readonly #awaits = new Map<string, number>();
@@ -46,14 +45,14 @@ export class Hosts {
     history: History,
     schedule: Schedule,
     toolWorld: ToolWorld,
-    processes: ServedProcesses,
+    served: ServedSide,
   ) {
     this.#time = time;
     this.#bus = bus;
     this.#history = history;
     this.#schedule = schedule;
     this.#toolWorld = toolWorld;
-    this.#processes = processes;
+    this.#served = served;
     time.afterWake = (owner) => {
       this.#awaits.set(owner, (this.#awaits.get(owner) ?? 0) + 1);
       const countdown = this.#countdowns.get(owner);
@@ -164,12 +163,7 @@ export class Hosts {
 
   #ports(name: string, link: HostLink, clock: Clock): Parameters<typeof createSessionHost>[0] {
     let ids = 0;
-    const asking = new HostAsking(name, {
-      time: this.#time,
-      bus: this.#bus.served,
-      processes: this.#processes,
-      history: this.#history,
-    });
+    const asking = new HostAsking(name, this.#served);
     const log = (fields: object, message: string) => {
       const reason = 'reason' in fields ? String(fields.reason) : null;
       const session = 'session_id' in fields ? String(fields.session_id) : null;
@@ -198,6 +192,7 @@ export class Hosts {
       models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
       tools: this.#tools(new SimTools(this.#toolWorld, asking, clock, name)),
       personas: { find: async () => null, names: async () => [] },
+      served: asking.personas(this.#schedule.personas ?? []),
       prices: [{ model: 'sim/*', input: 10, output: 30 }],
       stopPredicates: simPredicates(clock, this.#bus.random.fork(`predicates ${name}`)),
       defaultRoot: '/',

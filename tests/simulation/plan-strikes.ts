@@ -3,16 +3,16 @@ import type { ServedKind } from '@coxswain/protocol';
 import type { Random } from './random.ts';
 import type { Strike } from './served/served-processes.ts';
 
-const KINDS: readonly ServedKind[] = ['tools', 'hooks'];
+const KINDS: readonly ServedKind[] = ['tools', 'hooks', 'personas'];
 
-/** None in calm schedules, and in half of the others. */
+/** None in calm schedules, and in a third of the others. */
 export function planStrikes(
   random: Random,
   profile: string,
   withinMs: number,
 ): ({ readonly kind: 'strike'; readonly atMs: number } & Strike)[] {
-  if (profile === 'calm' || random.chance(0.5)) return [];
-  return Array.from({ length: 1 + random.int(5) }, () => {
+  if (profile === 'calm' || random.chance(0.35)) return [];
+  return Array.from({ length: 2 + random.int(6) }, () => {
     const of = random.pick(KINDS);
     const how = random.weighted([
       [4, 'kill'],

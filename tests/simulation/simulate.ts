@@ -48,9 +48,11 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
     elapsedMs: () => time.elapsedMs,
   };
   const client = new Client(bus, history, random.fork('client'));
-  const processes = startProcesses(time, bus, toolWorld, (session, body, id) => client.bringOutcome(session, body, id));
-  const hosts = new Hosts(time, bus, history, schedule, toolWorld, processes);
-  const nemesis = new Nemesis(bus, hosts, processes);
+  const served = startProcesses(time, bus, toolWorld, schedule, (session, body, id) =>
+    client.bringOutcome(session, body, id),
+  );
+  const hosts = new Hosts(time, bus, history, schedule, toolWorld, served);
+  const nemesis = new Nemesis(bus, hosts, served.processes);
 
   for (let i = 0; i < schedule.hosts; i++) hosts.start();
   client.follow(schedule);

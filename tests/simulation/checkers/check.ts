@@ -24,6 +24,7 @@ import { checkReminders } from './reminders.ts';
 import { checkReplay } from './replay.ts';
 import { checkRest } from './rest.ts';
 import { checkRuns } from './runs.ts';
+import { checkServedSteps } from './served-steps.ts';
 import { checkShown } from './shown.ts';
 import { checkSuspensions } from './suspensions.ts';
 import { checkWorkers } from './workers.ts';
@@ -80,6 +81,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   handoffs: checkHandoffs,
   workers: checkWorkers,
   questions: checkQuestions,
+  servedSteps: checkServedSteps,
   deletion: checkDeletion,
   rest: checkRest,
 };

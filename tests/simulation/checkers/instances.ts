@@ -1,5 +1,6 @@
 /** When instances of served work could be reached, as the history tells it. */
 import type { ServedKind } from '@coxswain/protocol';
+import type { Schedule } from '../generator.ts';
 import type { History } from '../history.ts';
 import { GIVES_UP, KILLED, STOPPED } from '../served/served-processes.ts';
 
@@ -92,4 +93,19 @@ function isUp({ startedMs, goneMs, freezes }: Life, atMs: number): boolean {
 
 function edgesOf({ startedMs, goneMs, freezes }: Life): number[] {
   return [startedMs, goneMs, ...freezes.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs])];
+}
+
+/** When nobody reached the bus, or messages took too long to count on. */
+export function quietTimes({ nemesis }: Schedule): Interval[] {
+  return nemesis.flatMap((act) =>
+    act.kind === 'outage' || act.kind === 'slow' ? [{ fromMs: act.atMs, untilMs: act.atMs + act.forMs }] : [],
+  );
+}
+
+/** When a host stood still. */
+export function pausesOf(history: History, host: string): Interval[] {
+  return history.of('host').flatMap((one) => {
+    const [, forMs] = (one.host === host && /^stands still for (\d+) ms$/.exec(one.did)) || [];
+    return forMs === undefined ? [] : [{ fromMs: one.atMs, untilMs: one.atMs + Number(forMs) }];
+  });
 }

@@ -5,7 +5,7 @@
 import { isRemote } from '../sim-tools.ts';
 import type { Checker } from './check.ts';
 import { eventsOf } from './check.ts';
-import { InstanceLives, type Interval } from './instances.ts';
+import { InstanceLives, quietTimes } from './instances.ts';
 
 /** An instance takes a call within this time, milliseconds: others that stand still may be tried first. */
 const TAKEN_WITHIN_MS = 8_000;
@@ -30,9 +30,7 @@ export const checkWorkers: Checker = (journal, { history, schedule }) => {
   const storedMs = new Map(
     history.of('stored').flatMap(({ session, n, atMs }) => (session === journal.session ? [[n, atMs] as const] : [])),
   );
-  const quiet = schedule.nemesis.flatMap((act): Interval[] =>
-    act.kind === 'outage' || act.kind === 'slow' ? [{ fromMs: act.atMs, untilMs: act.atMs + act.forMs }] : [],
-  );
+  const quiet = quietTimes(schedule);
   const startedOf = new Map<string, { readonly effectId: string; readonly atMs: number }>();
   for (const { n, event } of eventsOf(journal)) {
     const atMs = storedMs.get(n) ?? 0;

@@ -1,16 +1,19 @@
 /** The asking side of one host, as it is on NATS, over the bus of the simulation. */
 import { type Asking, createAsking, onConnectionChange, type ServedAddress } from '@coxswain/bus';
-import type { HookReply, HookRequest, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
-import { type SessionRef, TenantId } from '@coxswain/protocol';
+import type { HookReply, HookRequest, ServedPersonas, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
+import { type Persona, type SessionRef, TenantId } from '@coxswain/protocol';
 import { createHookQuestions, type HookQuestions } from '../../../libs/adapters/nats/src/served/hook-questions.ts';
+import { createPersonaSteps } from '../../../libs/adapters/nats/src/served/persona-steps.ts';
 import { askOf, outcomeOf, probeOf } from '../../../libs/adapters/nats/src/served/tool-outcomes.ts';
 import type { VirtualTime } from '../../../libs/session/test/virtual-time.ts';
+import { PERSONA_VERSION } from '../generator.ts';
 import type { History } from '../history.ts';
 import { HOOK_SERVICE } from './hook-work.ts';
 import type { ServedBus } from './served-bus.ts';
 import { workClock } from './served-process.ts';
 import type { ServedProcesses } from './served-processes.ts';
 import { SimPresence } from './sim-presence.ts';
+import type { LongRequests } from './step-work.ts';
 
 const TENANT = TenantId.parse('default');
 
@@ -20,16 +23,19 @@ export interface ServedSide {
   readonly bus: ServedBus;
   readonly processes: ServedProcesses;
   readonly history: History;
+  readonly offers: LongRequests;
 }
 
 /** See the top of the file. */
 export class HostAsking {
   readonly #asking: Asking;
   readonly #hooks: HookQuestions;
+  readonly #presence: SimPresence;
+  readonly #offers: LongRequests;
   readonly #history: History;
   readonly #host: string;
 
-  constructor(host: string, { time, bus, processes, history }: ServedSide) {
+  constructor(host: string, { time, bus, processes, history, offers }: ServedSide) {
     const clock = time.clock(host);
     const connection = bus.connect(host, clock);
     const presence = new SimPresence(
@@ -39,6 +45,8 @@ export class HostAsking {
     onConnectionChange(connection, { restored: () => presence.restored() });
     this.#asking = createAsking(connection, presence, () => undefined, workClock(clock));
     this.#hooks = createHookQuestions(connection, this.#asking, () => undefined);
+    this.#presence = presence;
+    this.#offers = offers;
     this.#history = history;
     this.#host = host;
   }
@@ -65,6 +73,25 @@ export class HostAsking {
     const reply = await this.#hooks.ask({ kind: 'hooks', tenant: TENANT, name: HOOK_SERVICE }, request, signal);
     this.#history.push({ what: 'question', ...about, end: reply.status === 'failed' ? reply.code : 'returned' });
     return reply;
+  }
+
+  /** The personas that instances serve. None has hooks of its own, and none is paused. */
+  personas(known: readonly Persona[]): ServedPersonas {
+    const found = (name: string) => known.find((one) => one.name === name);
+    return {
+      find(_tenant, name) {
+        const definition = found(name);
+        return definition ? { definition, version: PERSONA_VERSION } : null;
+      },
+      names: () => known.map(({ name }) => name),
+      isServed: (tenant, name, version) =>
+        found(name) !== undefined && this.#presence.isServed({ kind: 'personas', tenant, name, version }),
+      pause: () => null,
+      // Steps that wait look themselves.
+      onChange: () => () => undefined,
+      step: createPersonaSteps(this.#asking, this.#offers),
+      askHook: () => Promise.reject(new Error('no persona has hooks')),
+    };
   }
 
   /** As the tool port's. */

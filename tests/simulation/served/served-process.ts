@@ -7,6 +7,8 @@ import { SERVED_LIVENESS, type ServedKind } from '@coxswain/protocol';
 export interface ServedWork {
   readonly at: ServedAddress;
   readonly work: RunningWork;
+  /** Called when its process is stopped and takes no more requests. */
+  readonly onDraining?: () => void;
 }
 
 /** How far an instance is with a request. */

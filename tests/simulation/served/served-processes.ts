@@ -151,6 +151,7 @@ export class ServedProcesses {
     process.state = 'draining';
     this.#note(process, 'an instance is stopped');
     running.unsubscribe.group();
+    for (const { onDraining } of running.works) onDraining?.();
     const drained = Promise.all(running.works.map(({ work }) => work.drain()));
     const isLate = await Promise.race([drained.then(() => false), clock.sleep(DRAIN_MAX_MS).then(() => true)]);
     if (isLate) {
