@@ -17,14 +17,18 @@ export function planStrikes(
     const how = random.weighted([
       [4, 'kill'],
       [4, 'freeze'],
-      [1, 'stop'],
+      [2, 'stop'],
     ] as const);
+    const all = random.chance(0.12);
     return {
       kind: 'strike',
       atMs: random.between(0, random.chance(0.5) ? withinMs : withinMs / 3),
       of,
       how,
-      when: random.pick(['now', 'requested', of === 'tools' ? 'held' : 'requested', 'started', 'started'] as const),
+      ...(all ? { all } : {}),
+      when: all
+        ? 'now'
+        : random.pick(['now', 'requested', of === 'tools' ? 'held' : 'requested', 'started', 'started'] as const),
       // Longer than an instance may be silent, now and then.
       forMs: random.chance(0.1) ? random.between(5_000, 20_000) : random.between(100, 5_000),
     };

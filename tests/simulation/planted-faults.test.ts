@@ -43,6 +43,26 @@ const PLANTED: readonly Planted[] = [
     knownSeeds: [108],
   },
   {
+    fault: 'instances take no request that another one was sent before',
+    plant: () => {
+      const sent = new Set<string>();
+      return {
+        received: (text) => {
+          const [, key = ''] = /"key":"([^"]+)"/.exec(text) ?? [];
+          const isAgain = !text.includes('"want":"') && sent.has(key);
+          sent.add(key);
+          return isAgain ? null : text;
+        },
+      };
+    },
+    foundBy: ['questions', 'workers'],
+  },
+  {
+    fault: 'instances of personas cannot read what they are asked',
+    plant: () => ({ received: (text) => text.replace('"args":{"request":', '"args":{"question":') }),
+    foundBy: ['servedSteps'],
+  },
+  {
     fault: 'a command is dropped and acknowledged',
     plant: () => {
       const dropped = new Set<number>();

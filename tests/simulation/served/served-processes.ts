@@ -25,6 +25,8 @@ export interface Strike {
   readonly when: 'now' | Progress;
   /** How long it stands still, or until another one takes its place, milliseconds. */
   readonly forMs: number;
+  /** Every instance of the kind is struck, at once. */
+  readonly all?: true;
 }
 
 /** How the history calls what happens to instances. */
@@ -35,9 +37,9 @@ export const STOPPED = 'an instance has stopped';
 export const GIVES_UP = 'an instance gives up its requests';
 
 /** The time that work may take at an instance that is stopped, milliseconds; then it is given up. */
-const DRAIN_MAX_MS = 2_000;
+const DRAIN_MAX_MS = 500;
 /** After a request has started, its instance is struck within one of these times, milliseconds. */
-const STRUCK_WITHIN_MS = [0, 50, 600];
+const STRUCK_WITHIN_MS = [0, 50, 600, 2_000];
 
 /** What processes need of the world around them. */
 export interface ServedWorld {
@@ -81,7 +83,8 @@ export class ServedProcesses {
       return;
     }
     const able = this.all.filter((one) => one.kind === strike.of && this.#isAble(one));
-    if (able.length > 0) this.#hit(this.#world.random.pick(able), strike);
+    const victims = strike.all || able.length === 0 ? able : [this.#world.random.pick(able)];
+    for (const one of victims) this.#hit(one, strike);
   }
 
   /** What is armed strikes no more. */
