@@ -35,6 +35,7 @@ const PLANTED: readonly Planted[] = [
     fault: 'instances do not answer what they are asked about a call',
     plant: () => ({ received: (text) => (text.includes('"want":"probe"') ? null : text) }),
     foundBy: ['workers'],
+    knownSeeds: [23],
   },
   {
     fault: 'instances start what they are told to hold',
@@ -56,6 +57,7 @@ const PLANTED: readonly Planted[] = [
       };
     },
     foundBy: ['questions', 'workers'],
+    knownSeeds: [9, 97],
   },
   {
     fault: 'instances of personas cannot read what they are asked',
