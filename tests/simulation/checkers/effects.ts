@@ -86,13 +86,17 @@ export const checkEffects: Checker = (journal, { history }) => {
           wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${run.host} knew its answer`);
       }
     }
-    if (event.status === 'ok') {
-      const said = textOf(event.result);
-      if (
-        !list.some(({ run }) => run.answered !== null && said.startsWith(run.answered.trimEnd().slice(0, 40).trimEnd()))
-      )
-        wrong.push(`record ${n}: ${event.call_id} has a result that no run gave: ${said.slice(0, 40)}`);
-    }
+    const said = textOf(event.result);
+    const isOfRun = list.some(
+      ({ run }) => run.answered !== null && said.startsWith(run.answered.trimEnd().slice(0, 40).trimEnd()),
+    );
+    if (event.status === 'ok' && !isOfRun)
+      wrong.push(`record ${n}: ${event.call_id} has a result that no run gave: ${said.slice(0, 40)}`);
+    // Only its tool fails a call that may run again, or the lack of instances (see `workers`).
+    const mayRunAgain = isRemote(event.tool) && isIdempotent(event.tool);
+    const isUnserved = event.result.detail?.code === 'tool_unavailable';
+    if (event.status === 'error' && mayRunAgain && !isOfRun && !isUnserved)
+      wrong.push(`record ${n}: ${event.call_id} may run again, and failed: ${said.slice(0, 80)}`);
     // A call that was cancelled may still have been on its way to its worker; what it does there is dropped.
     if (event.status === 'cancelled') continue;
     const endedAtMs = storedAtMs.get(n) ?? 0;

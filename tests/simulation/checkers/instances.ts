@@ -1,4 +1,4 @@
-/** When instances of served work could be reached, as the history tells it. */
+/** When instances of served work could be reached, according to the history. */
 import type { ServedKind } from '@coxswain/protocol';
 import type { Schedule } from '../generator.ts';
 import type { History } from '../history.ts';
@@ -95,7 +95,7 @@ function edgesOf({ startedMs, goneMs, freezes }: Life): number[] {
   return [startedMs, goneMs, ...freezes.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs])];
 }
 
-/** When nobody reached the bus, or messages took too long to count on. */
+/** When the bus was out of reach, or too slow. */
 export function quietTimes({ nemesis }: Schedule): Interval[] {
   return nemesis.flatMap((act) =>
     act.kind === 'outage' || act.kind === 'slow' ? [{ fromMs: act.atMs, untilMs: act.atMs + act.forMs }] : [],

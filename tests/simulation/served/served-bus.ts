@@ -19,7 +19,7 @@ export interface Weather {
   received(text: string): string | null;
 }
 
-/** Who sees what instances are sent, and what they say. */
+/** Observes the requests and reports of instances. */
 export interface Traffic {
   /** A request is on its way to this instance. */
   requested(instance: ServedProcess, key: string): void;
@@ -68,7 +68,7 @@ export class ServedBus {
       );
   }
 
-  /** Nobody reaches the bus, or everybody again. */
+  /** The bus is out of reach, or back. */
   setOut(isOut: boolean): void {
     if (this.#isOut === isOut) return;
     this.#isOut = isOut;
