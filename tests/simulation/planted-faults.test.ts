@@ -63,6 +63,7 @@ const PLANTED: readonly Planted[] = [
     fault: 'instances of personas cannot read what they are asked',
     plant: () => ({ received: (text) => text.replace('"args":{"request":', '"args":{"question":') }),
     foundBy: ['servedSteps'],
+    knownSeeds: [27],
   },
   {
     fault: 'a command is dropped and acknowledged',
