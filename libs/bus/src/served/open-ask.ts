@@ -137,8 +137,13 @@ export function reasonOf(reason: unknown): string {
 }
 
 /** The state of a request that was not sent yet. @param instance the instance that runs it, as a probe has found. */
-export function newAsk(ask: Ask, token: string, instance: string | undefined, settle: OpenAsk['settle']): OpenAsk {
-  const nowMs = performance.now();
+export function newAsk(
+  ask: Ask,
+  token: string,
+  instance: string | undefined,
+  nowMs: number,
+  settle: OpenAsk['settle'],
+): OpenAsk {
   return {
     ask,
     token,
