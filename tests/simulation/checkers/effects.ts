@@ -95,7 +95,9 @@ export const checkEffects: Checker = (journal, { history }) => {
     // Only its tool fails a call that may run again, or the lack of instances (see `workers`).
     const mayRunAgain = isRemote(event.tool) && isIdempotent(event.tool);
     const isUnserved = event.result.detail?.code === 'tool_unavailable';
-    if (event.status === 'error' && mayRunAgain && !isOfRun && !isUnserved)
+    // A hook may withhold the result of a run.
+    const isComplete = list.some(({ run }) => run.answered !== null);
+    if (event.status === 'error' && mayRunAgain && !isComplete && !isUnserved)
       wrong.push(`record ${n}: ${event.call_id} may run again, and failed: ${said.slice(0, 80)}`);
     // A call that was cancelled may still have been on its way to its worker; what it does there is dropped.
     if (event.status === 'cancelled') continue;
