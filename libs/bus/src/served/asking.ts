@@ -42,7 +42,7 @@ import { type AskProbe, createProbes } from './probes.ts';
  * ASK-3  The instance that has a request is asked for its state, more often while it is silent. The instance has failed
  *        if it no longer knows the request or gives it up, if the server reports no subscriber for it, or if its
  *        heartbeats have ceased for the bound of the traits. Repeatable work then moves to another instance, at most
- *        `movesMax` times. Other work is `lost` when its instance is gone, and after 15 seconds of silence.
+ *        `movesMax` times. Other work is `lost` when its instance is gone, and after 5 seconds of silence.
  * ASK-4  A report is untrusted: its size is limited, it is validated strictly, and it counts only for the request that
  *        it names. Its subject cannot be derived from the subject of another request.
  * ASK-5  While the connection is lost, nothing is concluded, and no time limit runs except the one after an abort.
@@ -331,12 +331,15 @@ export function createAsking(
     const { to, traits } = one.ask;
     const silence = silenceMs(one, instance);
     const mayMove = traits.isStreamed || hasAnother(one, instance);
+    // Repeatable work waits longer where no other instance is alive: one that starts can run it.
+    const { silentMaxMs, unacceptedMaxMs } = SERVED_LIVENESS;
+    const silenceMaxMs = traits.isRepeatable ? unacceptedMaxMs : silentMaxMs;
     if (traits.isRepeatable && silence > traits.silentAfterMs && mayMove) {
       // When the instance resumes, its answer no longer counts.
       if (traits.isStreamed) abort(one, 'it has not responded for too long');
-      move(one, LOST.silent);
-    } else if (silence > SERVED_LIVENESS.silentMaxMs) {
-      one.settle({ ...lost(LOST.silent), moves: one.moves });
+      move(one, silentText(traits.silentAfterMs));
+    } else if (silence > silenceMaxMs) {
+      one.settle({ ...lost(silentText(silenceMaxMs)), moves: one.moves });
     } else {
       const isSilent = instances.silentMs(to, instance) > SILENT_MS;
       if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ATTACH_EVERY_MS)) attach(one);
@@ -415,6 +418,8 @@ export function createAsking(
     },
   };
 }
+
+const silentText = (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`;
 
 const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message });
 
