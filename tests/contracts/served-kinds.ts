@@ -2,7 +2,7 @@
  * The kinds of served work: how the adapter asks for each, how the client and the CLI serve it, and in what its traits
  * differ.
  */
-import type { Asking, FindWork, Instances, ServedAddress } from '@coxswain/bus';
+import { type Asking, type FindWork, type Instances, offerData, type ServedAddress } from '@coxswain/bus';
 import { answerHook } from '@coxswain/handlers';
 import type { HookReply, ServedPersonas } from '@coxswain/ports';
 import { BOUNDS, type HookRegistration, type ModelAnswered, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
@@ -11,7 +11,7 @@ import { createHookQuestions } from '../../libs/adapters/nats/src/served/hook-qu
 import { createPersonaSteps } from '../../libs/adapters/nats/src/served/persona-steps.ts';
 import { askOf, outcomeOf } from '../../libs/adapters/nats/src/served/tool-outcomes.ts';
 import { checkTool } from '../../libs/client/src/define-tool.ts';
-import { personaStep } from '../../libs/client/src/persona-step.ts';
+import { fetchRequest, personaStep } from '../../libs/client/src/persona-step.ts';
 import { StepLine } from '../../libs/client/src/step-line.ts';
 import { type Ending, endingOfCall, endingOfQuestion, PERSONA_VERSION, runServedStep } from './served-endings.ts';
 
@@ -104,7 +104,10 @@ const askStep: ServedKindCase['askWork'] = ({ nc, asking, presence }) => {
     isServed: () => presence.isServed(PERSONA),
     pause: () => null,
     onChange: () => () => undefined,
-    step: createPersonaSteps(nc, asking, () => undefined).step,
+    step: createPersonaSteps(
+      asking,
+      offerData(nc, () => undefined),
+    ),
   } as Partial<ServedPersonas> as ServedPersonas;
   return (effectId, signal) => runServedStep(personas, PERSONA.name, { ref, effectId, system: '' }, signal);
 };
@@ -184,7 +187,7 @@ export async function workOf(
       () => answerOf('cancelled', ''),
     );
   const models = { check: async () => null, resolve: () => ({ stream }) };
-  const step = personaStep(nc, models, new StepLine(16));
+  const step = personaStep(fetchRequest(nc), models, new StepLine(16));
   const hook = {
     registrationAt: () => registrationOf(hookTimeoutMs),
     fetch: () => Promise.reject(new Error('these hooks read no messages')),

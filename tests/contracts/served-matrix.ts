@@ -1,5 +1,4 @@
 /** One run of the failure matrix: a piece of work, and an instance that fails at a random time. */
-import { SERVED_LIVENESS } from '@coxswain/protocol';
 import { createRandom } from '../simulation/random.ts';
 import type { Ending } from './served-endings.ts';
 import type { ServedKindCase } from './served-kinds.ts';
@@ -24,8 +23,6 @@ export interface MatrixRun {
   readonly starts: readonly Start[];
   /** How much longer its session waited than the work took: on the failed instance before the failure, and again. */
   readonly waitedMs: number;
-  /** The limit of this waiting time. */
-  readonly waitMaxMs: number;
   /** Whether another instance failed than the one that had the work. */
   readonly isBystander: boolean;
   /** Starts on a frozen instance that had resumed, after the host had chosen another one or had the end. */
@@ -34,10 +31,8 @@ export interface MatrixRun {
 
 /** Longer than any run, milliseconds. */
 const RUN_MAX_MS = 60_000;
-/** The limit for a session that waits for work that another instance may run, milliseconds. */
+/** The limit for a session that waits for the end of its work, milliseconds. */
 const WAIT_MAX_MS = 6_000;
-/** Every second a silent instance is asked again, and the host checks every 200 milliseconds. */
-const SLACK_MS = 1_500;
 /** A hook that takes longer is reported as running. */
 const QUESTION_REPORTED_MS = 20;
 
@@ -92,8 +87,6 @@ export async function runMatrixCell(cell: MatrixCell, seed: number): Promise<Mat
   await pass(Math.max(0, failsMs) + frozenMs + 2_000);
 
   const { starts } = on;
-  // Whether a frozen instance has started it, only that instance knows.
-  const isUnknown = !kind.isRepeatable && failure === 'freeze' && moment !== 'before the ask' && !isBystander;
   const answeredBy = asked.ending?.status === 'answered' ? asked.ending.text : '';
   const lost = starts.find(({ instance, atMs }) => instance === victim.id && atMs < failedMs);
   const lostMs = lost && answeredBy !== `by ${victim.id}` ? Math.max(0, failedMs - lost.atMs) : 0;
@@ -106,7 +99,6 @@ export async function runMatrixCell(cell: MatrixCell, seed: number): Promise<Mat
     ending: asked.ending,
     starts,
     waitedMs: endedMs - askedMs - lostMs - (answeredBy ? takesMs : 0),
-    waitMaxMs: isUnknown ? SERVED_LIVENESS.silentMaxMs + SLACK_MS : WAIT_MAX_MS,
     isBystander,
     lateStarts: starts.filter(isLate),
   };
@@ -114,13 +106,13 @@ export async function runMatrixCell(cell: MatrixCell, seed: number): Promise<Mat
 
 /** The rules that a run breaks. */
 export function brokenRules({ kind, moment }: MatrixCell, run: MatrixRun): string[] {
-  const { ending, starts, waitedMs, waitMaxMs, isBystander, lateStarts } = run;
+  const { ending, starts, waitedMs, isBystander, lateStarts } = run;
   const mayBeLost = !kind.isRepeatable && moment !== 'before the ask' && !isBystander;
   const isExpected = ending?.status === 'answered' || (mayBeLost && ending?.status === 'lost');
   return [
     ...(isExpected ? [] : [`it ended as ${ending?.status}: ${ending?.text}`]),
     ...(!kind.isRepeatable && starts.length > 1 ? [`it started ${starts.length} times`] : []),
-    ...(waitedMs <= waitMaxMs ? [] : [`its session waited ${Math.round(waitedMs)} ms`]),
+    ...(waitedMs <= WAIT_MAX_MS ? [] : [`its session waited ${Math.round(waitedMs)} ms`]),
     ...(lateStarts.length === 0 ? [] : ['an instance that had resumed started it']),
   ];
 }

@@ -119,8 +119,7 @@ export function stage({ to, askWork }: ServedKindCase, options: StageOptions = {
           signal.addEventListener('abort', () => reject(signal.reason));
         });
       };
-      const nowMs = () => performance.now();
-      const work = new RunningWork(await workOf(to.kind, process.nc, hookTimeoutMs, run), { tenant, nowMs });
+      const work = new RunningWork(await workOf(to.kind, process.nc, hookTimeoutMs, run), { tenant });
       const serving = await process.owning(() =>
         serveWork(process.nc, {
           at: to,

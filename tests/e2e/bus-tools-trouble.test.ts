@@ -45,25 +45,6 @@ test('calls move away from a frozen worker: an idempotent one that it runs, and 
   expect(await startedCalls(once.module)).toHaveLength(6);
 });
 
-test('a host that takes over asks a worker that stands still until it answers', async () => {
-  const { name, module, service } = await tool(`${anything}, ${waiting('found again')}`);
-  const id = await start([calls(name), done]);
-  await began(module);
-  // The next host has heard of the worker: it is there before the other ends, and the worker stands still after.
-  const next = await startHost(fixture.bus);
-  service.process.kill('SIGSTOP');
-  await new Promise((resolve) => setTimeout(resolve, 4_000));
-  await fixture.host.kill();
-  fixture.host = next;
-  await eventOf(fixture.bus, id, 'owned', ({ epoch }) => epoch === 2);
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
-  expect((await journalOf(fixture.bus, id)).of('call_ended')).toEqual([]);
-  service.process.kill('SIGCONT');
-  await module.open();
-  expect(await endings(id)).toMatchObject([{ status: 'ok', result: { content: [{ text: 'found again' }] } }]);
-  expect(await module.log()).toEqual(['began', 'ended']);
-});
-
 test('a host that is stopped does not wait for a call at a worker, and the next one has its result', async () => {
   const { name, module } = await tool(`${anything}, ${waiting('went on')}`);
   const ids = await Promise.all([1, 2, 3].map(() => start([calls(name), done])));

@@ -6,10 +6,10 @@ import { CHANGED_LIVES } from './changed-lives.ts';
 import { CHECKERS, type Checker, check, found } from './checkers/check.ts';
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
-/** It crosses one budget threshold in a record without a checkpoint, which none of the first hundred does. */
-const RARE_SEED = 148;
+/** They have what is rare: a reminder that makes way for another, a budget threshold in a record without a checkpoint. */
+const RARE_SEEDS = [148, 21];
 /** The first of them have all that the cases change. Where that changes, those after them do. */
-const sound = new SoundEvidence([...range(1, 22), RARE_SEED, ...range(23, 100)]);
+const sound = new SoundEvidence([...range(1, 11), ...RARE_SEEDS, ...range(12, 20), ...range(22, 100)]);
 
 const CASES: readonly Case[] = [
   ['runs', 'a turn ends twice', (sound) => sound.changed('turn_end', twice)],

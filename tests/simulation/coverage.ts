@@ -13,6 +13,8 @@ export function cover(coverage: Coverage, { evidence, history }: Simulation): vo
   for (const entry of history.entries) {
     if (entry.what === 'log' && entry.reason !== null) count(`left: ${entry.reason}`);
     if (entry.what === 'host') count(`host: ${entry.did.replace(/ [\d].*$/, '')}`);
+    if (entry.what === 'question' && entry.end) count(`question: ${entry.end}`);
+    if (entry.what === 'struck') count(`${entry.kind}, ${entry.how}: ${entry.moment}`);
     if (entry.what === 'deletion') count(`from outside: ${entry.did}`);
     if (entry.what === 'receipt') {
       count(`receipt: ${entry.receipt.stage}`);
@@ -204,7 +206,13 @@ function follow(doing: Map<string, string>, event: SessionEvent): void {
 /** What hundreds of seeds must reach, or the simulation has lost its teeth. */
 export const MUST_REACH: readonly string[] = [
   ...each('left', ['foreign_writer', 'journal_unavailable', 'late_append', 'unloadable']),
-  ...each('host', ['is killed', 'stands still for', 'a worker is killed', 'attaches to a call']),
+  ...each('host', ['is killed', 'stands still for', 'attaches to a call']),
+  ...['tools', 'hooks', 'personas'].flatMap((kind) =>
+    ['kill', 'freeze'].flatMap((how) => each(`${kind}, ${how}`, ['before', 'between', 'after'])),
+  ),
+  ...each('event', ['persona_step_lost', 'waiting_for_persona', 'persona_wait_ended']),
+  ...each('tools, stop', ['after']),
+  ...each('personas, stop', ['after']),
   ...each('input', ['owned', 'feedback', 'timer', 'call_accepted']),
   ...each('command', ['start', 'prompt', 'steer', 'remind', 'followup', 'approve', 'cancel', 'cancel_call', 'suspend']),
   ...each('command', ['resume', 'signal', 'revoke', 'replace', 'call_outcome']),

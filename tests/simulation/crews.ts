@@ -22,8 +22,8 @@ import { History } from './history.ts';
 import { Hosts } from './hosts.ts';
 import { Nemesis } from './nemesis.ts';
 import { createRandom, type Random } from './random.ts';
+import { startProcesses } from './served/start-processes.ts';
 import { NO_PLANT, SimBus } from './sim-bus.ts';
-import { ToolWorkers } from './tool-workers.ts';
 
 /** What became of a seed. */
 export interface CrewSimulation {
@@ -54,6 +54,7 @@ export async function simulateCrew(seed: number, calm = false): Promise<CrewSimu
     sessions: plans,
     commands: [],
     copies: [],
+    personas: [],
     crew: true,
     ...(calm ? { faults: NO_FAULTS, nemesis: [] } : {}),
   };
@@ -68,9 +69,9 @@ export async function simulateCrew(seed: number, calm = false): Promise<CrewSimu
     recordsOf: (session: string) => bus.recordsOf(session),
     elapsedMs: () => time.elapsedMs,
   };
-  const workers = new ToolWorkers(world, () => Promise.resolve());
-  const hosts = new Hosts(time, bus, history, schedule, world, workers);
-  const nemesis = new Nemesis(bus, hosts, workers);
+  const served = startProcesses(time, bus, world, schedule, () => Promise.resolve());
+  const hosts = new Hosts(time, bus, history, schedule, world, served);
+  const nemesis = new Nemesis(bus, hosts, served.processes);
   for (let i = 0; i < Math.max(2, schedule.hosts); i++) hosts.start();
   nemesis.follow(schedule);
   await send(bus, 'start', {

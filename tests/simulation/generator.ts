@@ -9,12 +9,15 @@ import {
   HookRegistration,
   type HookTable,
   type JsonObject,
+  Persona,
 } from '@coxswain/protocol';
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
 import { type PlannedDeletion, planDeletions } from './plan-deletions.ts';
 import { PROMPTS, planHandoffs } from './plan-handoffs.ts';
+import { planStrikes } from './plan-strikes.ts';
 import { createRandom, type Random } from './random.ts';
+import type { Strike } from './served/served-processes.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
 /** One answer of a model. */
@@ -61,8 +64,7 @@ export type NemesisAct = { readonly atMs: number } & (
   | { readonly kind: 'outage'; readonly forMs: number }
   /** Each way between a host and the bus takes up to so long: a server that has just started, or has too much to do. */
   | { readonly kind: 'slow'; readonly forMs: number; readonly latencyMs: number }
-  /** A worker of remote tools is killed, with all that it knows; another takes its place. */
-  | { readonly kind: 'worker_crash'; readonly downMs: number }
+  | ({ readonly kind: 'strike' } & Strike)
 );
 
 /** How often which small thing goes wrong. Probabilities. */
@@ -78,6 +80,8 @@ export interface FaultRates {
   readonly ackLost: number;
   readonly receiptLost: number;
   readonly blobFails: number;
+  /** A message between a host and an instance is lost. */
+  readonly servedLost: number;
   readonly hookSlow: number;
   readonly hookDead: number;
   readonly latencyMs: number;
@@ -98,6 +102,8 @@ export interface Schedule {
   readonly copies?: readonly PlannedCopy[];
   readonly deletions?: readonly PlannedDeletion[];
   readonly nemesis: readonly NemesisAct[];
+  /** The personas that instances serve, all in {@link PERSONA_VERSION}; sessions are started with their names. */
+  readonly personas?: readonly Persona[];
   /** Its sessions may delegate; a plan is then of a persona, by its prompt. */
   readonly crew?: true;
   /** Probability that the person who looks after approvals decides one while the nemesis is still at work. */
@@ -108,6 +114,9 @@ export interface Schedule {
 
 /** For so long things go wrong; afterwards everything is mended, and sessions have to end. */
 export const TROUBLE_MS = 10_000;
+
+/** The one version of served personas. */
+export const PERSONA_VERSION = 'v1';
 
 /** Nothing small goes wrong. */
 export const NO_FAULTS: FaultRates = {
@@ -121,6 +130,7 @@ export const NO_FAULTS: FaultRates = {
   ackLost: 0,
   receiptLost: 0,
   blobFails: 0,
+  servedLost: 0,
   hookSlow: 0,
   hookDead: 0,
   latencyMs: 1,
@@ -140,7 +150,7 @@ export function generate(seed: number): Schedule {
     planSession(random.fork(`session ${index}`), `s${index + 1}`),
   );
   const hooks = [...planHooks(random.fork('hooks')), ...planTold(random.fork('told hooks'))];
-  const plans = sessions.map(({ commands: _, ...plan }): SessionPlan => plan);
+  const plans = sessions.map(({ commands: _, persona: __, ...plan }): SessionPlan => plan);
   const copies = planCopies(random.fork('copies'), plans, TROUBLE_MS);
   const all: SessionPlan[] = [
     ...plans,
@@ -154,6 +164,7 @@ export function generate(seed: number): Schedule {
     hooks,
     hookChanges: planHookChanges(random.fork('hook changes'), hooks),
     sessions: all,
+    personas: sessions.flatMap(({ persona }) => (persona ? [persona] : [])),
     copies,
     deletions: planDeletions(random.fork('deletions'), all, TROUBLE_MS),
     commands: sessions
@@ -162,7 +173,7 @@ export function generate(seed: number): Schedule {
       .sort((a, b) => a.atMs - b.atMs),
     nemesis: [
       ...planNemesis(random.fork('nemesis'), profile),
-      ...planWorkerCrashes(random.fork('workers'), profile),
+      ...planStrikes(random.fork('strikes'), profile, TROUBLE_MS),
       ...planSlowness(random.fork('slowness'), profile),
     ].sort((a, b) => a.atMs - b.atMs),
     attentive: random.pick([0, 0.5, 1]),
@@ -172,7 +183,10 @@ export function generate(seed: number): Schedule {
 
 // ---- sessions ----
 
-function planSession(random: Random, id: string): SessionPlan & { readonly commands: PlannedCommand[] } {
+function planSession(
+  random: Random,
+  id: string,
+): SessionPlan & { readonly commands: PlannedCommand[]; readonly persona: Persona | null } {
   const context = random.fork('context');
   const overflows = context.chance(0.2);
   const plain = Array.from({ length: 3 + random.int(7) }, (_, index) => ({
@@ -184,10 +198,17 @@ function planSession(random: Random, id: string): SessionPlan & { readonly comma
   const isCounted = features.chance(0.3);
   const alone = startBody(random, context, features, isCounted);
   const { answers, start } = planHandoffs(random.fork('handoffs'), { answers: plain, start: alone }, isCounted);
+  // Personas that hand over to each other are the host's.
+  const isServed = start === alone && random.fork('served').chance(0.4);
+  const persona = isServed
+    ? Persona.parse({ ...(start.persona as JsonObject), name: `sim-${id}`, version: PERSONA_VERSION })
+    : null;
+  const started = persona ? { ...start, persona: persona.name } : start;
   return {
     id,
     answers,
-    commands: planCommands(random, { session: id, start, callIds, withinMs: TROUBLE_MS }),
+    persona,
+    commands: planCommands(random, { session: id, start: started, callIds, withinMs: TROUBLE_MS }),
     summariesFail: context.chance(0.3),
     ...(start === alone ? {} : { handsOff: true as const }),
     // What is reported goes before what is estimated, and short sessions would never fill their windows.
@@ -310,6 +331,7 @@ function planHooks(random: Random): HookTable {
   if (random.chance(0.5)) return [];
   const points = HOOK_POINTS.filter((point) => !PLANNED_APART.has(point));
   const context = random.fork('context');
+  const timeouts = random.fork('timeouts');
   const late = [
     ...(context.chance(0.35) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : []),
     ...(context.chance(0.2) ? [context.pick(['pre_suspend', 'post_resume', 'session_idle'] as const)] : []),
@@ -320,7 +342,8 @@ function planHooks(random: Random): HookTable {
       id: `hook-${index}`,
       point: random.pick(points),
       priority: random.int(3),
-      timeout_ms: 1_000,
+      // The longer one leaves time for another instance.
+      timeout_ms: timeouts.pick([1_000, 5_000]),
       on_error: random.pick(['fail_closed', 'fail_open']),
     }),
   );
@@ -381,6 +404,7 @@ function planFaults(random: Random, profile: string): FaultRates {
     readFails: rate(0.1),
     readBehind: random.fork('read behind').pick([0, 0.1, 0.3]),
     blobFails: rate(0.3),
+    servedLost: random.fork('served').pick([0, 0, 0.03]),
   };
 }
 
@@ -391,15 +415,6 @@ function planNemesis(random: Random, profile: string): NemesisAct[] {
   }
   const count = 2 + random.int(profile === 'storm' ? 7 : 4);
   return Array.from({ length: count }, () => planAct(random, profile)).sort((a, b) => a.atMs - b.atMs);
-}
-
-function planWorkerCrashes(random: Random, profile: string): NemesisAct[] {
-  if (profile === 'calm' || random.chance(0.5)) return [];
-  return Array.from({ length: 1 + random.int(3) }, () => ({
-    kind: 'worker_crash',
-    atMs: random.between(0, random.chance(0.5) ? TROUBLE_MS : TROUBLE_MS / 3),
-    downMs: random.between(100, 5_000),
-  }));
 }
 
 function planSlowness(random: Random, profile: string): NemesisAct[] {

@@ -1,7 +1,8 @@
 /** The recorded history: what happened, in order. Checkers read it, people read it, and its hash says whether two runs were the same. */
 
-import type { Receipt } from '@coxswain/protocol';
+import type { Receipt, ServedKind } from '@coxswain/protocol';
 import { sha256Hex } from '@coxswain/session';
+import type { StrikeHow } from './served/served-processes.ts';
 
 /** A command that the command stream has stored. */
 export interface SentCommand {
@@ -55,6 +56,31 @@ export type HistoryEntry = { readonly atMs: number } & (
   /** What became of a deletion from outside. */
   | { readonly what: 'deletion'; readonly session: string; readonly did: string }
   | { readonly what: 'host'; readonly host: string; readonly did: string }
+  /** A host asks a hook; and how that ended. */
+  | {
+      readonly what: 'question';
+      readonly host: string;
+      readonly session: string;
+      readonly key: string;
+      readonly timeoutMs: number;
+      readonly end: string | null;
+    }
+  /** An instance answers a question to a hook: soon, late, or never. */
+  | {
+      readonly what: 'hooked';
+      readonly instance: string;
+      readonly key: string;
+      readonly fate: 'soon' | 'late' | 'never';
+    }
+  /** An instance failed before a request was sent, before the instance had accepted it, or after. */
+  | {
+      readonly what: 'struck';
+      readonly kind: ServedKind;
+      readonly instance: string;
+      readonly how: StrikeHow;
+      readonly moment: 'before' | 'between' | 'after';
+      readonly key: string;
+    }
   | {
       readonly what: 'log';
       readonly host: string;

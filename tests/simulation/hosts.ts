@@ -8,12 +8,12 @@ import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { Schedule } from './generator.ts';
 import type { History } from './history.ts';
 import { HostLink } from './host-link.ts';
+import { HostAsking, type ServedSide } from './served/host-asking.ts';
 import type { SimBus } from './sim-bus.ts';
 import { SimHooks } from './sim-hooks.ts';
 import { SimModels } from './sim-models.ts';
 import { simPredicates } from './sim-predicates.ts';
 import { SimTools, type ToolWorld } from './sim-tools.ts';
-import type { ToolWorkers } from './tool-workers.ts';
 
 /** One process. */
 export interface Process {
@@ -32,7 +32,7 @@ export class Hosts {
   readonly #history: History;
   readonly #schedule: Schedule;
   readonly #toolWorld: ToolWorld;
-  readonly #workers: ToolWorkers;
+  readonly #served: ServedSide;
   readonly #running: Process[] = [];
   readonly #countdowns = new Map<string, { awaits: number; readonly strike: () => void }>();
   readonly #awaits = new Map<string, number>();
@@ -45,14 +45,14 @@ export class Hosts {
     history: History,
     schedule: Schedule,
     toolWorld: ToolWorld,
-    workers: ToolWorkers,
+    served: ServedSide,
   ) {
     this.#time = time;
     this.#bus = bus;
     this.#history = history;
     this.#schedule = schedule;
     this.#toolWorld = toolWorld;
-    this.#workers = workers;
+    this.#served = served;
     time.afterWake = (owner) => {
       this.#awaits.set(owner, (this.#awaits.get(owner) ?? 0) + 1);
       const countdown = this.#countdowns.get(owner);
@@ -112,8 +112,7 @@ export class Hosts {
     if (place < 0) return;
     this.#running.splice(place, 1);
     this.#countdowns.delete(process.name);
-    process.link.isDead = true;
-    this.#time.kill(process.name);
+    this.#endProcess(process);
     this.#note(process.name, 'is killed');
     this.#down++;
     void this.#bus.world.sleep(pinLostAfterMs).then(() => process.link.loseInbox());
@@ -138,14 +137,19 @@ export class Hosts {
     void process.host.stop(2_000).then(() => {
       this.#note(process.name, 'has stopped');
       // The process ends; what it had not sent by then is not sent any more.
-      process.link.isDead = true;
-      this.#time.kill(process.name);
+      this.#endProcess(process);
       void this.#bus.world.sleep(pinLostAfterMs).then(() => process.link.loseInbox());
     });
     void this.#bus.world.sleep(downMs).then(() => {
       this.#down--;
       this.start();
     });
+  }
+
+  #endProcess({ name, link }: Process): void {
+    link.isDead = true;
+    this.#time.kill(name);
+    this.#bus.served.disconnect(name);
   }
 
   /** Stops a process for a while; it goes on as if nothing had happened. */
@@ -159,6 +163,7 @@ export class Hosts {
 
   #ports(name: string, link: HostLink, clock: Clock): Parameters<typeof createSessionHost>[0] {
     let ids = 0;
+    const asking = new HostAsking(name, this.#served);
     const log = (fields: object, message: string) => {
       const reason = 'reason' in fields ? String(fields.reason) : null;
       const session = 'session_id' in fields ? String(fields.session_id) : null;
@@ -180,14 +185,14 @@ export class Hosts {
       hooks: new SimHooks(
         this.#schedule.hooks,
         this.#schedule.hookChanges ?? [],
-        () => this.#bus.faults,
         // When its table changes is planned by the time of the simulation.
         this.#time.clock(name),
-        this.#bus.random.fork(`hooks ${name}`),
+        asking,
       ),
       models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
-      tools: this.#tools(new SimTools(this.#toolWorld, this.#workers, clock, name)),
+      tools: this.#tools(new SimTools(this.#toolWorld, asking, clock, name)),
       personas: { find: async () => null, names: async () => [] },
+      served: asking.personas(this.#schedule.personas ?? []),
       prices: [{ model: 'sim/*', input: 10, output: 30 }],
       stopPredicates: simPredicates(clock, this.#bus.random.fork(`predicates ${name}`)),
       defaultRoot: '/',

@@ -1,8 +1,8 @@
 /** The nemesis: crashes, pauses, rivals and outages, when the schedule says so; and at the end, mends everything. */
 import type { NemesisAct, Schedule } from './generator.ts';
 import type { Hosts } from './hosts.ts';
+import type { ServedProcesses } from './served/served-processes.ts';
 import type { SimBus } from './sim-bus.ts';
-import type { ToolWorkers } from './tool-workers.ts';
 
 /** The server notices so long after a host has gone silent. */
 export const PIN_LOST_AFTER_MS = 1_000;
@@ -11,14 +11,14 @@ export const PIN_LOST_AFTER_MS = 1_000;
 export class Nemesis {
   readonly #bus: SimBus;
   readonly #hosts: Hosts;
-  readonly #workers: ToolWorkers;
+  readonly #processes: ServedProcesses;
   #over = false;
   #acts = 0;
 
-  constructor(bus: SimBus, hosts: Hosts, workers: ToolWorkers) {
+  constructor(bus: SimBus, hosts: Hosts, processes: ServedProcesses) {
     this.#bus = bus;
     this.#hosts = hosts;
-    this.#workers = workers;
+    this.#processes = processes;
   }
 
   /** Does what the schedule says. */
@@ -33,6 +33,7 @@ export class Nemesis {
   /** Things go wrong no more. What is down comes up again in its own time. */
   stop(): void {
     this.#over = true;
+    this.#processes.disarm();
     this.#bus.isOut = false;
     this.#bus.slowMs = 0;
     const { hookSlow, hookDead, latencyMs } = this.#bus.faults;
@@ -45,8 +46,8 @@ export class Nemesis {
   }
 
   #do(act: NemesisAct): void {
-    if (act.kind === 'worker_crash') {
-      this.#workers.crash(act.downMs);
+    if (act.kind === 'strike') {
+      this.#processes.strike(act);
       return;
     }
     if (act.kind === 'slow') {

@@ -32,10 +32,38 @@ const PLANTED: readonly Planted[] = [
     knownSeeds: [15],
   },
   {
-    fault: 'workers have forgotten what they are asked about',
-    plant: () => ({ workersForget: true }),
+    fault: 'instances do not answer what they are asked about a call',
+    plant: () => ({ received: (text) => (text.includes('"want":"probe"') ? null : text) }),
     foundBy: ['workers'],
-    knownSeeds: [54],
+    knownSeeds: [23],
+  },
+  {
+    fault: 'instances start what they are told to hold',
+    plant: () => ({ received: (text) => text.replace(/,"hold":\d+}$/, '}') }),
+    foundBy: ['effects'],
+    knownSeeds: [108],
+  },
+  {
+    fault: 'instances take no request that another one was sent before',
+    plant: () => {
+      const sent = new Set<string>();
+      return {
+        received: (text) => {
+          const [, key = ''] = /"key":"([^"]+)"/.exec(text) ?? [];
+          const isAgain = !text.includes('"want":"') && sent.has(key);
+          sent.add(key);
+          return isAgain ? null : text;
+        },
+      };
+    },
+    foundBy: ['questions', 'workers'],
+    knownSeeds: [9, 97],
+  },
+  {
+    fault: 'instances of personas cannot read what they are asked',
+    plant: () => ({ received: (text) => text.replace('"args":{"request":', '"args":{"question":') }),
+    foundBy: ['servedSteps'],
+    knownSeeds: [27],
   },
   {
     fault: 'a command is dropped and acknowledged',

@@ -7,6 +7,7 @@ import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { FaultRates } from './generator.ts';
 import type { History } from './history.ts';
 import type { Random } from './random.ts';
+import { ServedBus } from './served/served-bus.ts';
 
 /** Faults that are no part of the nemesis: tests of the checkers plant them to see them caught. */
 export interface Plant {
@@ -30,8 +31,8 @@ export interface Plant {
   status(status: SessionStatus): SessionStatus;
   /** How often a tool is really run for one call. */
   readonly runsPerCall: number;
-  /** Workers know nothing of the calls that they are asked about. */
-  readonly workersForget: boolean;
+  /** What an instance receives, as text; null: nothing. */
+  received(text: string): string | null;
   /** Whose records are taken away when a session's are. */
   purged(ref: SessionRef): SessionRef;
   /** What a tool says of itself. */
@@ -48,7 +49,7 @@ export const NO_PLANT: Plant = {
   shown: (messages) => messages,
   status: (status) => status,
   runsPerCall: 1,
-  workersForget: false,
+  received: (text) => text,
   purged: (ref) => ref,
   traits: (_tool, traits) => traits,
 };
@@ -63,11 +64,12 @@ export class SimBus {
   readonly random: Random;
   readonly plant: Plant;
   faults: FaultRates;
-  /** Nobody reaches the bus. */
-  isOut = false;
+  /** The bus of served work. */
+  readonly served: ServedBus;
   /** Each way takes up to so long, whatever else is said; 0 where it takes what it usually does. */
   slowMs = 0;
   readonly #time: VirtualTime;
+  #isOut = false;
   readonly #history: History;
   readonly #stored = new Map<string, Uint8Array[]>();
 
@@ -79,6 +81,24 @@ export class SimBus {
     this.random = random;
     this.faults = faults;
     this.plant = plant;
+    this.served = new ServedBus(
+      {
+        latency: (drawn) => this.latency(drawn),
+        lossRate: () => this.faults.servedLost,
+        received: (text) => plant.received(text),
+      },
+      random.fork('served'),
+    );
+  }
+
+  /** Nobody reaches the bus. */
+  get isOut(): boolean {
+    return this.#isOut;
+  }
+
+  set isOut(isOut: boolean) {
+    this.#isOut = isOut;
+    this.served.setOut(isOut);
   }
 
   /**
@@ -99,10 +119,10 @@ export class SimBus {
   }
 
   /** The time that one way takes: mostly short, now and then long. */
-  latency(): number {
+  latency(random = this.random): number {
     const { latencyMs } = this.faults;
-    const usualMs = this.random.chance(0.02) ? 30 * latencyMs : latencyMs;
-    return this.random.between(0, this.slowMs > 0 ? this.slowMs : usualMs);
+    const usualMs = random.chance(0.02) ? 30 * latencyMs : latencyMs;
+    return random.between(0, this.slowMs > 0 ? this.slowMs : usualMs);
   }
 
   /** How many records of a session are stored. */

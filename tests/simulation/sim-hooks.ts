@@ -1,30 +1,23 @@
-/** The hooks of a simulation: quick, slow, dead or talking nonsense. */
+/** The hooks of a simulation: their table at a host, and what their functions answer. */
 import type { Clock, HookReply, HookRequest, Hooks } from '@coxswain/ports';
-import type { HookPoint, HookTable, JsonObject } from '@coxswain/protocol';
-import type { FaultRates, PlannedTable } from './generator.ts';
+import type { HookPoint, HookTable, JsonObject, ServedHookAnswer } from '@coxswain/protocol';
+import type { PlannedTable } from './generator.ts';
 import type { Random } from './random.ts';
+import type { HostAsking } from './served/host-asking.ts';
 
-/** See the top of the file. */
+/** The hooks of one host. Instances of one service answer them. */
 export class SimHooks implements Hooks {
   #table: HookTable;
   readonly #changes: readonly PlannedTable[];
-  readonly #faults: () => FaultRates;
   readonly #clock: Clock;
-  readonly #random: Random;
+  readonly #asking: HostAsking;
 
-  constructor(
-    table: HookTable,
-    changes: readonly PlannedTable[],
-    faults: () => FaultRates,
-    clock: Clock,
-    random: Random,
-  ) {
+  constructor(table: HookTable, changes: readonly PlannedTable[], clock: Clock, asking: HostAsking) {
     const nowMs = clock.monotonicMs();
     this.#table = changes.findLast(({ atMs }) => atMs <= nowMs)?.table ?? table;
     this.#changes = changes.filter(({ atMs }) => atMs > nowMs);
-    this.#faults = faults;
     this.#clock = clock;
-    this.#random = random;
+    this.#asking = asking;
   }
 
   table(): HookTable {
@@ -43,19 +36,16 @@ export class SimHooks implements Hooks {
     return () => ended.abort();
   }
 
-  async ask({ registration, payload, onFeedback }: HookRequest, signal: AbortSignal): Promise<HookReply> {
-    const { hookSlow, hookDead } = this.#faults();
-    const random = this.#random;
-    if (random.chance(0.1)) onFeedback(`${registration.id} has a word`);
-    if (random.chance(hookDead)) return new Promise(() => {});
-    await this.#clock.sleep(random.chance(hookSlow) ? random.between(0, 3_000) : random.between(0, 5), signal);
-    if (random.chance(0.05)) return { status: 'failed', code: 'hook_threw', message: 'it threw' };
-    if (random.chance(0.05)) return { status: 'returned', raw: { nonsense: true } };
-    return {
-      status: 'returned',
-      raw: withMore(registration.point, verdict(registration.point, payload, random), random),
-    };
+  ask(request: HookRequest, signal: AbortSignal): Promise<HookReply> {
+    return this.#asking.askHook(request, signal);
   }
+}
+
+/** What a function answers, once it does: now and then it throws, or returns nonsense. */
+export function hookAnswer(point: HookPoint, payload: JsonObject, random: Random): ServedHookAnswer {
+  if (random.chance(0.05)) return { status: 'failed', code: 'hook_threw', message: 'it threw' };
+  if (random.chance(0.05)) return { status: 'returned', raw: { nonsense: true } };
+  return { status: 'returned', raw: withMore(point, verdict(point, payload, random), random) };
 }
 
 const ADVISORY: readonly HookPoint[] = ['loop_checkpoint', 'permission_replied', 'post_turn', 'file_edited'];

@@ -1,6 +1,6 @@
 /**
- * The tools of a simulation. Most run in their host's process and die with it; `remote` ones run at a worker that
- * outlives hosts (see `tool-workers.ts`). Every run is written down: beside the journals that is the only truth.
+ * The tools of a simulation. Most run in their host's process and die with it; `remote` ones run at an instance
+ * that outlives hosts (see `served/tool-work.ts`). Every run is written down: beside the journals that is the only truth.
  */
 import type { Clock, ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import type { ToolTraits } from '@coxswain/protocol';
@@ -8,9 +8,8 @@ import { answer, definition } from '../../libs/session/test/fake-tools.ts';
 import type { History, ToolRun } from './history.ts';
 import { planParking } from './plan-parking.ts';
 import { createRandom, type Random } from './random.ts';
-import { RemoteCalls } from './remote-calls.ts';
+import type { HostAsking } from './served/host-asking.ts';
 import type { Plant } from './sim-bus.ts';
-import type { ToolWorkers } from './tool-workers.ts';
 
 interface SimTool {
   readonly traits?: Partial<ToolTraits>;
@@ -75,13 +74,13 @@ export interface ToolWorld {
 /** The tools of one host. */
 export class SimTools implements ToolSource {
   readonly #world: ToolWorld;
-  readonly #remote: RemoteCalls;
+  readonly #remote: HostAsking;
   readonly #clock: Clock;
   readonly #host: string;
 
-  constructor(world: ToolWorld, workers: ToolWorkers, clock: Clock, host: string) {
+  constructor(world: ToolWorld, remote: HostAsking, clock: Clock, host: string) {
     this.#world = world;
-    this.#remote = new RemoteCalls(workers, clock, world, host);
+    this.#remote = remote;
     this.#clock = clock;
     this.#host = host;
   }
@@ -95,9 +94,9 @@ export class SimTools implements ToolSource {
       call: (call, signal) => this.#call(call, signal),
       probe: (key, name, epoch) =>
         isRemote(name)
-          ? this.#remote.probe(key, ref.sessionId, name, epoch)
+          ? this.#remote.probe(key, ref, name, epoch)
           : this.#hop().then(() => ({ state: 'unknown' }) as const),
-      stop: (key, name, reason, epoch) => this.#remote.stop(key, ref.sessionId, name, reason, epoch),
+      stop: (key, name, reason, epoch) => this.#remote.stop(key, ref, name, reason, epoch),
       close: async () => {
         await this.#hop();
         return [];

@@ -13,8 +13,8 @@ import { History } from './history.ts';
 import { Hosts } from './hosts.ts';
 import { Nemesis } from './nemesis.ts';
 import { createRandom } from './random.ts';
+import { startProcesses } from './served/start-processes.ts';
 import { NO_PLANT, type Plant, SimBus } from './sim-bus.ts';
-import { ToolWorkers } from './tool-workers.ts';
 
 /** What became of a seed. */
 export interface Simulation {
@@ -48,9 +48,11 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
     elapsedMs: () => time.elapsedMs,
   };
   const client = new Client(bus, history, random.fork('client'));
-  const workers = new ToolWorkers(toolWorld, (session, body, id) => client.bringOutcome(session, body, id));
-  const hosts = new Hosts(time, bus, history, schedule, toolWorld, workers);
-  const nemesis = new Nemesis(bus, hosts, workers);
+  const served = startProcesses(time, bus, toolWorld, schedule, (session, body, id) =>
+    client.bringOutcome(session, body, id),
+  );
+  const hosts = new Hosts(time, bus, history, schedule, toolWorld, served);
+  const nemesis = new Nemesis(bus, hosts, served.processes);
 
   for (let i = 0; i < schedule.hosts; i++) hosts.start();
   client.follow(schedule);

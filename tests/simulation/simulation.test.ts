@@ -7,7 +7,7 @@ import { simulate } from './simulate.ts';
 const SEEDS = 100;
 const BATCH = 25;
 /** Beyond the others, they are known to come to the rarest corners; that they do is seen, not believed. */
-const RARE_SEEDS: readonly number[] = [106, 117, 125, 213, 216, 301, 1115];
+const RARE_SEEDS: readonly number[] = [117, 119, 121, 130, 131, 163, 176, 216];
 /** Where they no longer do, the next that does is looked for as far as this. */
 const LAST_SEED = 1_500;
 const coverage: Coverage = new Map();

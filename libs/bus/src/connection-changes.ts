@@ -20,10 +20,13 @@ export interface ConnectionListener {
   refused?(subject: string): void;
 }
 
-const listenersOf = new WeakMap<NatsConnection, Set<ConnectionListener>>();
+/** The part of a connection that reports its changes. */
+type ChangingConnection = Pick<NatsConnection, 'status'>;
+
+const listenersOf = new WeakMap<ChangingConnection, Set<ConnectionListener>>();
 
 /** Adds a listener to a connection. @returns a function that removes it. */
-export function onConnectionChange(nc: NatsConnection, listener: ConnectionListener): () => void {
+export function onConnectionChange(nc: ChangingConnection, listener: ConnectionListener): () => void {
   let listeners = listenersOf.get(nc);
   if (!listeners) {
     listeners = new Set();
@@ -43,7 +46,7 @@ export function logConnection(nc: NatsConnection, log: BusLog): () => void {
   });
 }
 
-async function follow(nc: NatsConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {
+async function follow(nc: ChangingConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {
   for await (const status of nc.status()) {
     const { type } = status;
     if (type === 'error' && status.error instanceof PermissionViolationError && status.error.operation === 'publish')

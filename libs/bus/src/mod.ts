@@ -39,12 +39,14 @@ export {
   type StoredAnnouncement,
   type When,
 } from './served/announcements.ts';
-export { type Asking, createAsking, type NoteProblem } from './served/asking.ts';
+export { type Asking, type AskingConnection, createAsking, type NoteProblem } from './served/asking.ts';
+export type { WorkClock } from './served/clock.ts';
 export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
 export { type Instances, isWithoutInstances } from './served/instances.ts';
 export { type CallEnding, type LedgerBounds, WorkLedger } from './served/ledger.ts';
-export { type Ask, type AskEnd, type AskName, type AskTraits, LOST } from './served/open-ask.ts';
+export type { Ask, AskEnd, AskName, AskTraits } from './served/open-ask.ts';
 export type { AskProbe } from './served/probes.ts';
+export { createWorkReceiver, type ReceivedWork, type WorkReceiver } from './served/receive-work.ts';
 export { failed, type RunnableTool } from './served/run-tool.ts';
 export {
   type AcceptedCall,

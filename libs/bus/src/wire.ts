@@ -182,9 +182,9 @@ function noRespondersText(subject: string): string {
 }
 
 /** The inbox prefix of a connection; undefined for the library's default. Permissions may restrict inboxes to it. */
-export function inboxPrefixOf(nc: NatsConnection): string | undefined {
+export function inboxPrefixOf(nc: object): string | undefined {
   // The interface does not declare the connection's options; every implementation has them.
-  return (nc as NatsConnection & { readonly options?: { readonly inboxPrefix?: string } }).options?.inboxPrefix;
+  return (nc as { readonly options?: { readonly inboxPrefix?: string } }).options?.inboxPrefix;
 }
 
 /** Whether a connection uses a tenant's key. Such a key cannot list the keys of a bucket. */

@@ -31,8 +31,16 @@ export type AnswerPart =
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
   | { readonly type: 'again' };
 
+/** Fetches a request that is too long for a message, from an inbox of the host. @returns its JSON text. */
+export type FetchRequest = (subject: string) => Promise<string>;
+
+/** Fetches requests over a connection. @internal */
+export function fetchRequest(nc: NatsConnection): FetchRequest {
+  return (subject) => fetchWhole(nc, subject, 'request', PERSONA_SERVICE_BOUNDS.requestMaxBytes);
+}
+
 /** The step of a persona as a tool. @internal */
-export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, line: StepLine): RunnableTool {
+export function personaStep(fetch: FetchRequest, models: StepModels<AnswerPart>, line: StepLine): RunnableTool {
   return {
     announced: { name: 'step', traits: DEFAULT_TRAITS },
     async check(args) {
@@ -42,7 +50,7 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
     async run(args, context): Promise<ToolResult> {
       if (!(await line.enter(context.abortSignal))) return returnedStep();
       try {
-        const request = await requestOf(nc, args as ModelStepArgs);
+        const request = await requestOf(fetch, args as ModelStepArgs);
         const parts = new Parts(context.progress);
         const result = await runModelStep(models, asked(request), (part) => parts.report(part), context.abortSignal);
         return { content: [], is_error: false, detail: { step: toStepResult(result) as unknown as JsonObject } };
@@ -93,12 +101,11 @@ function cut(text: string): string[] {
   return found;
 }
 
-async function requestOf(nc: NatsConnection, args: ModelStepArgs): Promise<StepRequest> {
+async function requestOf(fetch: FetchRequest, args: ModelStepArgs): Promise<StepRequest> {
   if ('request' in args) return args.request;
   const { subject } = args.fetch;
   if (!isInboxSubject(subject)) throw new Error('the request must be fetched, and its inbox is invalid');
-  const text = await fetchWhole(nc, subject, 'request', PERSONA_SERVICE_BOUNDS.requestMaxBytes);
-  return StepRequest.parse(JSON.parse(text));
+  return StepRequest.parse(JSON.parse(await fetch(subject)));
 }
 
 function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelAsked {

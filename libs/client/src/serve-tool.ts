@@ -115,7 +115,6 @@ export async function serveToolOn(
   const problem = options.onProblem ?? (() => undefined);
   const work = new RunningWork(() => tool, {
     tenant,
-    nowMs: () => performance.now(),
     observer: options.observer,
     sendOutcome: (ref, call, ending) => sendOutcome(bus, ref, call, ending, problem),
   });

@@ -1,7 +1,7 @@
 /** The calls of a served tool and its ledger, without a bus: what is asked and ordered, and what is said. */
 import { type CallEnding, RunningWork, WorkLedger } from '@coxswain/bus';
 import type { WorkOrder, WorkReport, WorkRequest } from '@coxswain/protocol';
-import { APPROVAL_CHECK_MS, SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
+import { SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { checkTool, defineTool, LATER, type Tool, ToolDefinitionError } from '../src/define-tool.ts';
@@ -37,10 +37,17 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
     return new Promise((resolve) => ends.push(resolve));
   };
   const clock = { nowMs: 0 };
+  const timers: (() => void)[] = [];
   const tool = await checkTool({ name: 't', description: '', inputSchema: { type: 'object' }, execute, ...more });
   const calls = new RunningWork(() => tool, {
     tenant: 'default',
-    nowMs: () => clock.nowMs,
+    clock: {
+      nowMs: () => clock.nowMs,
+      after(_, callback) {
+        timers.push(callback);
+        return () => undefined;
+      },
+    },
     sendOutcome: (_, call, ending) => {
       brought.push({ ...call, ...ending });
       return durable;
@@ -56,6 +63,7 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
     runs,
     brought,
     clock,
+    timers,
     ask: (one: WorkRequest) => say((answer) => calls.take(one, answer as never)),
     order: (one: WorkOrder) => say((answer) => calls.order(one, answer as never)),
     /** Lets the oldest call end, and what follows of it happen. */
@@ -360,19 +368,13 @@ test.each<[string, Tool['needsApproval'], boolean]>([
   expect(runs).toEqual([]);
 });
 
-test('a function that does not answer whether a call needs an approval counts as yes after five seconds', async () => {
-  vi.useFakeTimers();
-  const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
-    const late = new AbortController();
-    setTimeout(() => late.abort(), ms);
-    return late.signal;
-  });
-  const { ask } = await bed({ needsApproval: () => new Promise(() => undefined) });
+test('a function that does not answer in time whether a call needs an approval counts as yes', async () => {
+  const { ask, timers } = await bed({ needsApproval: () => new Promise(() => undefined) });
   const said = ask({ ...asked('0-0.q'), epoch: undefined, approval: true });
-  await vi.advanceTimersByTimeAsync(APPROVAL_CHECK_MS);
+  await turns();
+  for (const isOver of timers) isOver();
+  await turns();
   expect(said.at(-1)).toEqual({ type: 'answered', answer: { status: 'returned', raw: true } });
-  timeout.mockRestore();
-  vi.useRealTimers();
 });
 
 test.each([

@@ -49,14 +49,11 @@ export interface Judged {
   readonly starts: number;
   /** How much longer its session waited than the work took: on the failed instance before the failure, and again. */
   readonly waitedMs: number;
-  readonly waitMaxMs: number;
   readonly broken: readonly string[];
 }
 
-/** The limit for a session that waits for work that another instance may run, milliseconds. */
-const WAIT_MAX_MS = 6_000;
-/** Every second a silent instance is asked again, and the host checks every 200 milliseconds. */
-const SLACK_MS = 1_500;
+/** The limit for a session that waits for the end of its work, milliseconds. */
+export const WAIT_MAX_MS = 6_000;
 /** From now on an instance that has resumed has handled what it found, milliseconds. */
 const HANDLED_MS = 1_500;
 /** The abort of the other copies of a step follows its end, milliseconds. */
@@ -132,7 +129,6 @@ function judge(observed: Observed, starts: readonly WorkStart[]): Judged {
   const lostMs = onFailed && !isOfFailed ? Math.max(0, failed.atMs - onFailed.atMs) : 0;
   const waitedMs = endedMs - sentMs - lostMs - (isAnswered ? work.takesMs : 0);
   const mayBeLost = !kind.isRepeatable && moment !== null && moment !== 'before the ask';
-  const waitMaxMs = mayBeLost && failed.failure === 'frozen' ? SERVED_LIVENESS.silentMaxMs + SLACK_MS : WAIT_MAX_MS;
   const isLate = ({ pid, atMs, acceptedMs }: WorkStart, place: number) =>
     pid === failed.pid &&
     Math.min(atMs, acceptedMs) >= failed.resumedMs &&
@@ -145,7 +141,6 @@ function judge(observed: Observed, starts: readonly WorkStart[]): Judged {
     ending,
     starts: starts.length,
     waitedMs,
-    waitMaxMs,
     broken: [
       ...(isExpected ? [] : [`it ended as ${ending.status}: ${ending.text}`]),
       ...(!kind.isRepeatable && starts.length > 1 ? [`it started ${starts.length} times`] : []),

@@ -18,11 +18,13 @@ import { checkFates } from './fates.ts';
 import { checkFeedback } from './feedback.ts';
 import { checkHandoffs } from './handoffs.ts';
 import { isCopy } from './origin.ts';
+import { checkQuestions } from './questions.ts';
 import { checkReceipts } from './receipts.ts';
 import { checkReminders } from './reminders.ts';
 import { checkReplay } from './replay.ts';
 import { checkRest } from './rest.ts';
 import { checkRuns } from './runs.ts';
+import { checkServedSteps } from './served-steps.ts';
 import { checkShown } from './shown.ts';
 import { checkSuspensions } from './suspensions.ts';
 import { checkWorkers } from './workers.ts';
@@ -78,6 +80,8 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   budgets: checkBudgets,
   handoffs: checkHandoffs,
   workers: checkWorkers,
+  questions: checkQuestions,
+  servedSteps: checkServedSteps,
   deletion: checkDeletion,
   rest: checkRest,
 };

@@ -7,9 +7,9 @@ import type { JournalRecord, ToolResult } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { History, ToolRun } from '../history.ts';
 import { answersAtOnce, isIdempotent, isRemote } from '../sim-tools.ts';
-import { WORKER_KILLED } from '../tool-workers.ts';
 import type { Checker } from './check.ts';
 import { eventsOf, ofType } from './check.ts';
+import { InstanceLives } from './instances.ts';
 
 /** See the top of the file. */
 export const checkEffects: Checker = (journal, { history }) => {
@@ -18,7 +18,10 @@ export const checkEffects: Checker = (journal, { history }) => {
   const started = new Map(
     ofType(placed, 'call_started').map(({ n, epoch, event }) => [`${event.effect_id}`, { n, epoch, event }]),
   );
-  const killed = new Set(history.of('host').flatMap(({ host, did }) => (did === WORKER_KILLED ? [host] : [])));
+  const lives = new InstanceLives(history);
+  const struck = new Map<string, number>();
+  for (const { key, moment } of history.of('struck'))
+    if (moment !== 'before') struck.set(key, (struck.get(key) ?? 0) + 1);
   const runs = new Map<string, { readonly run: ToolRun; readonly startedMs: number }[]>();
   for (const { run, atMs: startedMs } of history.of('ran')) {
     if (run.session === journal.session) runs.set(run.key, [...(runs.get(run.key) ?? []), { run, startedMs }]);
@@ -40,8 +43,10 @@ export const checkEffects: Checker = (journal, { history }) => {
     }
     if (list.length > 1 && !isIdempotent(intent.event.tool))
       wrong.push(`${key} (${intent.event.tool}) ran ${list.length} times`);
-    // Within one epoch a call runs again only where the worker that had it has died.
-    const epochs = list.filter(({ run }) => !killed.has(run.host) || !isRemote(run.tool)).map(({ run }) => run.epoch);
+    // Within one epoch a call runs again only where the instance that had it has failed.
+    const failed = ({ run, startedMs }: (typeof list)[number]) =>
+      isRemote(run.tool) && lives.failed(run.host, startedMs, Number.POSITIVE_INFINITY);
+    const epochs = list.filter((one) => !failed(one)).map(({ run }) => run.epoch);
     if (new Set(epochs).size < epochs.length) wrong.push(`${key} ran twice in epoch ${epochs.join(', ')}`);
   }
 
@@ -66,11 +71,12 @@ export const checkEffects: Checker = (journal, { history }) => {
     const list = runs.get(`default.${journal.session}.${effectId}`) ?? [];
     const crossed = intent !== undefined && intent.epoch < epoch;
     if (event.status === 'interrupted') {
-      const lostWorker = isRemote(event.tool) && killed.size > 0;
+      const lostWorker = isRemote(event.tool) && lives.anyFailed('tools', storedAtMs.get(n) ?? 0);
       if (!crossed && !lostWorker)
         wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
-      // Workers that die one after another are given up on.
-      if (isIdempotent(event.tool) && list.length < 3)
+      // Instances that fail one after another are given up on.
+      const failures = struck.get(`default.${journal.session}.${effectId}`) ?? 0;
+      if (isIdempotent(event.tool) && Math.max(failures, list.length) < 3)
         wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
       // What a host knew is late once another has had the session, also where that one has let it go again.
       const writers = new Set(journal.records.slice(intent?.n ?? 0, returned.get(event.call_id) ?? n).map(writerOf));
@@ -80,18 +86,26 @@ export const checkEffects: Checker = (journal, { history }) => {
           wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${run.host} knew its answer`);
       }
     }
-    if (event.status === 'ok') {
-      const said = textOf(event.result);
-      if (
-        !list.some(({ run }) => run.answered !== null && said.startsWith(run.answered.trimEnd().slice(0, 40).trimEnd()))
-      )
-        wrong.push(`record ${n}: ${event.call_id} has a result that no run gave: ${said.slice(0, 40)}`);
-    }
+    const said = textOf(event.result);
+    const isOfRun = list.some(
+      ({ run }) => run.answered !== null && said.startsWith(run.answered.trimEnd().slice(0, 40).trimEnd()),
+    );
+    if (event.status === 'ok' && !isOfRun)
+      wrong.push(`record ${n}: ${event.call_id} has a result that no run gave: ${said.slice(0, 40)}`);
+    // Only its tool fails a call that may run again, or the lack of instances (see `workers`).
+    const mayRunAgain = isRemote(event.tool) && isIdempotent(event.tool);
+    const isUnserved = event.result.detail?.code === 'tool_unavailable';
+    // A hook may withhold the result of a run.
+    const isComplete = list.some(({ run }) => run.answered !== null);
+    if (event.status === 'error' && mayRunAgain && !isComplete && !isUnserved)
+      wrong.push(`record ${n}: ${event.call_id} may run again, and failed: ${said.slice(0, 80)}`);
     // A call that was cancelled may still have been on its way to its worker; what it does there is dropped.
     if (event.status === 'cancelled') continue;
     const endedAtMs = storedAtMs.get(n) ?? 0;
     for (const { run, startedMs } of list) {
-      if (startedMs > endedAtMs && run.epoch >= epoch)
+      // The order to start may have waited for an instance that stood still.
+      const wasFrozen = lives.failed(run.host, 0, startedMs);
+      if (startedMs > endedAtMs && run.epoch >= epoch && !wasFrozen)
         wrong.push(`${effectId} of ${event.call_id} ran after its end was recorded`);
     }
   }

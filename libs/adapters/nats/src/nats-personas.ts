@@ -1,5 +1,5 @@
 /** Personas that services on NATS serve: their steps, their tools and their hooks. */
-import { createAsking, type NoteProblem, type ServedAddress } from '@coxswain/bus';
+import { createAsking, type NoteProblem, offerData, type ServedAddress } from '@coxswain/bus';
 import type { Log, ServedPersonas, ToolSource } from '@coxswain/ports';
 import { isKeyOf, type ToolDefinition } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -28,7 +28,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   const noteProblem: NoteProblem = (about, message) => log.info(about, message);
   const asking = createAsking(nc, presence, noteProblem);
   const hooks = createHookQuestions(nc, asking, noteProblem);
-  const steps = createPersonaSteps(nc, asking, noteProblem);
+  const offered = offerData(nc, noteProblem);
 
   const personas: ServedPersonas = {
     find(tenant, name) {
@@ -44,7 +44,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
         for (const end of ends) end();
       };
     },
-    step: steps.step,
+    step: createPersonaSteps(asking, offered),
     askHook(request, signal) {
       const { persona = '', persona_version: version = '' } = request.registration;
       return hooks.ask({ kind: 'personas', tenant: request.ref.tenant, name: persona, version }, request, signal);
@@ -80,7 +80,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     async stop() {
       asking.close();
       hooks.stop();
-      steps.stop();
+      offered.stop();
       presence.stop();
       pauses.stop();
     },

@@ -83,7 +83,6 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     [current, former].some((handlers) => handlers?.table().some(({ id }) => id === hook) ?? false);
   const work = new RunningWork(({ hook }) => (hook !== undefined && isServed(hook) ? answerTo(hook) : null), {
     tenant,
-    nowMs: () => performance.now(),
   });
   const since = new Date().toISOString();
   const at = { kind: 'hooks', tenant, name: service } as const;

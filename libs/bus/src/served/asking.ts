@@ -15,6 +15,7 @@ import { onConnectionChange } from '../connection-changes.ts';
 import { STATUS, statusOf } from '../status.ts';
 import { inboxPrefixOf, tracedBy } from '../wire.ts';
 import { subjectsOf } from './address.ts';
+import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
 import { type Instances, isWithoutInstances } from './instances.ts';
 import {
   type Ask,
@@ -41,7 +42,7 @@ import { type AskProbe, createProbes } from './probes.ts';
  * ASK-3  The instance that has a request is asked for its state, more often while it is silent. The instance has failed
  *        if it no longer knows the request or gives it up, if the server reports no subscriber for it, or if its
  *        heartbeats have ceased for the bound of the traits. Repeatable work then moves to another instance, at most
- *        `movesMax` times. Other work is `lost` when its instance is gone, and after 15 seconds of silence.
+ *        `movesMax` times. Other work is `lost` when its instance is gone, and after 5 seconds of silence.
  * ASK-4  A report is untrusted: its size is limited, it is validated strictly, and it counts only for the request that
  *        it names. Its subject cannot be derived from the subject of another request.
  * ASK-5  While the connection is lost, nothing is concluded, and no time limit runs except the one after an abort.
@@ -80,11 +81,19 @@ const RESENDS: BackOff = { firstMs: 100, maxMs: RESENT_AFTER_MS };
 /** The message that a report or "no responders" answers, as the last token of its reply subject. */
 const SENT = { request: 'q', attach: 'a', start: 's', probe: 'p' } as const;
 
+/** The part of a connection that the asking side uses. */
+export type AskingConnection = Pick<NatsConnection, 'publish' | 'subscribe' | 'flush' | 'isClosed' | 'status'>;
+
 /** Creates the asking side on a connection. */
-export function createAsking(nc: NatsConnection, instances: Instances, noteProblem: NoteProblem): Asking {
+export function createAsking(
+  nc: AskingConnection,
+  instances: Instances,
+  noteProblem: NoteProblem,
+  clock: WorkClock = SYSTEM_CLOCK,
+): Asking {
   const inbox = createInbox(inboxPrefixOf(nc));
   const open = new Map<string, OpenAsk>();
-  const probes = createProbes(instances, {
+  const probes = createProbes(instances, clock, {
     isConnected: () => connected,
     isClosed: () => nc.isClosed(),
     publish: (subject, order, token) => publish(subject, order, replyTo(token, SENT.probe)),
@@ -92,8 +101,8 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
   /** The number of the last held sending. An instance starts a request only by an order with the same number. */
   let sendings = 0;
   let connected = true;
-  let checkedMs = performance.now();
-  let timer: NodeJS.Timeout | undefined;
+  let checkedMs = clock.nowMs();
+  let cancelCheck: (() => void) | undefined;
   const replyTo = (token: string, sent: string) => `${inbox}.${token}.${sent}`;
 
   const subscription = nc.subscribe(`${inbox}.*.*`, {
@@ -121,13 +130,13 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
     },
     restored() {
       connected = true;
-      const nowMs = performance.now();
+      const nowMs = clock.nowMs();
       for (const one of open.values()) {
         one.askedMs = Number.NEGATIVE_INFINITY;
         // A request may have been lost with its server.
         one.resendAtMs = Math.min(one.resendAtMs, nowMs);
       }
-      clearTimeout(timer);
+      cancelCheck?.();
       check();
     },
   });
@@ -145,13 +154,13 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
   }
 
   function attach(one: OpenAsk): void {
-    one.askedMs = performance.now();
+    one.askedMs = clock.nowMs();
     publish(orderSubject(one, one.moves > 0), { ...named(one.ask), want: 'attach' }, replyTo(one.token, SENT.attach));
   }
 
   function orderStart(one: OpenAsk, { instance, hold }: Extract<WorkReport, { type: 'ready' }>): void {
     one.startOrders++;
-    one.askedMs = performance.now();
+    one.askedMs = clock.nowMs();
     const order: WorkOrder = { ...named(one.ask), want: 'start', hold };
     publish(subjectsOf(one.ask.to).orderTo(instance), order, replyTo(one.token, SENT.start));
   }
@@ -185,7 +194,7 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
 
   // An instance that has just accepted it may not have sent a heartbeat yet.
   const silenceMs = ({ ask, reportedMs }: OpenAsk, instance: string) =>
-    Math.min(instances.silentMs(ask.to, instance), performance.now() - reportedMs);
+    Math.min(instances.silentMs(ask.to, instance), clock.nowMs() - reportedMs);
 
   function onReport(one: OpenAsk, report: WorkReport): void {
     const { ask } = one;
@@ -195,7 +204,7 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
         if (one.abortedMs === null && (one.instance === null || (isCurrent && !one.hasStarted))) {
           if (!isCurrent) one.startOrders = 0;
           one.instance = report.instance;
-          one.reportedMs = performance.now();
+          one.reportedMs = clock.nowMs();
           orderStart(one, report);
         }
         return;
@@ -204,7 +213,7 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
         if (one.instance !== null && !isCurrent) return;
         one.instance = report.instance;
         one.hasStarted = true;
-        one.reportedMs = performance.now();
+        one.reportedMs = clock.nowMs();
         ask.onStarted?.(report.instance);
         if (one.abortedMs !== null) abort(one);
         return;
@@ -261,7 +270,7 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
 
   function sendLater(one: OpenAsk): void {
     one.delays++;
-    one.resendAtMs = performance.now() + delayAfter(one.delays, RESENDS);
+    one.resendAtMs = clock.nowMs() + delayAfter(one.delays, RESENDS);
   }
 
   /** Moves it away from an instance that will not complete it. It may run twice. If it may not move, it is lost. */
@@ -292,7 +301,7 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
     const { ask } = one;
     const instance = one.sendings++ === 0 ? undefined : nextInstance(one);
     if (instance !== undefined) one.tried.add(instance);
-    one.askedMs = performance.now();
+    one.askedMs = clock.nowMs();
     one.resendAtMs = one.askedMs + Math.min(RESENT_AFTER_MS, ask.traits.silentAfterMs);
     const at = subjectsOf(ask.to);
     publish(
@@ -304,8 +313,8 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
   }
 
   function check(): void {
-    timer = undefined;
-    const nowMs = performance.now();
+    cancelCheck = undefined;
+    const nowMs = clock.nowMs();
     // If this host was suspended, that time does not count as waiting time.
     const passedMs = Math.min(nowMs - checkedMs, 2 * CHECKED_EVERY_MS);
     checkedMs = nowMs;
@@ -322,12 +331,15 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
     const { to, traits } = one.ask;
     const silence = silenceMs(one, instance);
     const mayMove = traits.isStreamed || hasAnother(one, instance);
+    // Repeatable work waits longer where no other instance is alive: one that starts can run it.
+    const { silentMaxMs, unacceptedMaxMs } = SERVED_LIVENESS;
+    const silenceMaxMs = traits.isRepeatable ? unacceptedMaxMs : silentMaxMs;
     if (traits.isRepeatable && silence > traits.silentAfterMs && mayMove) {
       // When the instance resumes, its answer no longer counts.
       if (traits.isStreamed) abort(one, 'it has not responded for too long');
-      move(one, LOST.silent);
-    } else if (silence > SERVED_LIVENESS.silentMaxMs) {
-      one.settle({ ...lost(LOST.silent), moves: one.moves });
+      move(one, silentText(traits.silentAfterMs));
+    } else if (silence > silenceMaxMs) {
+      one.settle({ ...lost(silentText(silenceMaxMs)), moves: one.moves });
     } else {
       const isSilent = instances.silentMs(to, instance) > SILENT_MS;
       if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ATTACH_EVERY_MS)) attach(one);
@@ -351,15 +363,13 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
   }
 
   function armTimer(): void {
-    if (open.size === 0 || timer !== undefined) return;
-    timer = setTimeout(check, CHECKED_EVERY_MS);
-    timer.unref();
+    if (open.size > 0) cancelCheck ??= clock.after(CHECKED_EVERY_MS, check);
   }
 
   function follow(ask: Ask, signal: AbortSignal, start: (one: OpenAsk) => void, instance?: string): Promise<AskEnd> {
     const token = randomBytes(12).toString('hex');
     return new Promise((resolve) => {
-      const one = newAsk(ask, token, instance, (end) => {
+      const one = newAsk(ask, token, instance, clock.nowMs(), (end) => {
         open.delete(token);
         signal.removeEventListener('abort', aborted);
         resolve(end);
@@ -367,14 +377,14 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
       const aborted = () => {
         // The session's next owner probes it.
         if (signal.reason === SESSION_LEFT) return one.settle(lost(LOST.left));
-        one.abortedMs = performance.now();
+        one.abortedMs = clock.nowMs();
         one.abortReason = reasonOf(signal.reason);
         abort(one);
         const isHeld = ask.traits.isHeld && one.moves === 0 && one.instance === null;
         if (isHeld) one.settle({ type: 'cancelled', message: 'cancelled before it started' });
         else if (ask.traits.endsAtAbort) one.settle({ type: 'cancelled', message: 'the host no longer waits for it' });
       };
-      if (open.size === 0) checkedMs = performance.now();
+      if (open.size === 0) checkedMs = clock.nowMs();
       open.set(token, one);
       signal.addEventListener('abort', aborted, { once: true });
       start(one);
@@ -401,13 +411,15 @@ export function createAsking(nc: NatsConnection, instances: Instances, noteProbl
     probe: (about) => probes.probe(about, (instance) => (ask, signal) => follow(ask, signal, attach, instance)),
     stop: (about, reason) => probes.stop(about, reasonOf(reason)),
     close() {
-      clearTimeout(timer);
+      cancelCheck?.();
       endListening();
       subscription.unsubscribe();
       for (const one of [...open.values()]) one.settle(lost(LOST.left));
     },
   };
 }
+
+const silentText = (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`;
 
 const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message });
 

@@ -18,7 +18,7 @@ export interface OfferedData {
 }
 
 /** Offers data on a connection. */
-export function offerData(nc: NatsConnection, noteProblem: NoteProblem): OfferedData {
+export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: NoteProblem): OfferedData {
   // The permissions of services contain this form of the subject.
   const inbox = `${createInbox(inboxPrefixOf(nc))}.c`;
   const offered = new Map<string, BuildData>();

@@ -1,7 +1,6 @@
 import {
   cutText,
   SERVED_BOUNDS,
-  SERVED_LIVENESS,
   type ServedHookAnswer,
   type SessionRef,
   type WorkEnded,
@@ -113,7 +112,6 @@ export interface OpenAsk {
 /** Reasons why the outcome of a request is unknown, as the end of a sentence. */
 export const LOST = {
   gone: 'the process that ran this call ended',
-  silent: `the process that runs this call did not answer for ${SERVED_LIVENESS.silentMaxMs / 1_000} seconds`,
   left: 'this host has left the session',
 } as const;
 
@@ -137,8 +135,13 @@ export function reasonOf(reason: unknown): string {
 }
 
 /** The state of a request that was not sent yet. @param instance the instance that runs it, as a probe has found. */
-export function newAsk(ask: Ask, token: string, instance: string | undefined, settle: OpenAsk['settle']): OpenAsk {
-  const nowMs = performance.now();
+export function newAsk(
+  ask: Ask,
+  token: string,
+  instance: string | undefined,
+  nowMs: number,
+  settle: OpenAsk['settle'],
+): OpenAsk {
   return {
     ask,
     token,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SERVED_LIVENESS, type WorkOrder, type WorkReport } from '@coxswain/protocol';
 import { subjectsOf } from './address.ts';
+import type { WorkClock } from './clock.ts';
 import type { Instances } from './instances.ts';
 import { type Ask, type AskEnd, type AskName, named } from './open-ask.ts';
 
@@ -61,7 +62,7 @@ const SILENT_ANSWER_MS = 1_000;
 const LISTENED_MIN_MS = 1_000;
 
 /** Creates the probes of a connection. */
-export function createProbes(instances: Instances, wire: ProbeWire): Probes {
+export function createProbes(instances: Instances, clock: WorkClock, wire: ProbeWire): Probes {
   const gathering = new Map<string, Gathering>();
 
   /** Publishes an order to all instances and collects answers until `done`, or for `withinMs` of connected time. */
@@ -86,19 +87,19 @@ export function createProbes(instances: Instances, wire: ProbeWire): Probes {
       let askedMs = Number.NEGATIVE_INFINITY;
       let leftMs = withinMs;
       while (!wire.isClosed() && leftMs > 0 && !done(answers)) {
-        const nowMs = performance.now();
+        const nowMs = clock.nowMs();
         if (wire.isConnected() && nowMs - askedMs >= PROBED_EVERY_MS) {
           askedMs = nowMs;
           wire.publish(subjectsOf(about.to).orders, order, token);
         }
         await new Promise<void>((resolve) => {
-          const again = setTimeout(resolve, PROBED_EVERY_MS);
+          const cancel = clock.after(PROBED_EVERY_MS, resolve);
           wake = () => {
-            clearTimeout(again);
+            cancel();
             resolve();
           };
         });
-        if (wire.isConnected()) leftMs -= performance.now() - nowMs;
+        if (wire.isConnected()) leftMs -= clock.nowMs() - nowMs;
       }
       return answers;
     } finally {
@@ -122,7 +123,7 @@ export function createProbes(instances: Instances, wire: ProbeWire): Probes {
         const token = randomBytes(12).toString('hex');
         const isThere = await new Promise<boolean>((resolve) => {
           gathering.set(token, { key, take: () => resolve(true), onNoResponders: () => resolve(false) });
-          setTimeout(resolve, SILENT_ANSWER_MS, true).unref();
+          clock.after(SILENT_ANSWER_MS, () => resolve(true));
           wire.publish(subjectsOf(to).orderTo(instance), order, token);
         });
         gathering.delete(token);

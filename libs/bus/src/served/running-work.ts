@@ -14,6 +14,7 @@ import {
   type WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
+import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
 import { type CallEnding, type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
 import { cancelledBefore, codeOf, failed, type RunnableTool, runTool } from './run-tool.ts';
 
@@ -43,8 +44,8 @@ export interface AcceptedCall {
 /** The dependencies of {@link RunningWork}. */
 export interface RunningWorkPorts {
   readonly tenant: string;
-  /** A monotonic clock in milliseconds. */
-  nowMs(): number;
+  /** Default: the platform's. */
+  readonly clock?: WorkClock | undefined;
   /** Notified of each call and step that runs. Hooks notify their own observer. */
   readonly observer?: WorkObserver | undefined;
   /** The tool or persona of a request, by the request's member `tool`. */
@@ -77,6 +78,7 @@ const REPORT_QUESTION_AFTER_MS = 20;
  */
 export class RunningWork {
   readonly #ports: RunningWorkPorts;
+  readonly #clock: WorkClock;
   readonly #ledger: WorkLedger;
   readonly #open = new Set<Promise<void>>();
   /** In the order of arrival; all expire after the same time. */
@@ -84,10 +86,12 @@ export class RunningWork {
   readonly #find: FindWork;
   #draining = false;
 
-  constructor(find: FindWork, ports: RunningWorkPorts, ledger: WorkLedger = new WorkLedger(() => ports.nowMs())) {
+  constructor(find: FindWork, ports: RunningWorkPorts, ledger?: WorkLedger) {
+    const { clock = SYSTEM_CLOCK } = ports;
     this.#find = find;
     this.#ports = ports;
-    this.#ledger = ledger;
+    this.#clock = clock;
+    this.#ledger = ledger ?? new WorkLedger(() => clock.nowMs());
   }
 
   /** The number of running requests. */
@@ -116,7 +120,7 @@ export class RunningWork {
       return;
     }
     this.#held.delete(key);
-    const untilMs = this.#ports.nowMs() + SERVED_BOUNDS.heldMaxMs;
+    const untilMs = this.#clock.nowMs() + SERVED_BOUNDS.heldMaxMs;
     this.#held.set(key, { request, hold, traceparent, untilMs });
     send({ type: 'ready', hold });
   }
@@ -201,7 +205,7 @@ export class RunningWork {
 
   /** Drops expired held requests. @returns the number that remain. */
   #heldCount(): number {
-    const nowMs = this.#ports.nowMs();
+    const nowMs = this.#clock.nowMs();
     for (const [key, { untilMs }] of this.#held) {
       if (untilMs > nowMs) break;
       this.#held.delete(key);
@@ -227,7 +231,7 @@ export class RunningWork {
 
   #workOf(request: WorkRequest): RunnableTool | AnswerQuestion | null {
     const found = this.#find(request);
-    return found && typeof found !== 'function' && request.approval ? approvalOf(found, request) : found;
+    return found && typeof found !== 'function' && request.approval ? approvalOf(found, request, this.#clock) : found;
   }
 
   #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
@@ -256,10 +260,10 @@ export class RunningWork {
     send: SendReport,
     traceparent: string | undefined,
   ): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let cancel: () => void = () => undefined;
     // Most handlers answer immediately and need no timer.
     const starting = setImmediate(() => {
-      timer = setTimeout(() => send({ type: 'running' }), REPORT_QUESTION_AFTER_MS);
+      cancel = this.#clock.after(REPORT_QUESTION_AFTER_MS, () => send({ type: 'running' }));
     });
     const effectId = entry.key.slice(`${ref.tenant}.${ref.sessionId}.`.length, -hook.length - 1);
     const answered = await answer({
@@ -272,7 +276,7 @@ export class RunningWork {
       onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
     });
     clearImmediate(starting);
-    clearTimeout(timer);
+    cancel();
     this.#ledger.forget(entry);
     if (entry.givenUp !== null) entry.tell({ type: 'given_up' });
     else if (answered !== null) {
@@ -336,13 +340,20 @@ export class RunningWork {
 }
 
 /** The answer whether a person must approve a call: true without such a function, or if it does not answer in time. */
-function approvalOf({ needsApproval }: RunnableTool, { call_id: toolCallId = '' }: WorkRequest): AnswerQuestion {
+function approvalOf(
+  { needsApproval }: RunnableTool,
+  { call_id: toolCallId = '' }: WorkRequest,
+  clock: WorkClock,
+): AnswerQuestion {
   return async ({ ref, args, signal }) => {
-    const late = AbortSignal.timeout(APPROVAL_CHECK_MS);
-    const abortSignal = AbortSignal.any([signal, late]);
-    const isLate = new Promise<true>((resolve) => late.addEventListener('abort', () => resolve(true), { once: true }));
+    const late = new AbortController();
+    const isLate = new Promise<true>((resolve) => late.signal.addEventListener('abort', () => resolve(true)));
+    const cancel = clock.after(APPROVAL_CHECK_MS, () => late.abort());
+    const abortSignal = AbortSignal.any([signal, late.signal]);
     const needed = needsApproval?.(args, { toolCallId, ref, abortSignal }) ?? true;
-    return { status: 'returned', raw: await Promise.race([needed, isLate]) };
+    const raw = await Promise.race([needed, isLate]);
+    cancel();
+    return { status: 'returned', raw };
   };
 }
 

@@ -7,22 +7,11 @@
  * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
  * SERVE-4  After a suspension, a request waits until the messages in the socket are read: its abort may be among them.
  */
-import {
-  HEADERS,
-  type Heartbeat,
-  isAnswerSubject,
-  isKeyOf,
-  QUEUE_GROUPS,
-  SERVED_LIVENESS,
-  subjects,
-  WorkOrder,
-  type WorkReport,
-  WorkRequest,
-} from '@coxswain/protocol';
-import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
+import { type Heartbeat, SERVED_LIVENESS, subjects, type WorkRequest } from '@coxswain/protocol';
+import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
-import { type ValueSchema, valueIn } from '../value-in.ts';
-import { type ServedAddress, subjectsOf } from './address.ts';
+import type { ServedAddress } from './address.ts';
+import { createWorkReceiver } from './receive-work.ts';
 import type { RunningWork, SendReport } from './running-work.ts';
 
 /** The work to serve, and its announcement. */
@@ -78,7 +67,6 @@ const EARLY_MAX = 16;
 export async function serveWork(nc: NatsConnection, served: WorkService): Promise<ServingWork> {
   const { at, instance, work } = served;
   const { kind, tenant, name } = at;
-  const { requests, orders: allOrders, requestTo, orderTo } = subjectsOf(at);
   let state: Heartbeat['state'] = served.startsInStandby ? 'standby' : 'serving';
   /** Problems during the start, reported only after a successful start: a failed start has its own error. */
   let early: string[] | null = [];
@@ -86,28 +74,6 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     if (early === null) served.problem(message);
     else if (early.length < EARLY_MAX) early.push(message);
   };
-
-  const reportTo = (message: Msg, key: string) => (what: object) => {
-    const report = { v: 1, key, instance, ...what } as WorkReport;
-    try {
-      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(report));
-    } catch (error) {
-      // The connection is closed: the host asks again.
-      problem(`a report was not sent: ${(error as Error).message}`);
-    }
-  };
-  const subscriptionFor = <T extends WorkRequest | WorkOrder>(
-    schema: ValueSchema<T>,
-    take: (data: T, send: SendReport, traceparent: string | undefined) => void,
-  ) => ({
-    callback: (error: Error | null, message: Msg) => {
-      if (error) return problem(`${name} cannot be served: ${error.message}`);
-      const data = valueIn(message.data, schema);
-      if (data && isKeyOf(data.key, tenant, data.session_id))
-        take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else problem(`invalid request on ${message.subject}`);
-    },
-  });
 
   let aliveMs = performance.now();
   let socketRead: Promise<void> | null = null;
@@ -125,22 +91,14 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     if (socketRead) void socketRead.then(() => work.take(request, send, traceparent));
     else work.take(request, send, traceparent);
   };
-
-  const subscribeToRequests = () =>
-    [requests, requestTo(instance)].map((subject) =>
-      nc.subscribe(subject, {
-        // Also for its own subject: a client that may subscribe without the group could read every request.
-        queue: QUEUE_GROUPS[kind],
-        ...subscriptionFor(WorkRequest, takeRequest),
-      }),
-    );
-  let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : subscribeToRequests();
-  const orders = [allOrders, orderTo(instance)].map((subject) =>
-    nc.subscribe(
-      subject,
-      subscriptionFor(WorkOrder, (order, send) => work.order(order, send)),
-    ),
-  );
+  const receiver = createWorkReceiver(nc, {
+    at,
+    instance,
+    work: { take: takeRequest, order: (order, send) => work.order(order, send) },
+    problem,
+  });
+  let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : receiver.subscribeToRequests();
+  const orders = receiver.subscribeToOrders();
   const drain = (subscriptions: readonly Subscription[]) =>
     Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
   const unsubscribeAll = async () => {
@@ -207,7 +165,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
     async setServing(wanted) {
       if (wanted && state === 'standby') {
         state = 'serving';
-        requestSubscriptions = subscribeToRequests();
+        requestSubscriptions = receiver.subscribeToRequests();
         await nc.flush();
         await announceAgain();
         sendHeartbeat();

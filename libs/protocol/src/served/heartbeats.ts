@@ -7,13 +7,13 @@ export type ServedKind = 'tools' | 'personas' | 'hooks';
 /**
  * Time limits of served work, in milliseconds. An instance without a heartbeat for `ttlMs` is declared dead, and work
  * that may move is sent to another instance. Work that may not move waits `silentMaxMs` for a silent instance that is
- * still connected: a blocked event loop looks like a frozen process. A call that no instance accepts is sent again for
- * `unacceptedMaxMs`.
+ * still connected: a blocked event loop looks like a frozen process. Work that no instance accepts, and work that may
+ * move while no other instance is alive, waits `unacceptedMaxMs`.
  */
 export const SERVED_LIVENESS = {
   heartbeatMs: 300,
   ttlMs: 3_000,
-  silentMaxMs: 15_000,
+  silentMaxMs: 5_000,
   unacceptedMaxMs: 15_000,
 } as const;
 

@@ -42,7 +42,11 @@ const MOVES_MAX = 3;
 const SILENT_MIN_MS = 2 * SERVED_LIVENESS.heartbeatMs;
 
 /** Creates the hook questions of a connection. */
-export function createHookQuestions(nc: NatsConnection, asking: Asking, noteProblem: NoteProblem): HookQuestions {
+export function createHookQuestions(
+  nc: Pick<NatsConnection, 'subscribe'>,
+  asking: Asking,
+  noteProblem: NoteProblem,
+): HookQuestions {
   const offered = offerData(nc, noteProblem);
   return {
     async ask(to, request, signal) {

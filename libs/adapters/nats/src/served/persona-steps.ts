@@ -1,6 +1,13 @@
-/** Converts model steps to requests of served work, and their ends to results. */
-import { type Ask, type AskEnd, type Asking, type NoteProblem, offerData, type ServedAddress } from '@coxswain/bus';
-import type { ModelPart, ModelResult, PersonaStep, StepEnd } from '@coxswain/ports';
+/**
+ * Converts the steps of personas to requests of served work, and their ends to results.
+ *
+ * PERSONA-1  A step is repeatable work. Its session moves it after its start, under another key: the text that was
+ *            streamed so far is void then.
+ * PERSONA-2  Parts and results of an instance are untrusted and validated strictly. After a missing or invalid part, no
+ *            further part is delivered; the result contains the whole message.
+ */
+import type { Ask, AskEnd, Asking, OfferedData, ServedAddress } from '@coxswain/bus';
+import type { ModelPart, ModelResult, PersonaStep, ServedPersonas, StepEnd } from '@coxswain/ports';
 import {
   type JsonObject,
   PERSONA_SERVICE_BOUNDS,
@@ -10,21 +17,58 @@ import {
   type StepRequest,
   StepResult,
 } from '@coxswain/protocol';
-import type { NatsConnection } from '@nats-io/nats-core';
 
-/**
- * Steps of personas in other processes, over one connection.
- *
- * PERSONA-1  A step is repeatable work. Its session moves it after its start, under another key: the text that was
- *            streamed so far is void then.
- * PERSONA-2  Parts and results of an instance are untrusted and validated strictly. After a missing or invalid part, no
- *            further part is delivered; the result contains the whole message.
- */
-export interface PersonaSteps {
-  /** Runs one attempt at a step, see `ServedPersonas` of the ports. Never rejects. */
-  step(of: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd>;
-  /** Unsubscribes. */
-  stop(): void;
+/** Creates the function that runs one attempt at a step. @param offered offers requests that are too long for a message. */
+export function createPersonaSteps(asking: Asking, offered: Pick<OfferedData, 'offer'>): ServedPersonas['step'] {
+  return async (of, onPart, signal) => {
+    const { ref, epoch, attempt, persona, version, request } = of;
+    const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
+    if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
+    const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
+    const offer = isLong ? offered.offer((want) => (want === 'request' ? bytes : null)) : null;
+    const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name: persona, version };
+    const key = (inEpoch: number) => `${request.idempotencyKey}-${inEpoch}-${attempt}`;
+    // Stop the step that an earlier owner of the session started: its result is no longer used.
+    if (of.firstRequestEpoch < epoch)
+      void asking.stop({ key: key(epoch - 1), ref, to, epoch }, 'its session has another owner');
+    let startedBy: string | null = null;
+    const parts = new PartReader(onPart);
+    // The session's next owner does not resume a running step, so a step is also stopped when its session leaves this
+    // host.
+    const stopping = new AbortController();
+    const aborted = () => stopping.abort(signal.reason === SESSION_LEFT ? 'its host has left it' : signal.reason);
+    signal.addEventListener('abort', aborted, { once: true });
+    if (signal.aborted) aborted();
+    const ask: Ask = {
+      key: key(epoch),
+      ref,
+      epoch,
+      to,
+      traits: STEP_TRAITS,
+      request: {
+        call_id: `step-${attempt}`,
+        args: offer
+          ? { fetch: { subject: offer.subject } }
+          : { request: JSON.parse(bytes.toString('utf8')) as JsonObject },
+      },
+      traceparent: request.traceparent,
+      onProgress: (text) => parts.take(text),
+      onFeedback: () => undefined,
+      onStarted(instance) {
+        if (startedBy !== null) return;
+        startedBy = instance;
+        of.onTaken(instance);
+      },
+    };
+    try {
+      const end = await asking.ask(ask, stopping.signal);
+      return stepEnd(end, startedBy, signal.aborted);
+    } finally {
+      signal.removeEventListener('abort', aborted);
+      parts.end();
+      offer?.withdraw();
+    }
+  };
 }
 
 /** A step that no instance accepts within this time waits in its session, which asks again. Milliseconds. */
@@ -39,63 +83,6 @@ const STEP_TRAITS: Ask['traits'] = {
   silentAfterMs: SERVED_LIVENESS.ttlMs,
   isStreamed: true,
 };
-
-/** Creates the persona steps of a connection. */
-export function createPersonaSteps(nc: NatsConnection, asking: Asking, noteProblem: NoteProblem): PersonaSteps {
-  const offered = offerData(nc, noteProblem);
-  return {
-    async step(of, onPart, signal) {
-      const { ref, epoch, attempt, persona, version, request } = of;
-      const bytes = Buffer.from(JSON.stringify(wireRequest(of)));
-      if (bytes.length > PERSONA_SERVICE_BOUNDS.requestMaxBytes) return ended(tooLong(bytes.length));
-      const isLong = bytes.length > PERSONA_SERVICE_BOUNDS.requestInlineMaxBytes;
-      const offer = isLong ? offered.offer((want) => (want === 'request' ? bytes : null)) : null;
-      const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name: persona, version };
-      const key = (inEpoch: number) => `${request.idempotencyKey}-${inEpoch}-${attempt}`;
-      // Stop the step that an earlier owner of the session started: its result is no longer used.
-      if (of.firstRequestEpoch < epoch)
-        void asking.stop({ key: key(epoch - 1), ref, to, epoch }, 'its session has another owner');
-      let startedBy: string | null = null;
-      const parts = new PartReader(onPart);
-      // The session's next owner does not resume a running step, so a step is also stopped when its session leaves this
-      // host.
-      const stopping = new AbortController();
-      const aborted = () => stopping.abort(signal.reason === SESSION_LEFT ? 'its host has left it' : signal.reason);
-      signal.addEventListener('abort', aborted, { once: true });
-      if (signal.aborted) aborted();
-      const ask: Ask = {
-        key: key(epoch),
-        ref,
-        epoch,
-        to,
-        traits: STEP_TRAITS,
-        request: {
-          call_id: `step-${attempt}`,
-          args: offer
-            ? { fetch: { subject: offer.subject } }
-            : { request: JSON.parse(bytes.toString('utf8')) as JsonObject },
-        },
-        traceparent: request.traceparent,
-        onProgress: (text) => parts.take(text),
-        onFeedback: () => undefined,
-        onStarted(instance) {
-          if (startedBy !== null) return;
-          startedBy = instance;
-          of.onTaken(instance);
-        },
-      };
-      try {
-        const end = await asking.ask(ask, stopping.signal);
-        return stepEnd(end, startedBy, signal.aborted);
-      } finally {
-        signal.removeEventListener('abort', aborted);
-        parts.end();
-        offer?.withdraw();
-      }
-    },
-    stop: () => offered.stop(),
-  };
-}
 
 /** @param startedBy the instance that started the step; null if none did. */
 function stepEnd(end: AskEnd, startedBy: string | null, isAborted: boolean): StepEnd {

@@ -1,0 +1,78 @@
+/** Receives the requests and orders for the work of one instance, and reports to their senders. */
+import {
+  HEADERS,
+  isAnswerSubject,
+  isKeyOf,
+  QUEUE_GROUPS,
+  WorkOrder,
+  type WorkReport,
+  WorkRequest,
+} from '@coxswain/protocol';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
+import { type ValueSchema, valueIn } from '../value-in.ts';
+import { type ServedAddress, subjectsOf } from './address.ts';
+import type { RunningWork, SendReport } from './running-work.ts';
+
+/** The receiver of an instance. */
+export interface ReceivedWork {
+  readonly at: ServedAddress;
+  readonly instance: string;
+  readonly work: Pick<RunningWork, 'take' | 'order'>;
+  readonly problem: (message: string) => void;
+}
+
+/** The subscriptions of an instance, each created by its call. */
+export interface WorkReceiver {
+  /** Subscribes to the queue group, and to the instance's own subject. In this order. */
+  subscribeToRequests(): Subscription[];
+  subscribeToOrders(): Subscription[];
+}
+
+/** Creates the receiver of an instance. It subscribes to nothing yet. */
+export function createWorkReceiver(
+  nc: Pick<NatsConnection, 'publish' | 'subscribe'>,
+  { at, instance, work, problem }: ReceivedWork,
+): WorkReceiver {
+  const { kind, tenant, name } = at;
+  const { requests, orders, requestTo, orderTo } = subjectsOf(at);
+
+  const reportTo = (message: Msg, key: string) => (what: object) => {
+    const report = { v: 1, key, instance, ...what } as WorkReport;
+    try {
+      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(report));
+    } catch (error) {
+      // The connection is closed: the host asks again.
+      problem(`a report was not sent: ${(error as Error).message}`);
+    }
+  };
+  const subscriptionFor = <T extends WorkRequest | WorkOrder>(
+    schema: ValueSchema<T>,
+    take: (data: T, send: SendReport, traceparent: string | undefined) => void,
+  ) => ({
+    callback: (error: Error | null, message: Msg) => {
+      if (error) return problem(`${name} cannot be served: ${error.message}`);
+      const data = valueIn(message.data, schema);
+      if (data && isKeyOf(data.key, tenant, data.session_id))
+        take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
+      else problem(`invalid request on ${message.subject}`);
+    },
+  });
+
+  return {
+    subscribeToRequests: () =>
+      [requests, requestTo(instance)].map((subject) =>
+        nc.subscribe(subject, {
+          // Also for its own subject: a client that may subscribe without the group could read every request.
+          queue: QUEUE_GROUPS[kind],
+          ...subscriptionFor(WorkRequest, (request, send, traceparent) => work.take(request, send, traceparent)),
+        }),
+      ),
+    subscribeToOrders: () =>
+      [orders, orderTo(instance)].map((subject) =>
+        nc.subscribe(
+          subject,
+          subscriptionFor(WorkOrder, (order, send) => work.order(order, send)),
+        ),
+      ),
+  };
+}
