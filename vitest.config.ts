@@ -37,7 +37,7 @@ const everyTest = {
 const everyRun = {
   ...everyTest,
   // Most files of `tests` wait for processes, leases and elections: one worker per core would leave cores idle.
-  maxWorkers: Math.max(6, availableParallelism() - 1),
+  maxWorkers: Math.max(4, availableParallelism() - 1),
 };
 const excluded = [
   '**/node_modules/**',

@@ -187,7 +187,12 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     keys: [T.worker, e2e('own-keys', 'a tool service whose worker’s key is taken away ends, and says why')],
     'data of other tenants': [T.worker],
     approvals: [T.worker],
-    availability: [e2e('bus-tools-trouble', 'a host that takes over asks a worker that stands still until it answers')],
+    availability: [
+      e2e(
+        'bus-tools-trouble',
+        'calls move away from a frozen worker: an idempotent one that it runs, and any that it has not taken',
+      ),
+    ],
   },
   'hostile MCP server': {
     'files of the host': 'the host offers the server no roots, no sampling and no elicitation: it only answers',
