@@ -118,8 +118,11 @@ export function createAsking(
       const key = one?.ask.key ?? probes.keyOf(token);
       if (key === undefined) return;
       const report = parseReport(message, key);
-      if (!report) noteProblem({ key }, 'a report about a request is not valid');
-      else if (one) onReport(one, report);
+      if (!report) {
+        // Once for each request: a faulty instance must not fill the log.
+        if (one && !one.hasInvalidReport) noteProblem({ key }, 'a report about a request is not valid');
+        if (one) one.hasInvalidReport = true;
+      } else if (one) onReport(one, report);
       else probes.take(token, report);
     },
   });

@@ -106,6 +106,8 @@ export interface OpenAsk {
   askedMs: number;
   abortedMs: number | null;
   abortReason: string;
+  /** Whether an invalid report about it has arrived. */
+  hasInvalidReport: boolean;
   settle(end: AskEnd): void;
 }
 
@@ -159,6 +161,7 @@ export function newAsk(
     askedMs: nowMs,
     abortedMs: null,
     abortReason: '',
+    hasInvalidReport: false,
     settle,
   };
 }
