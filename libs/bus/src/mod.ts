@@ -27,7 +27,7 @@ export {
   orderedConsumer,
   storedMessages,
 } from './ordered-follow.ts';
-export { isRemovedKey, readKey, replaceKey } from './registry.ts';
+export { isRemovedKey, replaceKey } from './registry.ts';
 export { type Retries, retryRequest, retryWhileUnavailable } from './retry-while-unavailable.ts';
 export type { ServedAddress } from './served/address.ts';
 export {
@@ -42,8 +42,8 @@ export {
 export { type Asking, type AskingConnection, createAsking, type NoteProblem } from './served/asking.ts';
 export type { WorkClock } from './served/clock.ts';
 export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
-export { type Instances, isWithoutInstances } from './served/instances.ts';
-export { type CallEnding, type LedgerBounds, WorkLedger } from './served/ledger.ts';
+export type { Instances } from './served/instances.ts';
+export { type CallEnding, WorkLedger } from './served/ledger.ts';
 export type { Ask, AskEnd, AskName, AskTraits } from './served/open-ask.ts';
 export type { AskProbe } from './served/probes.ts';
 export { createWorkReceiver, type ReceivedWork, type WorkReceiver } from './served/receive-work.ts';
@@ -53,8 +53,6 @@ export {
   type AnswerQuestion,
   type FindWork,
   RunningWork,
-  type RunningWorkPorts,
-  type SendReport,
 } from './served/running-work.ts';
 export { type ServingWork, serveWork, type WorkService } from './served/serve-work.ts';
 export { answerOf, type PublishAck, STATUS, statusOf } from './status.ts';

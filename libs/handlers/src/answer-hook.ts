@@ -60,7 +60,7 @@ export async function answerHook(
   if (reply.status === 'failed') return reply;
   const problem = problemOf(reply.raw);
   if (problem !== null) return failed('return_unreadable', `the return is not JSON: ${problem}`);
-  return bounded(shapedBy(reply.raw, await fetched.get('messages')));
+  return bounded(shapedBy(reply.raw, await fetched.get('messages')?.catch(() => undefined)));
 }
 
 // The return value may be an object with a getter that throws.

@@ -50,7 +50,11 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     onChange: (changed) => presence.onChange(changed),
     async ask(request, signal) {
       const { tenant } = request.ref;
-      const name = owners.get(`${tenant}.${request.registration.id}`);
+      const { id } = request.registration;
+      const registered = presence
+        .list(tenant)
+        .find(({ announcement }) => announcement.registrations.some((one) => one.id === id));
+      const name = registered?.name ?? owners.get(`${tenant}.${id}`);
       if (name === undefined)
         return { status: 'failed', code: 'hook_unavailable', message: 'no service has registered it' };
       return questions.ask({ kind: 'hooks', tenant, name }, request, signal);

@@ -40,6 +40,9 @@ export interface LedgerBounds {
   readonly sessionsFencedMax: number;
 }
 
+/** Keys of at most 256 bytes. */
+const DROPPED_MAX = 65_536;
+
 /**
  * The requests of one service in a process, by idempotency key.
  *
@@ -54,6 +57,8 @@ export class WorkLedger {
   /** In the order of their ends. */
   readonly #ended = new Map<string, { readonly entry: LedgerEntry; readonly bytes: number; readonly atMs: number }>();
   readonly #epochs = new Map<string, number>();
+  /** Keys of requests that ran and whose outcomes were removed. */
+  readonly #dropped = new Set<string>();
   #bytes = 0;
 
   /** @param nowMs A monotonic clock in milliseconds. */
@@ -71,6 +76,11 @@ export class WorkLedger {
   find(key: string): LedgerEntry | null {
     this.#forget();
     return this.#running.get(key) ?? this.#ended.get(key)?.entry ?? null;
+  }
+
+  /** Whether a request ran here and its outcome was removed. The newest {@link DROPPED_MAX} keys are remembered. */
+  hasDropped(key: string): boolean {
+    return this.#dropped.has(key);
   }
 
   /** Adds a request that starts. */
@@ -123,10 +133,13 @@ export class WorkLedger {
   #forget(): void {
     const { ledgerEntriesMax, ledgerMaxBytes, ledgerMaxAgeMs } = this.#bounds;
     const oldestMs = this.#nowMs() - ledgerMaxAgeMs;
-    for (const [key, { bytes, atMs }] of this.#ended) {
+    for (const [key, { entry, bytes, atMs }] of this.#ended) {
       if (this.#ended.size <= ledgerEntriesMax && this.#bytes <= ledgerMaxBytes && atMs >= oldestMs) return;
       this.#ended.delete(key);
       this.#bytes -= bytes;
+      if (!entry.neverRan) this.#dropped.add(key);
+      const [oldest] = this.#dropped;
+      if (this.#dropped.size > DROPPED_MAX && oldest !== undefined) this.#dropped.delete(oldest);
     }
   }
 }

@@ -149,6 +149,9 @@ export class RunningWork {
       if (known) known.stop.abort(new Error(order.reason));
       else if (order.epoch !== undefined) this.#forbid(key, epoch, order.reason);
       send({ type: known && !known.ending ? 'running' : 'unknown' });
+    } else if (!known && this.#ledger.hasDropped(key)) {
+      // It ran: "unknown" would let the host send a call again that must not run twice.
+      send({ type: 'given_up', message: 'its outcome is no longer kept' });
     } else if (!known || known.neverRan) {
       send({ type: 'unknown' });
     } else if (order.want !== 'probe' || known.ending || known.accepted !== null) {

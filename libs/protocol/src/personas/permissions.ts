@@ -1,5 +1,6 @@
 /**
- * Permission rules: which calls run, which are denied, and which need a human approval. The first match wins.
+ * Permission rules: which calls run, which are denied, and which need a human approval. In one list of rules the first
+ * match wins; among persona, start and ancestors the strictest decision.
  */
 import * as z from 'zod';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
@@ -38,7 +39,7 @@ export const BasePermissions = z.strictObject({
    */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
-   * An explicit default also applies to built-in tools. Absent without an explicit default, for the default `allow`,
+   * An explicit default `deny` also applies to built-in tools. Absent without an explicit default, for the default `allow`,
    * and in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
@@ -100,7 +101,7 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'run_command', action: 'ask' },
 ];
 
-/** The decision, and the rule that made it: an index into the rules, `built_in` or `default`. */
+/** The decision, and the rule that made it, such as `rules[0]`, `built_in:read_file`, `default` or `remembered:<id>`. */
 export interface Ruling {
   readonly action: PermissionAction;
   readonly rule: string;
@@ -150,8 +151,7 @@ function rulingOf(
 }
 
 /**
- * The persona's own decision about a call: its first matching rule, otherwise its explicit default. That default
- * restricts built-in tools only if it denies.
+ * The persona's own decision about a call: its first matching rule, otherwise its explicit default.
  */
 function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
   if (persona === undefined) return null;

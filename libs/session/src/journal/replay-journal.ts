@@ -25,7 +25,7 @@ import { firstDifference } from './first-difference.ts';
 import { readRecord } from './load-session.ts';
 import { machineOf, rejectUnreplayable } from './machine-version.ts';
 
-/** The recomputed record differs from the recorded one. */
+/** The recomputed record differs from the recorded one, or a record is unreadable, missing, repeated or of another session. */
 export class ReplayDivergedError extends Error {
   readonly code = 'replay_diverged';
   /** The record's number. */

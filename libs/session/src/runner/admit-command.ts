@@ -2,8 +2,8 @@
  * Checks of a stored command before the machine decides it. {@link admitCommand} parses it (`parseCommand` in libs/protocol,
  * commands.ts), and {@link applyPolicy} applies the policy of the host. Then `SessionIntake` applies the quotas, answers a
  * repeated start, and applies the share of rejections. Last, a command to a session without a record passes
- * {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork` (plan-fork.ts). Each of these
- * functions returns the input, with a problem for a command to reject.
+ * {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork` (plan-fork.ts). The
+ * functions of this file return the input, with a problem for a command to reject.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {

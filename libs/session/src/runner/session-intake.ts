@@ -68,7 +68,7 @@ export class SessionIntake {
   }
 
   /**
-   * Acknowledges due timers that the session no longer waits for. A session is not loaded only for these.
+   * Acknowledges due timers that the session no longer waits for. These timers alone do not cause a load of the session.
    * @returns true if the notifications were of such timers only, so that nothing is left to read; false also if there were
    *   none, or if the store cannot be read.
    */

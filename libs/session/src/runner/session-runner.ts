@@ -181,8 +181,8 @@ export class SessionRunner {
   }
 
   /**
-   * Milliseconds without any job or effect; 0 while there are some. A timer that its store has acknowledged wakes the
-   * session on any host. A timer that is not stored yet keeps the session here, and so does work that may not start now.
+   * Milliseconds since the last job ended; 0 while something keeps the session here: a job, a running effect, a timer that
+   * is not stored yet, or work that may not start now. A stored timer does not: it wakes the session on any host.
    */
   idleMs(): number {
     const isIdle = this.#mailbox.isEmpty && this.#work.isIdle && !this.#hasOwnWork;

@@ -1,6 +1,6 @@
 /**
- * The spans of a session, folded from its records alone: by the host as records become durable, and later by any reader of
- * the journal. No span is stored.
+ * The spans of a session, folded from its records: by the host as records become durable, and later by any reader of the
+ * journal. Only the host adds links to the spans of commands. No span is stored.
  *
  * A run is `invoke_agent` and contains its turns. A turn contains its answers (`chat`), calls (`execute_tool`), consulted hooks
  * and waiting approvals. The first run of a child session is inside the span of the call that started the child.
@@ -208,7 +208,7 @@ export class SessionSpans {
     return { context: { traceId, spanId, sampled }, parent: above };
   }
 
-  /** The parent span of work outside a turn. */
+  /** The span around the current work: of the open turn, otherwise of the run. */
   get #around(): OpenSpan | null {
     return this.#turn?.span ?? this.#run?.span ?? null;
   }

@@ -139,7 +139,7 @@ export function refusedWhileAsking(
 }
 
 /**
- * The row of a pending approval in a copy: its time starts again, because the time since the last copied record does
+ * The row of a pending approval in a copy: its full time starts again at `atMs`. The time that passed before does
  * not count.
  */
 export function parkedAfterCopy(row: CallAt<'parked'>, atMs: number): CallRow {

@@ -57,8 +57,8 @@ const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason
 
 /**
  * Decides `cancel_call`. It is never rejected: a call that does not exist or has ended gets the outcome `not_found` or
- * `already_cancelled`. A call in flight must stop first, and so must hooks that check its result. Any other call ends at
- * once.
+ * `already_cancelled`, the latter also if a cancel of it is open. A call in flight must stop first, and so must hooks
+ * that check its result. Any other call ends at once.
  */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;

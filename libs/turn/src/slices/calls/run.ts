@@ -85,8 +85,8 @@ export function makesRoom(context: SessionContext, callId: string): boolean {
 }
 
 /**
- * Whether another call can start when a running call is parked, because a person must decide about its unknown outcome. In a
- * sequential batch none can.
+ * A running call with an unknown outcome may be parked until a person decides about it. Returns whether another call can
+ * then start. In a sequential batch none can.
  */
 export function goesOnWithout(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
