@@ -97,6 +97,16 @@ test('a key runs once, and whoever asks again hears what became of it', async ()
   expect(third).toMatchObject([{ type: 'ended', status: 'ok' }]);
 });
 
+test('an instance reports that it ran a call whose outcome it no longer keeps', async () => {
+  const { ask, order: say, end, clock } = await bed();
+  ask(asked('1-1'));
+  await end();
+  clock.nowMs += SERVED_BOUNDS.ledgerMaxAgeMs + 1;
+  // "Unknown" would let the host send the call again.
+  expect(say(order('attach', '1-1'))).toMatchObject([{ type: 'given_up' }]);
+  expect(say(order('attach', '9-9'))).toEqual([{ type: 'unknown' }]);
+});
+
 test('a held call runs at the order to begin its newest sending, and an order that comes late begins nothing', async () => {
   const { ask, order: say, runs } = await bed();
   expect(ask({ ...asked('1-1'), hold: 1 })).toEqual([{ type: 'ready', hold: 1 }]);

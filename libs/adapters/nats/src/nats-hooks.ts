@@ -18,8 +18,8 @@ export interface NatsHooks extends Hooks {
   stop(): Promise<void>;
 }
 
-/** The maximum number of hooks whose services are remembered. The ones that were registered first are forgotten first. */
-const OWNERS_MAX = 65_536;
+/** The maximum number of hooks that are remembered after their removal. The oldest are forgotten first. */
+const FORMER_MAX = 65_536;
 
 /**
  * Creates the hook port on this connection. Resolves when every registration is known.
@@ -36,10 +36,16 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
    */
   const owners = new Map<string, string>();
   const noteOwners = () => {
+    let announced = 0;
     for (const { tenant, name, announcement } of presence.list())
-      for (const { id } of announcement.registrations) owners.set(`${tenant}.${id}`, name);
+      for (const { id } of announcement.registrations) {
+        // Moved to the end: only former hooks are forgotten.
+        owners.delete(`${tenant}.${id}`);
+        owners.set(`${tenant}.${id}`, name);
+        announced++;
+      }
     for (const [oldest] of owners) {
-      if (owners.size <= OWNERS_MAX) break;
+      if (owners.size <= announced + FORMER_MAX) break;
       owners.delete(oldest);
     }
   };
@@ -50,11 +56,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     onChange: (changed) => presence.onChange(changed),
     async ask(request, signal) {
       const { tenant } = request.ref;
-      const { id } = request.registration;
-      const registered = presence
-        .list(tenant)
-        .find(({ announcement }) => announcement.registrations.some((one) => one.id === id));
-      const name = registered?.name ?? owners.get(`${tenant}.${id}`);
+      const name = owners.get(`${tenant}.${request.registration.id}`);
       if (name === undefined)
         return { status: 'failed', code: 'hook_unavailable', message: 'no service has registered it' };
       return questions.ask({ kind: 'hooks', tenant, name }, request, signal);
