@@ -258,7 +258,7 @@ test('points that this session never comes to are served, stand in the journalâ€
 
   for (const { id, point } of table) {
     const payload = { event: point, session: { id: 's' }, persona: 'mate', turn: 1 };
-    const args = { point, payload, timeout_ms: 1_000, fetch: '_INBOX.nobody' };
+    const args = { point, payload, timeout_ms: 1_000, fetch: '_INBOX.nowhere' };
     const question = JSON.stringify({ v: 1, key: `default.s.1-0.${id}`, session_id: 's', hook: id, args });
     const answer = await fixture.bus.bare.request(subjects.hook('default', name), question, { timeout: 10_000 });
     expect(answer.json()).toMatchObject({ answer: { status: 'returned', raw: { body: `asked at ${point}` } } });

@@ -162,8 +162,6 @@ const LISTENED: readonly (readonly [what: string, subject: string, roles: readon
   ['orders to one instance', subjects.orderTo(subjects.tool('default', 't'), 'i'), ['tools']],
   ['steps of personas in their group', subjects.persona('default', 'p', 'v'), ['personas'], QUEUE_GROUPS.personas],
   ['steps of personas beside it', subjects.persona('default', 'p', 'beside'), []],
-  ['hooks of personas in their group', subjects.persona('default', 'p', 'v'), ['personas'], QUEUE_GROUPS.personas],
-  ['hooks of personas beside it', subjects.persona('default', 'p', 'beside'), []],
   [
     'hooks of one instance',
     subjects.requestTo(subjects.persona('default', 'p', 'v'), 'i'),

@@ -38,7 +38,7 @@ const PLANTED: readonly Planted[] = [
     knownSeeds: [23],
   },
   {
-    fault: 'instances start what they are told to hold',
+    fault: 'instances start requests that they must hold',
     plant: () => ({ received: (text) => text.replace(/,"hold":\d+}$/, '}') }),
     foundBy: ['effects'],
     knownSeeds: [108],

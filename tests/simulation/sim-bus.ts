@@ -91,7 +91,7 @@ export class SimBus {
     );
   }
 
-  /** Nobody reaches the bus. */
+  /** The bus is unreachable for every process. */
   get isOut(): boolean {
     return this.#isOut;
   }

@@ -1,6 +1,6 @@
 /**
  * The tools of a simulation. Most run in their host's process and die with it; `remote` ones run at an instance
- * that outlives hosts (see `served/tool-work.ts`). Every run is written down: beside the journals that is the only truth.
+ * that outlives hosts (see `served/tool-work.ts`). Every run is recorded: with the journals, these records are the evidence.
  */
 import type { Clock, ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import type { ToolTraits } from '@coxswain/protocol';

@@ -17,7 +17,7 @@ export class HookWork {
   readonly #random: Random;
   readonly #started: (process: ServedProcess, key: string) => void;
 
-  /** @param started is told of every question that a function begins to answer. */
+  /** @param started is called for each question that a function begins to answer. */
   constructor(
     world: ToolWorld,
     faults: () => FaultRates,

@@ -92,7 +92,7 @@ export class ServedProcesses {
     this.#armed.length = 0;
   }
 
-  /** Work has begun at an instance. */
+  /** An instance has started work. */
   started(process: ServedProcess, key: string): void {
     process.open.set(key, 'started');
     this.#fire(process, 'started');

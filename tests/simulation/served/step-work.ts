@@ -39,7 +39,7 @@ export class StepWork {
   readonly #requests: LongRequests;
   readonly #started: (process: ServedProcess, key: string) => void;
 
-  /** @param started is told of every step that begins. */
+  /** @param started is called for each step that begins. */
   constructor(
     world: ToolWorld,
     { personas, plans }: { readonly personas: readonly Persona[]; readonly plans: readonly SessionPlan[] },

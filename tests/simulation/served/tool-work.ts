@@ -1,7 +1,7 @@
 /**
- * What the processes of remote tools do. Outcomes of long-running tools they bring as commands: once as a rule, now and
- * then twice, in two versions, with an epoch that was never given, or not at all; where a function has answered LATER,
- * somebody else does.
+ * The work of processes that serve remote tools. They send outcomes of long-running tools as commands: usually once,
+ * sometimes twice, in two versions, with an unknown epoch, or not at all. If a function returned LATER, another process
+ * sends the outcome.
  */
 import { type AcceptedCall, type CallEnding, type RunnableTool, RunningWork } from '@coxswain/bus';
 import { DEFAULT_TRAITS, type JsonObject, type SessionRef, TenantId } from '@coxswain/protocol';
@@ -21,7 +21,7 @@ export class ToolWork {
   readonly #started: (process: ServedProcess, key: string) => void;
   #brought = 0;
 
-  /** @param started is told of every call that begins. */
+  /** @param started is called for each call that begins. */
   constructor(world: ToolWorld, bring: BringOutcome, started: (process: ServedProcess, key: string) => void) {
     this.#world = world;
     this.#bring = bring;
