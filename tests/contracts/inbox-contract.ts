@@ -1,6 +1,6 @@
 import type { CommandInbox, CommandNotification, CommandSender, UnroutableCommand } from '@coxswain/ports';
 import { BOUNDS, HEADERS, partitionOf, positionalCommandId, type SessionRef } from '@coxswain/protocol';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { assert, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
 
@@ -125,19 +125,23 @@ export function inboxContract(name: string, doors: () => InboxDoors): void {
       await eventually('it is deleted', async () => (await host.inbox.read(ref, 0, seq)).length === 0);
     });
 
-    test('rings at one of several open hosts only, and moves when that one closes', async () => {
+    test('rings at one of several open hosts at a time, and moves when that one closes', async () => {
       const { sender } = doors();
       const ref = freshSession();
       const hosts = [await openHost(doors()), await openHost(doors())];
       for (let i = 0; i < 5; i++) await sender.send(ref, 'steer', bytes(String(i)));
-      const count = (host: Host) => host.bells(ref).length;
-      await eventually('all have rung', () => hosts.reduce((sum, host) => sum + count(host), 0) === 5);
-      expect(hosts.map(count).sort()).toEqual([0, 5]);
-      const [holder, standby] = hosts[0] && count(hosts[0]) === 5 ? hosts : hosts.toReversed();
-      for (const bell of holder?.bells(ref) ?? []) bell.ack();
-      await holder?.inbox.close();
-      await sender.send(ref, 'steer', bytes('moved'));
-      await standby?.rung(ref, 1);
+      const seqsAt = (host: Host) => host.bells(ref).map(({ seq }) => seq);
+      await eventually('all have rung', () => new Set(hosts.flatMap(seqsAt)).size === 5);
+      const last = Math.max(...hosts.flatMap(seqsAt));
+      const holder = hosts.find((host) => seqsAt(host).includes(last));
+      const standby = hosts.find((host) => host !== holder);
+      assert(holder && standby);
+      // On a busy machine a pause of a second moves the pin: the other host then has only what came before.
+      expect(Math.max(0, ...seqsAt(standby))).toBeLessThan(Math.min(...seqsAt(holder)));
+      for (const bell of holder.bells(ref)) bell.ack();
+      await holder.inbox.close();
+      const moved = await sender.send(ref, 'steer', bytes('moved'));
+      await eventually('the other host rings', () => seqsAt(standby).includes(moved.seq));
     });
 
     test('rings for the partitions that were asked for, also when they change', async () => {
