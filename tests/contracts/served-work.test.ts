@@ -2,11 +2,11 @@
  * The contract of served work, the same for each kind: which instance runs it, when it moves, and what its session gets. Both
  * sides are the real ones, over a bus in memory, on virtual time.
  */
-import { BOUNDS, SERVED_BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, SERVED_BOUNDS, type WorkOrder, type WorkRequest } from '@coxswain/protocol';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { askOf, probeOf } from '../../libs/adapters/nats/src/served/tool-outcomes.ts';
 import { subjectsOf } from '../../libs/bus/src/served/address.ts';
-import type { FakeBus, FakeProcess } from './fake-connection.ts';
+import { type FakeBus, FakeProcess } from './fake-connection.ts';
 import { keyOf, ref, SERVED_KINDS, type ServedKindCase } from './served-kinds.ts';
 import { pair, pass, type StagedInstance, stage, useVirtualTime } from './served-stage.ts';
 
@@ -167,22 +167,52 @@ describe.each(kindsWith(() => true))('%s', (_title, kind) => {
   });
 
   test('is not ended by the late refusal of an instance that never accepted it', async () => {
-    const { bus, first, other, ask, startedBy } = await pair(kind);
-    const filler = { v: 1, session_id: 's1', call_id: 'x', hold: 1, args: {}, ...kind.member };
-    const sender = bus.connect(first.process);
-    for (let i = 0; i < SERVED_BOUNDS.requestsAtOnceMax; i++)
-      sender.publish(at.requestTo('a'), JSON.stringify({ ...filler, key: keyOf(`9-${i}`) }));
-    await pass(10);
+    const { bus, ask, startedBy, serve } = stage(kind);
+    const first = await serve('a');
+    await pass(1_000);
+    for (let i = 0; i < SERVED_BOUNDS.requestsAtOnceMax; i++) ask({ effect: `9-${i}` });
+    const other = await serve('b');
+    await pass(1_000);
+    const before = startedBy().length;
+    bus.next = 0;
     first.process.freeze();
     const asked = ask();
     await pass(2_000);
-    expect(startedBy()).toEqual(['b']);
+    expect(startedBy().slice(before)).toEqual(['b']);
     first.process.wake();
-    await pass(100);
+    await pass(1_000);
     expect(asked.ending).toBeUndefined();
     other.end();
     await pass(10);
     expect(asked.ending).toEqual({ status: 'answered', text: 'by b' });
+  });
+
+  test('moves within 4 seconds although a forger refuses it in the names of many instances', async () => {
+    const { bus, first, ask, startedBy } = await pair(kind);
+    const forger = new FakeProcess(bus);
+    forger.nc.subscribe(at.requests, {
+      callback(_error, { reply = '', ...message }) {
+        const { key } = message.json<WorkRequest>();
+        let forged = 0;
+        const refuse = () => {
+          const report = {
+            v: 1,
+            key,
+            instance: `x${forged++}`,
+            type: 'refused',
+            code: 'tool_unavailable',
+            message: '',
+          };
+          forger.nc.publish(reply, JSON.stringify(report));
+          if (forged < 50) forger.after(100, refuse);
+        };
+        refuse();
+      },
+    });
+    first.process.freeze();
+    ask();
+    await pass(4_000);
+    expect(startedBy()).toEqual(['b']);
   });
 
   test('is aborted on every instance that it was sent to, and only there', async () => {
@@ -284,6 +314,14 @@ describe.each(kindsWith(({ isHeld }) => isHeld))('%s starts at an order:', (_tit
     expect(asked.ending).toBeUndefined();
   });
 
+  test('an order that is lost on its way is repeated within 2 seconds', async () => {
+    const { bus, ask, startedBy } = await pair(kind);
+    loseFirst(bus, subjectsOf(kind.to).orderTo('a'));
+    ask();
+    await pass(2_000);
+    expect(startedBy()).toEqual(['a']);
+  });
+
   test('an order that no process receives leaves the call to another instance', async () => {
     const { bus, first, other, ask, startedBy } = await pair(kind);
     const asked = ask();
@@ -344,6 +382,27 @@ describe.each(kindsWith(({ isHeld }) => isHeld))('%s starts at an order:', (_tit
     expect((await probe()).state).toBe(kind.isRepeatable ? 'running' : 'silent');
     if (kind.isRepeatable) return;
     expect(await probe()).toEqual({ state: 'unknown' });
+  });
+
+  test('a forged refusal does not end the search of the next owner of the session', async () => {
+    const { bus, asking, ask, serve } = stage(kind);
+    const forger = new FakeProcess(bus);
+    forger.nc.subscribe(subjectsOf(kind.to).orders, {
+      callback(_error, { reply, ...message }) {
+        const { key } = message.json<WorkOrder>();
+        const report = { v: 1, key, instance: 'x', type: 'refused', code: 'tool_unavailable', message: '' };
+        if (reply !== undefined) forger.nc.publish(reply, JSON.stringify(report));
+      },
+    });
+    const { process } = await serve('a');
+    await pass(1_000);
+    ask();
+    await pass(10);
+    process.freeze();
+    setTimeout(() => process.wake(), 500);
+    const probed = asking.probe({ key: keyOf('3-0'), ref, to: kind.to, epoch: 2 });
+    await pass(2_000);
+    expect((await probed).state).toBe('running');
   });
 
   test('a cancel by the next owner of the session reaches instances that only the previous owner has used', async () => {
@@ -454,5 +513,37 @@ describe.each(kindsWith(({ member }) => member.hook !== undefined))('%s', (_titl
     const asked = ask();
     await pass(10);
     expect(asked.ending?.status).toBe('unavailable');
+  });
+});
+
+describe('an instance without a connection', () => {
+  const kind = SERVED_KINDS[0] as ServedKindCase;
+
+  test('stops within its time limit', async () => {
+    const { first } = await pair(kind);
+    first.process.disconnect();
+    let hasStopped = false;
+    void first.serving.stop().then(() => {
+      hasStopped = true;
+    });
+    await pass(5_000);
+    expect(hasStopped).toBe(true);
+  });
+
+  test('that is to serve does so when the connection is restored', async () => {
+    const { first, other, ask } = await pair(kind, { takesMs: 0 });
+    other.process.kill();
+    await first.serving.setServing(false);
+    first.process.disconnect();
+    let isServing = false;
+    void first.serving.setServing(true).then(() => {
+      isServing = true;
+    });
+    await pass(5_000);
+    expect(isServing).toBe(true);
+    first.process.reconnect();
+    const asked = ask();
+    await pass(2_000);
+    expect(asked.ending).toEqual({ status: 'answered', text: 'by a' });
   });
 });

@@ -271,10 +271,16 @@ test('a drain waits for what runs, and takes nothing more', async () => {
   expect(said.at(-1)).toMatchObject({ type: 'ended', status: 'ok' });
 });
 
-test('an instance takes as many calls as its bound says, and refuses the next', async () => {
+test('an instance refuses calls, steps and questions beyond the limit of each', async () => {
   const { ask } = await bed();
-  for (let n = 1; n <= SERVED_BOUNDS.requestsAtOnceMax; n++) ask(asked(`1-${n}`));
-  expect(ask(asked('2-1'))).toMatchObject([{ type: 'refused', code: 'tool_unavailable' }]);
+  const kinds = [{}, { hold: 1 }, { approval: true }] as const;
+  for (const kind of kinds) {
+    const asks = (effect: string) => ask({ ...asked(effect), ...kind });
+    const first = asks(`${kinds.indexOf(kind)}-1`);
+    for (let n = 2; n <= SERVED_BOUNDS.requestsAtOnceMax; n++) asks(`${kinds.indexOf(kind)}-${n}`);
+    expect(first).not.toMatchObject([{ type: 'refused' }]);
+    expect(asks('9-1')).toMatchObject([{ type: 'refused', code: 'tool_unavailable' }]);
+  }
 });
 
 test('the ledger forgets the oldest that ended, by number, bytes and age, and never what runs', () => {

@@ -73,6 +73,8 @@ const SILENT_MS = 1_000;
  * connection.
  */
 const ATTACH_EVERY_MS = 5_000;
+/** Interval of the same question to an instance that holds a call: the order to start it may have been lost. Milliseconds. */
+const ORDERED_AGAIN_MS = 1_000;
 /** A live instance accepts a request within this time. After it, the request is sent to another one. Milliseconds. */
 const RESENT_AFTER_MS = 1_000;
 /** The delay after a refusal, or after "no responders". */
@@ -259,6 +261,9 @@ export function createAsking(
       one.settle({ type: 'unaccepted', message: report.message, code: report.code });
       return;
     }
+    // Reports name any instance: one sending is refused once, so that forged refusals cannot postpone the next one for ever.
+    if (one.refusals >= one.sendings) return;
+    one.refusals++;
     one.refusal = report.message;
     one.tried.add(report.instance);
     releaseAndResend(one);
@@ -345,7 +350,9 @@ export function createAsking(
       one.settle({ ...lost(silentText(silenceMaxMs)), moves: one.moves });
     } else {
       const isSilent = instances.silentMs(to, instance) > SILENT_MS;
-      if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ATTACH_EVERY_MS)) attach(one);
+      const isHeld = traits.isHeld && !one.hasStarted;
+      const everyMs = isSilent ? SILENT_MS : isHeld ? ORDERED_AGAIN_MS : ATTACH_EVERY_MS;
+      if (nowMs - one.askedMs > everyMs) attach(one);
     }
   }
 

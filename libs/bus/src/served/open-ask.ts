@@ -93,6 +93,8 @@ export interface OpenAsk {
   /** Instances that it was sent to, and those that refused it. Cleared when no other one is left. */
   readonly tried: Set<string>;
   sendings: number;
+  /** Number of refusals, at most one for each sending. */
+  refusals: number;
   resendAtMs: number;
   /** Number of delayed resends (after refusals or "no responders") since the first message or the last move. */
   delays: number;
@@ -153,6 +155,7 @@ export function newAsk(
     moves: 0,
     tried: new Set(),
     sendings: 0,
+    refusals: 0,
     resendAtMs: Number.POSITIVE_INFINITY,
     delays: 0,
     unacceptedMs: 0,

@@ -52,6 +52,8 @@ interface Gathering {
 
 const PROBED_EVERY_MS = 250;
 const PROBE_MAX_MS = 10_000;
+/** Maximum number of answers to one question. Answers name any instance, and the number of live ones is bounded. */
+const ANSWERS_MAX = 1_024;
 const STOP_ANSWERED_WITHIN_MS = 2_000;
 /**
  * How long a silent instance may take to answer, milliseconds. Without an answer or "no responders" it counts as
@@ -78,6 +80,7 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
     gathering.set(token, {
       key: about.key,
       take(report) {
+        if (answers.size >= ANSWERS_MAX && !answers.has(report.instance)) return;
         answers.set(report.instance, report);
         wake();
       },
@@ -140,7 +143,7 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
     onNoResponders: (token) => gathering.get(token)?.onNoResponders(),
     async probe(about, attachTo) {
       const order: WorkOrder = { ...named(about), want: 'probe' };
-      const isKnown = ({ type }: WorkReport) => type !== 'unknown' && type !== 'given_up';
+      const isKnown = ({ type }: WorkReport) => type === 'ended' || type === 'running' || type === 'accepted';
       const answers = await gather(
         about,
         order,

@@ -83,6 +83,8 @@ export class RunningWork {
   readonly #open = new Set<Promise<void>>();
   /** In the order of arrival; all expire after the same time. */
   readonly #held = new Map<string, HeldRequest>();
+  /** The number of running requests of each kind. */
+  readonly #runs = { questions: 0, calls: 0, steps: 0 };
   readonly #find: FindWork;
   #draining = false;
 
@@ -197,8 +199,10 @@ export class RunningWork {
         return { type: 'answered', answer: { status: 'failed', code: 'hook_unavailable', message } };
       return refused(message);
     }
-    const isFull = this.#ledger.running.length + this.#heldCount() >= SERVED_BOUNDS.requestsAtOnceMax;
-    return isFull && !this.#held.has(key) ? refused('this instance has reached its limit of concurrent calls') : null;
+    const kind = kindOf(request);
+    const taken = this.#runs[kind] + (kind === 'calls' ? this.#heldCount() : 0);
+    if (taken < SERVED_BOUNDS.requestsAtOnceMax || this.#held.has(key)) return null;
+    return refused(`this instance has reached its limit of concurrent ${kind}`);
   }
 
   #heldRequest(key: string): HeldRequest | undefined {
@@ -247,11 +251,16 @@ export class RunningWork {
     );
     const ref = sessionRef(request.session_id, this.#ports.tenant);
     if (typeof found !== 'function') send({ type: 'running' });
+    const kind = kindOf(request);
+    this.#runs[kind]++;
     const work = (
       typeof found === 'function'
         ? this.#runQuestion(entry, found, request, ref, send, traceparent)
         : this.#runCall(entry, found, request, ref, traceparent)
-    ).finally(() => this.#open.delete(work));
+    ).finally(() => {
+      this.#runs[kind]--;
+      this.#open.delete(work);
+    });
     this.#open.add(work);
   }
 
@@ -358,6 +367,12 @@ function approvalOf(
     cancel();
     return { status: 'returned', raw };
   };
+}
+
+/** Each kind has its own limit: the steps of a persona that wait must not keep its hooks from answering. */
+function kindOf(request: WorkRequest): 'questions' | 'calls' | 'steps' {
+  if (isQuestion(request)) return 'questions';
+  return request.hold === undefined ? 'steps' : 'calls';
 }
 
 function acceptedWith(epoch: number, asked: number): ReportBody {

@@ -34,10 +34,14 @@ export interface WorkService {
 
 /** A running service. */
 export interface ServingWork {
-  /** Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and five seconds later. */
+  /**
+   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later. Does not
+   * reject.
+   */
   stop(): Promise<void>;
   /**
    * Takes requests, or stands by: running ones end here. Repeating it does nothing, and neither does a call after a stop.
+   * Does not reject: while the connection is lost, the change takes effect when it is restored.
    */
   setServing(serves: boolean): Promise<void>;
   /** Sends a heartbeat now. */
@@ -55,8 +59,11 @@ const ABORT_GRACE_MS = 5_000;
 const ANNOUNCED_AGAIN_MS = 1_000;
 /** Without a heartbeat for longer than this, a process counts as suspended: hosts may have moved its requests. Milliseconds. */
 const SUSPENDED_MS = 2 * SERVED_LIVENESS.heartbeatMs;
-/** How long requests wait for the messages in the socket after a suspension, milliseconds. */
-const SOCKET_READ_MS = 1_000;
+/**
+ * Maximum wait for the messages in the socket after a suspension, and for a confirmation of the server that may never
+ * come because the connection is lost. Milliseconds.
+ */
+const CONFIRMED_WITHIN_MS = 1_000;
 /** One for each subscription, and some more. */
 const EARLY_MAX = 16;
 
@@ -81,7 +88,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
   const noteAlive = () => {
     const nowMs = performance.now();
     if (nowMs - aliveMs > SUSPENDED_MS)
-      socketRead ??= flushed(nc, SOCKET_READ_MS).then(() => {
+      socketRead ??= confirmed(nc.flush()).then(() => {
         socketRead = null;
       });
     aliveMs = nowMs;
@@ -100,10 +107,8 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
   let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : receiver.subscribeToRequests();
   const orders = receiver.subscribeToOrders();
   const drain = (subscriptions: readonly Subscription[]) =>
-    Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain())));
-  const unsubscribeAll = async () => {
-    await drain([...requestSubscriptions, ...orders]);
-  };
+    confirmed(Promise.all(subscriptions.map((one) => (one.isClosed() ? undefined : one.drain()))));
+  const unsubscribeAll = () => drain([...requestSubscriptions, ...orders]);
   const sendHeartbeat = () => {
     noteAlive();
     try {
@@ -166,7 +171,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       if (wanted && state === 'standby') {
         state = 'serving';
         requestSubscriptions = receiver.subscribeToRequests();
-        await nc.flush();
+        await confirmed(nc.flush());
         await announceAgain();
         sendHeartbeat();
       } else if (!wanted && state === 'serving') {
@@ -199,17 +204,17 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       await Promise.race([work.drain(), givenUp]);
       clearTimeout(late);
       clearTimeout(giveUp);
-      if (!nc.isClosed()) await nc.flush();
+      if (!nc.isClosed()) await confirmed(nc.flush());
     },
   };
 }
 
-/** Resolves when the messages that the server has sent so far are read, or after a time limit. Never rejects. */
-async function flushed(nc: NatsConnection, withinMs: number): Promise<void> {
+/** Resolves when the server has confirmed something, or after {@link CONFIRMED_WITHIN_MS}. Never rejects. */
+async function confirmed(confirmation: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, withinMs);
+    timer = setTimeout(resolve, CONFIRMED_WITHIN_MS);
   });
-  await Promise.race([nc.flush().catch(() => undefined), late]);
+  await Promise.race([confirmation.catch(() => undefined), late]);
   clearTimeout(timer);
 }

@@ -20,7 +20,7 @@ import { SERVED_LIVENESS } from './heartbeats.ts';
 
 /** Bounds of one instance. */
 export const SERVED_BOUNDS = {
-  /** Maximum number of concurrent requests of one service. Further ones are refused and do not run. */
+  /** Maximum number of concurrent calls of one service, and of its steps, and of its questions. Further ones are refused. */
   requestsAtOnceMax: 256,
   /** Ended calls in the ledger. The oldest are removed first. */
   ledgerEntriesMax: 4_096,
