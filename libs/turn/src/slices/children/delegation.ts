@@ -132,7 +132,7 @@ export function handedOn(context: SessionContext): {
   return { reminders: fits, leftOut: all.length - fits.length };
 }
 
-/** The sum of the shares of all open children (CHILD-2). */
+/** The sum of the shares of all open children (CHILD-2, children.ts). */
 function reservedBudget(context: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
   let tokens = 0;
   let nano_usd = 0;
