@@ -85,7 +85,7 @@ function unstartedDelegations(context: SessionContext, { call_id }: CallRow): nu
 }
 
 /**
- * The start of the child that a running delegation does not have, or null.
+ * The start of the child of the first running delegation that has none, or null.
  * @param nextEffect the id of the record's next effect: a restart uses it.
  */
 export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
