@@ -27,6 +27,6 @@ export const RunBudgets = z.strictObject({
 });
 export type RunBudgets = z.infer<typeof RunBudgets>;
 
-/** The limits of the start. They count from the start of the run, over all its personas. */
+/** Pinned after a hand-off: the limits of the start, which count from the start of the run, over all its personas. */
 export const WholeRunLimits = z.strictObject({ max_turns: z.number().int().min(1).optional(), ...limits });
 export type WholeRunLimits = z.infer<typeof WholeRunLimits>;

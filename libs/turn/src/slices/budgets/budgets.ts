@@ -93,9 +93,9 @@ interface Bound {
 
 /**
  * The limit that ends the run first. `own` is the stricter limit of the persona and the start (`runLimits`, libs/session),
- * and counts from the hand-off to the persona. `whole` is the limit of the start, and counts from the start of the run.
- * Both count the same usage, so the smaller rest stays the smaller one. Null if the run does not have this budget: without
- * `own` there is no `whole`.
+ * and counts from the hand-off to the persona. After a hand-off `whole` is the limit of the start, which counts from
+ * the start of the run. Both count the same usage, so the smaller rest stays the smaller one. Null if the run does not
+ * have this budget: without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
