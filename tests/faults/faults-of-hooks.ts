@@ -23,7 +23,7 @@ import {
 } from '../../libs/session/src/effects/consult-hooks.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts';
-import { nextToVet } from '../../libs/turn/src/slices/calls/run.ts';
+import { nextToVet } from '../../libs/turn/src/slices/calls/batch.ts';
 import { withAnnouncement } from '../../libs/turn/src/slices/hooks/announcements.ts';
 import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/consult.ts';
 import { decideConsult } from '../../libs/turn/src/slices/hooks/hook-answers.ts';

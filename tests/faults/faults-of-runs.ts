@@ -9,7 +9,7 @@ import { settleApproval } from '../../libs/turn/src/slices/approvals/approvals.t
 import { decideApproval } from '../../libs/turn/src/slices/approvals/approve.ts';
 import { decideEdit, decideEditChecked } from '../../libs/turn/src/slices/approvals/edited-calls.ts';
 import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
-import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/run.ts';
+import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/batch.ts';
 import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
 import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src/slices/calls/table.ts';
 import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';

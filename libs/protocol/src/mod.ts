@@ -41,10 +41,6 @@ export {
   parseCrewCommand,
   StartChildBody,
 } from './commands/crew-commands.ts';
-export { httpBodyOf, httpFieldOf, natsBodyOf, natsFieldOf } from './commands/http-command-fields.ts';
-export { CallOutcomeBody, parseCallOutcome, parseFeedback } from './commands/internal-commands.ts';
-export { modelName } from './commands/model-choice.ts';
-export { OnTimeout, type ParkingFields, ParkRequest, parkingProblem, parkingTimeProblem } from './commands/parking.ts';
 export {
   type AllowedOrigin,
   checkRequest,
@@ -67,7 +63,11 @@ export {
   SYSTEM_PATHS,
   serverProblem,
   VARIABLE_REFERENCE,
-} from './commands/policy.ts';
+} from './commands/host-policy.ts';
+export { httpBodyOf, httpFieldOf, natsBodyOf, natsFieldOf } from './commands/http-command-fields.ts';
+export { CallOutcomeBody, parseCallOutcome, parseFeedback } from './commands/internal-commands.ts';
+export { modelName } from './commands/model-choice.ts';
+export { OnTimeout, type ParkingFields, ParkRequest, parkingProblem, parkingTimeProblem } from './commands/parking.ts';
 export { type QuotaName, Quotas, type QuotasInput } from './commands/quotas.ts';
 export {
   becameIn,

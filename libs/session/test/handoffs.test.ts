@@ -101,6 +101,16 @@ describe('the new persona', () => {
     expect(await end(other)).toBe('end_turn');
   });
 
+  test('without limits of its own has those of the start, for itself and for the whole run', async () => {
+    const bed = pair({ desk: { limits: { wall_time_ms: 60_000 } as never }, clerk: {} });
+    bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    await bed.crewHost();
+    await bed.begin('desk', { limits: { tokens: 900 } });
+    expect(await pinned(bed)).toMatchObject({ persona: { name: 'clerk' }, run_limits: { tokens: 900 } });
+    expect((await pinned(bed))?.budgets?.limits).toEqual({ tokens: 900 });
+    expect(await end(bed)).toBe('end_turn');
+  });
+
   test('has its own remembered rules, and none of the previous persona', async () => {
     const bed = pair({
       desk: { permissions: { default: 'ask', rules: [{ tool: 'handoff', action: 'allow' }] } as never },

@@ -5,7 +5,7 @@ import { createParkTool } from '@coxswain/adapter-tools';
 import type { Timers } from '@coxswain/ports';
 import { type JsonObject, textOf } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
-import { admitTimer } from '../src/runner/admit-command.ts';
+import { inputOfTimer } from '../src/runner/check-command.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, taking } from './fake-tools.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';
@@ -268,7 +268,7 @@ test('a client cannot forge a timer: its command is rejected', async () => {
 
 test('an invalid message of the timer store is dropped', () => {
   const timer = (payload: string) =>
-    admitTimer({ ref: refOf(), verb: 'timer', seq: 1, storedAtMs: 0, isTimer: true, payload: Buffer.from(payload) });
+    inputOfTimer({ ref: refOf(), verb: 'timer', seq: 1, storedAtMs: 0, isTimer: true, payload: Buffer.from(payload) });
   expect(timer('{"effect_id":"3-0","due_at_ms":5}')).toEqual({ type: 'timer', effect_id: '3-0', due_at_ms: 5 });
   expect(timer('{"effect_id":"3-0"}')).toBeNull();
   expect(timer('{"effect_id":"3-0","due_at_ms":5,"verb":"approve"}')).toBeNull();

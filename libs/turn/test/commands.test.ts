@@ -233,6 +233,18 @@ describe('bounds', () => {
     expect(put(followedUp('f', { body }))[0]).toMatch(/^followup_received/);
   });
 
+  test('a longer replacement of a queued reminder is too_many_reminders if all reminders together become too large', () => {
+    const body = 'x'.repeat(250_000);
+    const live = ['a', 'b', 'c', 'd'].map((id) => reminded(id, 'finish_step', { body }));
+    const full = [running(), ...live, answered(), reminded('e')];
+    given(...full)
+      .when(replaced('e', body))
+      .thenEvent('command_rejected', { code: 'too_many_reminders', command_id: 'replace-e' });
+    given(...full)
+      .when(replaced('e', 'short'))
+      .thenEvent('control_outcome', { status: 'replaced' });
+  });
+
   test('the newest ids are remembered; a UUIDv7 older than those is command_too_old', () => {
     const { actor, put } = hosted();
     const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;

@@ -20,12 +20,13 @@ const limits = {
 
 /** The pinned budgets of a run. */
 export const RunBudgets = z.strictObject({
+  /** The stricter limits of the persona and the start. After a hand-off they count from the hand-off. */
   limits: z.strictObject(limits),
   /** Ascending, without duplicates; the last is 100. */
   thresholds: z.array(z.number().int().min(1).max(100)).min(1),
 });
 export type RunBudgets = z.infer<typeof RunBudgets>;
 
-/** The limits of the start for a whole run, with all personas that take part in it. */
+/** Pinned after a hand-off: the limits of the start, which count from the start of the run, over all its personas. */
 export const WholeRunLimits = z.strictObject({ max_turns: z.number().int().min(1).optional(), ...limits });
 export type WholeRunLimits = z.infer<typeof WholeRunLimits>;

@@ -39,8 +39,9 @@ export const BasePermissions = z.strictObject({
    */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
-   * An explicit default `deny` also applies to built-in tools. Absent without an explicit default, for the default `allow`,
-   * and in older journals.
+   * The explicit default also counts for built-in tools: `deny` denies them, and against the persona's `ask` the start
+   * cannot allow those whose built-in rule asks. Absent without an explicit default, for the default `allow`, and in
+   * older journals.
    */
   default_covers: z.literal('built_ins').optional(),
   /** The shorter one of start and persona. */
@@ -59,8 +60,9 @@ const FROM_LOOSE_TO_STRICT: readonly PermissionAction[] = ['allow', 'ask', 'deny
 const DEFAULT_ACTION: PermissionAction = 'ask';
 
 /**
- * Combines the permissions of a start and its persona. The start may tighten the persona's rules, and set a default or an
- * expiry that the persona has not set. The default is the stricter of the two, or `ask` if neither has one.
+ * Combines the permissions of a start and its persona. The start may tighten the persona's rules, default and
+ * expiry, and set a default or an expiry that the persona has not set. The default is the stricter of the two, or `ask` if
+ * neither has one. The expiry is the shorter of the two.
  */
 export function pinPermissions(persona: Permissions | undefined, start: Permissions | undefined): PinnedPermissions {
   const { rules: own = [], default: named } = persona ?? {};
@@ -110,9 +112,9 @@ export interface Ruling {
 type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>;
 
 /**
- * Decides one call: by the given rules in order, then the built-in ones, then the default. A default of `deny` precedes
- * the built-in rules. A rule of the start applies unless the persona is stricter. A rule of an ancestor applies if it
- * is stricter; then `rule` is `session <id>: <rule>`.
+ * Decides one call: by the given rules in order, then the built-in ones, then the default. An explicit default `deny`
+ * precedes the built-in rules. A rule of the start applies unless the persona is stricter (its matching rule or
+ * default). A rule of an ancestor applies if it is stricter; then `rule` is `session <id>: <rule>`.
  */
 export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
   let ruling = ownRuling(permissions, tool, args);
@@ -151,7 +153,9 @@ function rulingOf(
 }
 
 /**
- * The persona's own decision about a call: its first matching rule, otherwise its explicit default.
+ * The persona's own decision about a call, which a rule of the start cannot loosen: its first matching rule, otherwise its
+ * explicit default. A default `ask` does not restrict a tool that a built-in rule allows. Null if the start or the persona
+ * has no permissions, and if the persona has neither a matching rule nor a default that counts for the tool.
  */
 function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
   if (persona === undefined) return null;

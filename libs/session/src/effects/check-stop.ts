@@ -3,8 +3,8 @@ import type { Clock, StopPredicate, StopPredicates, StopQuestion } from '@coxswa
 import { BOUNDS, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
 
 /**
- * Evaluates predicates in order until one holds. A predicate that fails counts as false, and its answer has the error.
- * Never rejects.
+ * Evaluates predicates in order until one holds. A predicate that fails, or does not answer within
+ * `BOUNDS.predicateTimeoutMs`, counts as false, and its answer has the error. Never rejects.
  */
 export async function checkStop(
   predicates: StopPredicates,

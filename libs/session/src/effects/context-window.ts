@@ -7,7 +7,7 @@ import type { CompactionSettings, Failure, ModelSettings, ResolvedCompaction } f
 
 /** The window of an unknown model, in tokens. */
 export const DEFAULT_WINDOW = 128_000;
-/** Tokens reserved for the answer of a model without `max_output_tokens`, but a quarter of the window at most. */
+/** Tokens reserved for the answer of a model without `max_output_tokens`. Either value is cut to a quarter of the window. */
 const DEFAULT_RESERVE = 16_384;
 
 /** Windows of model families. The first pattern that matches the name after the provider applies. */

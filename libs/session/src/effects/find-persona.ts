@@ -61,7 +61,7 @@ export async function namedPersona(
   return announced ? { definition: announced.definition, source: 'served', served: true } : null;
 }
 
-/** All names that {@link namedPersona} finds, in order. */
+/** All names that {@link namedPersona} finds, sorted. */
 export async function personaNames({ personas, served }: KnownPersonas, tenant: TenantId): Promise<string[]> {
   return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
 }

@@ -38,7 +38,7 @@ export interface StepOf {
 const LOOKED_EVERY_MS = 500;
 /** Pause after all instances refused because they are busy. */
 const ASKED_AGAIN_MS = 100;
-/** After more refusals than this, the persona counts as not served. A lost attempt resets the count. */
+/** After more refusals than this, the journal records that the step waits (`unserved`). A lost attempt resets the count. */
 const REFUSALS_MAX = 50;
 
 /** The models for one step of a session. Their `stream` chooses the process (STEP-1 to STEP-3). */

@@ -1,7 +1,9 @@
 /**
  * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any approval: the
- * turn machine asks for it only then (`callEffects` in libs/turn, calls/run.ts). The call runs with exactly the arguments
- * that were approved. What its outcome causes: `decideCall` (calls/outcome.ts).
+ * turn machine asks for it only then (`callEffects` in libs/turn, calls/batch.ts). The call runs with exactly the arguments
+ * that were approved. Whether a call that may have run is sent again: {@link sendCall}. What its outcome causes:
+ * `decideCall` (calls/outcome.ts); if the outcome is unknown, it may ask a person (`asksAboutUnknown` in
+ * approvals/approvals.ts).
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
@@ -42,7 +44,7 @@ export async function runToolCall(
 ): Promise<CallOutcome | CallAccepted> {
   const { call, effectId } = dispatch;
   const startedMs = clock.monotonicMs();
-  const ran = await run(toolset, clock, dispatch, signal);
+  const ran = await sendCall(toolset, clock, dispatch, signal);
   if (ran.status === 'accepted') {
     // The worker may have started for an earlier owner, and reports the outcome with that epoch: record the older one.
     const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
@@ -84,7 +86,12 @@ const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
 const REDIALED_FOR_MS = 15_000;
 
-async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
+/**
+ * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
+ * outcome, is sent again only if its tool is idempotent, {@link SENDINGS_MAX} sendings at most. Otherwise it ends as
+ * `interrupted`.
+ */
+async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
   if (!tool) return textOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
   let { mayHaveRun } = dispatch;

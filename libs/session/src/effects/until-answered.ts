@@ -29,7 +29,10 @@ export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: (
   }
 }
 
-/** A blob store that waits for an unavailable object store. After the signal aborts, a request is tried once more at most. */
+/**
+ * A blob store that waits for an unavailable object store. After the signal has aborted, a failed request is repeated
+ * once.
+ */
 export function untilKept(blobs: Blobs, clock: Clock, signal: AbortSignal): Blobs {
   const patient = async <T>(ask: () => Promise<T>): Promise<T> => {
     const answer = await untilAnswered(clock, signal, async () => ({ value: await ask() }));

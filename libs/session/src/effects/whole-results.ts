@@ -34,7 +34,7 @@ export function wholeResults(blobs: Blobs, index: () => ResultIndex): WholeResul
   };
 }
 
-/** The longest beginning of UTF-8 bytes that has at most so many of them; whole characters only. */
+/** The longest beginning of a UTF-8 text that has at most `maxBytes` bytes and ends with a whole character. */
 export function cutUtf8(bytes: Buffer, maxBytes: number): string {
   return bytes.toString('utf8', 0, bytes.length <= maxBytes ? bytes.length : characterStart(bytes, maxBytes));
 }

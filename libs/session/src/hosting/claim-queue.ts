@@ -24,8 +24,8 @@ export class ClaimQueue {
   }
 
   /**
-   * Claims a session when the claims before it leave room. A session that is queued already keeps its place. Resolves when
-   * the claim has ended, or when the queue is emptied.
+   * Claims a session when the claims before it leave room. A session that is queued already keeps its place and gets the
+   * newer note. Resolves when the claim has ended, or when the queue is emptied.
    */
   add(session: ActiveSession): Promise<void> {
     const key = subjects.journal(session.ref);

@@ -1,5 +1,6 @@
 /**
- * The quotas of a host: how much of it the senders of a tenant may use.
+ * The quotas of a host: how much of it the senders of a tenant may use. `SessionIntake` (runner/session-intake.ts) counts
+ * each command, and rejects one beyond a quota.
  *
  * QUOTA-1  A command beyond a quota leaves no record. Its sender may send the same command again, and gets a receipt if it has
  *          asked for one.

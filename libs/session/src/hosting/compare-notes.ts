@@ -7,7 +7,7 @@ import type { ActiveSession, Clock, Log } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
 import type { HostState } from './host-state.ts';
 
-/** Each partition is compared this often, one at a time. 100,000 sessions take about an hour. */
+/** The minimum time between two comparisons of a partition. Partitions take turns: 100,000 sessions take about an hour. */
 const EVERY_MS = 10 * 60_000;
 /** The pause between two partitions, and between two groups of sessions. */
 const PAUSE_MS = 250;

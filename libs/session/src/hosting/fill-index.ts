@@ -1,9 +1,10 @@
 /**
  * Gives an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
- * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2). A session in memory, or
- * with a damaged journal, gets a mark instead.
+ * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2, libs/client,
+ * newest-sessions.ts). A session in memory, or with a damaged journal, gets a mark instead.
  *
- * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2).
+ * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2, libs/ports,
+ * session-index.ts).
  */
 import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
@@ -25,7 +26,10 @@ export interface FillPorts extends LoadPorts {
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/** Which sessions are in this host's partitions, and which are in its memory: the latter are marked (INDEX-2). */
+/**
+ * Which sessions are in this host's partitions, and which are in its memory: the latter are marked (INDEX-2,
+ * libs/ports, session-index.ts).
+ */
 export interface HostedSessions {
   isOwn(ref: SessionRef): boolean;
   isHere(ref: SessionRef): boolean;

@@ -1,10 +1,12 @@
 /**
- * The partitions of this host, and the transfer of sessions when they change.
+ * The partitions of this host, and the transfer of sessions when they change. A note is the stored entry of a session with
+ * unfinished work: it names the host that works on the session (`ActiveSession` in libs/ports).
  *
  * The commands of a partition go to its new host at once. A session stays on its old host until its calls have ended, 10 s
- * at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names that host. Meanwhile the new host notifies the old one
- * of commands, and claims the session once the old host has left it. A message may be lost, and a note outdated. Then the store
- * repeats a delivery, or a host claims a session that another one owns, and the fence decides (RUNNER-10).
+ * at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names the old host. Meanwhile the new host notifies the
+ * old one of commands, and claims the session once the old host has left it. A message may be lost, and a note
+ * outdated. Then the store repeats a delivery, or a host claims a session that another one owns, and the fence decides
+ * (RUNNER-10, runner/session-runner.ts).
  */
 import type { ActiveSession, CommandInbox, CommandNotification, HostChannel, UnroutableCommand } from '@coxswain/ports';
 import {
@@ -46,7 +48,10 @@ const LOOK_AGAIN_MS = 1_000;
  * a message.
  */
 const LOOK_AT_ALL_MS = 15_000;
-/** The place of no command. A notification with it asks a host for a session: without the session, the host answers `release`. */
+/**
+ * A `seq` that no command has. A notification with it carries no command: it asks a host whether it still has the session.
+ * A host without the session answers `release`.
+ */
 const ASKS_ONLY = 0;
 
 /** Assigns partitions to this host, and moves its sessions accordingly. */

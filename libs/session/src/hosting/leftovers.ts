@@ -1,6 +1,6 @@
 /**
- * Leftovers: outcomes and feedback that a runner had not recorded when it left its session (RUNNER-9), and the session's
- * first record if its append had no answer.
+ * Leftovers: outcomes and feedback that a runner had not recorded when it left its session (RUNNER-9,
+ * runner/session-runner.ts), and the session's first record if its append had no answer.
  *
  * | place | what happens to them |
  * |---|---|

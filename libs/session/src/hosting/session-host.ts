@@ -32,8 +32,8 @@ import {
   type SessionStatus,
   sessionKey,
 } from '@coxswain/protocol';
+import { hasOpenWork } from '../journal/has-open-work.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
-import { hasOpenWork } from '../journal/open-work.ts';
 import type { RunnerPorts } from '../runner/runner-ports.ts';
 import type { LeaveReason, LeftSession } from '../runner/session-exit.ts';
 import { SessionRunner } from '../runner/session-runner.ts';
@@ -86,7 +86,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #partitions: HostPartitions;
   readonly #runners = new Map<string, SessionRunner>();
   readonly #notes: SessionNotes;
-  /** What runners that have left their sessions pass on to the next runners here (RUNNER-9). */
+  /** What runners that have left their sessions pass on to the next runners here (RUNNER-9, runner/session-runner.ts). */
   readonly #leftovers: Leftovers;
   /** Null without metrics. */
   readonly #passivated: PassivatedCount | null;
@@ -334,7 +334,7 @@ class Host implements SessionHost, PartitionedSessions {
       ref,
       {
         // The generation grows with each session that this host leaves while it is neither idle nor deleted. Then the next
-        // runner owns its session anew, also if this host wrote the newest record (RUNNER-10).
+        // runner owns its session anew, also if this host wrote the newest record (RUNNER-10, runner/session-runner.ts).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => this.#isOwn(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,

@@ -2,7 +2,7 @@
  * The way of a record into the journal: built, sealed as bytes, and appended at a fence. Replay uses the first two.
  *
  * An append without an answer is repeated with the identical bytes. If the fence then refuses it, the first record after the
- * fence decides: it is this record, or another writer's (RUNNER-10).
+ * fence decides: it is this record, or another writer's (RUNNER-10, runner/session-runner.ts).
  */
 import { hash } from 'node:crypto';
 import type { AppendResult, Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
@@ -217,7 +217,7 @@ export async function commit(
     } else cause = result.cause;
     if (hasLeft()) break;
     await clock.sleep(delayAfter(tries, backOff));
-    // The runner may have left the session during the pause (RUNNER-10).
+    // The runner may have left the session during the pause (RUNNER-10, runner/session-runner.ts).
     if (hasLeft()) break;
   }
   return { status: 'unavailable', cause };

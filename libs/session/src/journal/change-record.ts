@@ -129,7 +129,7 @@ function argsProblem(
   if (rewrite?.kind !== 'rewrite_args' || !tool) return {};
   const problem = argumentsProblem(tool, rewrite.args);
   if (problem !== null) return { args_problem: { code: 'invalid_call_arguments', message: problem } };
-  // A fork does not ask the tool whether changed arguments need an approval: a tool that may need one gets one.
+  // A fork does not ask the tool whether the changed arguments need an approval. A tool that may require one gets one.
   return tool.needs_approval ? { needs_approval: true } : {};
 }
 

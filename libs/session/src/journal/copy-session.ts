@@ -1,6 +1,6 @@
 /**
  * Makes a fork: checks the request (`planFork` in plan-fork.ts), writes the records of the copy (`copiedInputs` in
- * copy-journal.ts), and owns the result (COPY-1 to COPY-3).
+ * copy-journal.ts), and owns the result (COPY-1 to COPY-3, copy-journal.ts).
  */
 import type { CommandInput, CopyOrigin, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';

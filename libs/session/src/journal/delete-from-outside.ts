@@ -120,7 +120,8 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
     if (options.dryRun) return { status: 'would_delete', records: looked.n };
     const at = new Date(await ports.purge.nowMs()).toISOString();
     const { sealed } = tombstoneOf(ref, { ...looked, hash: sha256Hex(last.bytes) }, { at, ...options });
-    // The mark precedes the append: an entry would show the session as it was before the tombstone (INDEX-2).
+    // The mark precedes the append: an entry would show the session as it was before the tombstone (INDEX-2,
+    // libs/ports, session-index.ts).
     await ports.index?.mark(ref);
     const result = await commit(ports.journal, ports.clock, ref, sealed, last.fence, () => false);
     if (result.status === 'unavailable') return refused('journal_unavailable', result.cause);

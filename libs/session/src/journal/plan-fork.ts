@@ -1,6 +1,7 @@
 /**
- * Checks a fork before its first record is made. The inputs of the copy: `copiedInputs` and `buildCopyInput`, COPY-2
- * (copy-journal.ts). `SessionCopy` (copy-session.ts) writes it.
+ * Checks a fork before its first record is made. The fields of its changes, and which of them combine: `ForkChanges`
+ * (libs/protocol, forks.ts). Which change matches which record: `changeRecord` (change-record.ts). The inputs of the copy:
+ * `copiedInputs` and `buildCopyInput` (COPY-2, copy-journal.ts). `SessionCopy` (copy-session.ts) writes it.
  */
 import {
   BOUNDS,

@@ -32,7 +32,9 @@ export class ReplayDivergedError extends Error {
   readonly n: number;
   /** RFC 6901 pointer to the first member that differs. */
   readonly path: string;
+  /** The recorded value; undefined if the record has none. */
   readonly expected: Json | undefined;
+  /** The recomputed value, or the error of the recomputation; undefined if there is none. */
   readonly actual: Json | undefined;
 
   /** @param said replaces the message where the two values would not explain the difference. */

@@ -43,7 +43,10 @@ export class FeedbackIntake {
     return !this.buffer.isEmpty;
   }
 
-  /** Compares a record of the journal with the offered feedback: it may hold that feedback (FEEDBACK-1). */
+  /**
+   * Compares a record of the journal with the offered feedback: it may hold that feedback (FEEDBACK-1,
+   * feedback-buffer.ts).
+   */
   readonly recall = (record: JournalRecord): void => this.buffer.recall(record);
 
   /** Drops the feedback, and logs that it is lost. */

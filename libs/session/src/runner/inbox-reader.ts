@@ -1,11 +1,11 @@
 /**
  * A session's inbox. Notifications name new commands; the reader reads them in the order of the stream. It acknowledges a
- * delivery when every command up to it is recorded, or needs no record (RUNNER-7).
+ * delivery when every command up to it is recorded, or needs no record (RUNNER-7, session-runner.ts).
  * `SessionIntake` (session-intake.ts) takes each command.
  */
 import type { CommandInbox, CommandNotification, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
-import { admitCommand } from './admit-command.ts';
+import { inputOfCommand } from './check-command.ts';
 import { Receipts } from './receipts.ts';
 
 /** Reads the inbox of one session. */
@@ -102,7 +102,7 @@ export class InboxReader {
     if (commands === null) return;
     const receipts = new Receipts(publisher, this.#ref);
     for (const command of commands) {
-      const input = admitCommand(command, this.#inbox.incarnation);
+      const input = inputOfCommand(command, this.#inbox.incarnation);
       const { command_id, verb } = input;
       const text = code === 'session_deleted' ? message : `the session's journal cannot be read: ${message}`;
       receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });

@@ -1,8 +1,8 @@
 /**
  * One step: the machine turns an input into events, they become a record, the record is appended, and its effects start.
- * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4). Events are not
- * published: watchers read the stored records. Only deltas are: `streamAnswer` (stream-answer.ts), `SessionWorker` (progress
- * of tools), `tellParent` (crew-effects.ts).
+ * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4, session-runner.ts).
+ * Events are not published: watchers read the stored records. Only deltas are: `streamAnswer` (stream-answer.ts),
+ * `SessionWorker` (progress of tools), `tellParent` (crew-effects.ts).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -105,8 +105,9 @@ export class JournalWriter {
   }
 
   /**
-   * The status after the newest acknowledged record (RUNNER-3). Null where only the journal knows the newest record: while
-   * the session is not loaded, while an append is in flight, and where another host wrote last.
+   * The status after the newest acknowledged record (RUNNER-3, session-runner.ts). Null where only the journal knows
+   * the newest record: while the session is not loaded, while an append is in flight, and where another host wrote
+   * last.
    */
   get status(): SessionStatus | null {
     if (!this.#session || !this.#committedState || this.#isAppending || !this.isOwner) return null;
@@ -283,7 +284,10 @@ export class JournalWriter {
     session.receipts.deleted(input, session.n + 1, within);
   }
 
-  /** Receipts, effects and status follow the acknowledgement, never precede it (RUNNER-3, RUNNER-4). */
+  /**
+   * Receipts, effects and status follow the acknowledgement, never precede it (RUNNER-3 and RUNNER-4,
+   * session-runner.ts).
+   */
   #acknowledged(session: Live, record: JournalRecord, place: InboxPlace | undefined): void {
     const { input, events } = record;
     const { state } = session.actor;

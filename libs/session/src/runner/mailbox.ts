@@ -1,4 +1,4 @@
-/** The mailbox of a session: it handles one job at a time, in order (RUNNER-5). */
+/** The mailbox of a session: it handles one job at a time, in order (RUNNER-5, session-runner.ts). */
 import type { Clock } from '@coxswain/ports';
 
 /** Handles jobs one after another, and measures how long it has been empty. */

@@ -36,7 +36,7 @@ export type LeaveReason =
 
 /** What a runner knows that no record holds: for the session's next runner on this host. */
 export interface Carried {
-  /** Settled outcomes (RUNNER-9). */
+  /** Settled outcomes (RUNNER-9, session-runner.ts). */
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** Feedback for the model. Empty if the leave reason loses it. */
   readonly feedback: FeedbackBuffer;

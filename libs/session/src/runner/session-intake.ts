@@ -1,8 +1,10 @@
 /**
- * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7).
- * These commands leave no record: beyond a quota (`#quotaProblem`) or the share of rejections (`#rejectBeyondShare`),
- * RUNNER-11; rejected ones to an unknown session (`#rejectUnknown`); repeated starts (`#compareStart`); and those that the
- * machine ignores (`JournalWriter.apply`).
+ * Intake: commands and timers of the session's inbox become inputs of the machine, in the order of the stream (RUNNER-7,
+ * session-runner.ts).
+ *
+ * These commands leave no record: beyond a quota (`#quotaProblem`) or the share of rejections (`#rejectBeyondShare`;
+ * RUNNER-11, session-runner.ts); rejected ones to an unknown session (`#rejectUnknown`); repeated starts
+ * (`#compareStart`); and those that the machine ignores (`JournalWriter.apply`).
  */
 import type { StoredCommand } from '@coxswain/ports';
 import {
@@ -23,7 +25,7 @@ import { isRecordTooLarge } from '../journal/append-record.ts';
 import type { SessionCopy } from '../journal/copy-session.ts';
 import { type LiveSession as Live, transcriptOf } from '../journal/load-session.ts';
 import { asksForFork } from '../journal/plan-fork.ts';
-import { admitCommand, admitTimer, applyPolicy, checkCommand, checkStart } from './admit-command.ts';
+import { applyPolicy, checkCommand, checkStart, inputOfCommand, inputOfTimer } from './check-command.ts';
 import type { InboxReader } from './inbox-reader.ts';
 import type { JournalWriter } from './journal-writer.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
@@ -112,7 +114,7 @@ export class SessionIntake {
     this.#exit.check();
     if (command.isTimer) return this.#takeTimer(session, command, { cursor, command: null });
     const place = { cursor, command };
-    const input = applyPolicy(this.#ports, command, admitCommand(command, this.#ports.inbox.incarnation));
+    const input = applyPolicy(this.#ports, command, inputOfCommand(command, this.#ports.inbox.incarnation));
     try {
       return await this.#judge(session, input, place);
     } catch (error) {
@@ -142,7 +144,7 @@ export class SessionIntake {
    * @throws {SessionLeft}
    */
   async #takeTimer(session: Live, command: StoredCommand, place: InboxPlace): Promise<boolean> {
-    const input = admitTimer(command);
+    const input = inputOfTimer(command);
     if (input === null) return true;
     const isWanted = allTimers(session.actor.state).some(({ id }) => id === input.effect_id);
     if (!isWanted) return this.#lifecycle.isNewest(session);
@@ -239,8 +241,8 @@ export class SessionIntake {
   }
 
   /**
-   * Rejects a command without a record where rejections have used their share of the newest commands (RUNNER-11):
-   * `recordsRejection` (libs/turn, command-memory.ts).
+   * Rejects a command without a record where rejections have used their share of the newest commands (RUNNER-11,
+   * session-runner.ts): `recordsRejection` (libs/turn, command-memory.ts).
    * @returns null where the command gets a record after all. Otherwise whether it could be judged.
    */
   async #rejectBeyondShare(session: Live, place: InboxPlace, input: CommandInput): Promise<boolean | null> {

@@ -126,9 +126,9 @@ export class SessionLifecycle {
   }
 
   /**
-   * Decides about what an earlier runner of this host has carried over. Its feedback is recorded now, and its outcomes wait
-   * for their effects. If another host has owned the session since, the feedback is lost, and outcomes without an open
-   * effect are late.
+   * Decides about what an earlier runner of this host has carried over. Its feedback is queued for a record, and its
+   * outcomes wait for their effects. If another host has owned the session since, the feedback is lost, and outcomes
+   * without an open effect are late.
    */
   #settleCarried(loaded: LoadedSession): void {
     if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) {
@@ -143,7 +143,8 @@ export class SessionLifecycle {
 
   /**
    * Owns the session: appends `owned` with the next epoch, unless the newest record names this host and its generation
-   * (RUNNER-10). Then it records a changed table of hooks. For a session without records it does nothing.
+   * (RUNNER-10, session-runner.ts). Then it records a changed table of hooks. For a session without records it does
+   * nothing.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {
@@ -210,6 +211,7 @@ export class SessionLifecycle {
 
   /**
    * Recovers from an exception: folds the journal again, and ends the run as failed. If that fails too, leaves the session.
+   * A session without records has no run to end.
    * @throws {SessionLeft} also if that is the error.
    */
   async recover(error: Error): Promise<void> {

@@ -17,10 +17,11 @@
  *           After a rebuild it is offered again.
  * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
  *           session's next runner begins with `owned {epoch: last + 1}`.
- * RUNNER-11 A rejected command leaves no record where a quota is used up, or where rejections have used their share of the
- *           newest commands; for the latter the newest state decides. Its receipt is sent once its delivery is acknowledged,
- *           or the cursor of a record has passed it. So a rejected command is not accepted later, unless its sender sends it
- *           again.
+ * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
+ *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks
+ *           that its state is the newest, because another host's state may accept the command; an unreadable command is
+ *           invalid in every state. The receipt is sent once the delivery is acknowledged, or the cursor of a record has
+ *           passed it. So a rejected command is not accepted later, unless its sender sends it again.
  */
 import type { CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
@@ -181,8 +182,9 @@ export class SessionRunner {
   }
 
   /**
-   * Milliseconds since the last job ended; 0 while something keeps the session here: a job, a running effect, a timer that
-   * is not stored yet, or work that may not start now. A stored timer does not: it wakes the session on any host.
+   * Milliseconds since the last job ended. 0 while something keeps the session here: a job, a running effect, a timer or a
+   * remembered rule that is not stored yet, or work of this owner that may not start now. A stored timer does not keep it:
+   * it wakes the session on any host.
    */
   idleMs(): number {
     const isIdle = this.#mailbox.isEmpty && this.#work.isIdle && !this.#hasOwnWork;

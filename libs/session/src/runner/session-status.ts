@@ -77,7 +77,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
   };
 }
 
-/** The context window in use: the persona's or the model's, or a smaller one after an overflow. */
+/** The context window in use: the persona's, the model's or the default one, or a smaller one after an overflow. */
 function windowOf({ view, pinned }: SessionState['context']): Pick<SessionStatus['context'], 'window' | 'window_from'> {
   const compaction = pinned?.compaction;
   if (!compaction) return { window: null, window_from: null };

@@ -1,9 +1,10 @@
 /**
  * The work that the newest record of a session asks for: its effects, its timers and its remembered rules. {@link SessionWork}
- * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6). {@link EffectTable}
- * starts each effect once, and aborts it when the session no longer needs it. It keeps the outcome until a record with it is
- * acknowledged (RUNNER-9). After a claim it starts the open effects in the order of `effectsOf` (libs/turn, effects.ts).
- * `runToolCall` (run-tool-call.ts) decides about a call that may have run, `decideOwned` (owners.ts) bounds restarts.
+ * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
+ * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
+ * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
+ * the open effects in the order of `effectsOf` (libs/turn, effects.ts). `runToolCall` (run-tool-call.ts) decides about
+ * a call that may have run, `decideOwned` (owners.ts) bounds restarts.
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
@@ -141,7 +142,7 @@ interface StartedEffect {
 export class EffectTable {
   /** Effects that were started and are still wanted, settled ones too. */
   readonly #started = new Map<string, StartedEffect>();
-  /** Settled outcomes that no record holds yet (RUNNER-9). */
+  /** Settled outcomes that no record holds yet (RUNNER-9, session-runner.ts). */
   readonly #outcomes: Map<string, Outcome>;
   readonly #sessionId: string;
   readonly #worker: EffectWorker;
@@ -224,8 +225,8 @@ export class EffectTable {
   }
 
   /**
-   * Offers settled outcomes again after a rebuild (RUNNER-9). An outcome that broke the machine is replaced by one that says
-   * that the effect was stopped, so that the run can end.
+   * Offers settled outcomes again after a rebuild (RUNNER-9, session-runner.ts). An outcome that broke the machine is
+   * replaced by one that says that the effect was stopped, so that the run can end.
    * @param poisoned effects whose outcomes broke the machine.
    */
   offerAgain(poisoned: ReadonlySet<string>): void {
@@ -253,7 +254,10 @@ export class EffectTable {
     }
   }
 
-  /** Aborts all effects. Later outcomes are dropped and logged. @returns settled outcomes that no record holds (RUNNER-9). */
+  /**
+   * Aborts all effects. Later outcomes are dropped and logged.
+   * @returns settled outcomes that no record holds (RUNNER-9, session-runner.ts).
+   */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
     for (const entry of this.#started.values()) {

@@ -2,7 +2,7 @@
 import type { Blobs, Journal, StoredCommand } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import { readRecord } from '../journal/load-session.ts';
-import { admitTimer } from './admit-command.ts';
+import { inputOfTimer } from './check-command.ts';
 
 /**
  * Whether a session waits for none of these timers. The record that asks for a timer precedes the timer in its store. So a
@@ -20,7 +20,7 @@ export async function areSpent(
   if (!last || (await journal.firstAfter(ref, last.fence))) return false;
   const { effects_open } = await readRecord(last.bytes, blobs);
   return timers.every((command) => {
-    const timer = admitTimer(command);
+    const timer = inputOfTimer(command);
     return timer === null || !effects_open.includes(timer.effect_id);
   });
 }

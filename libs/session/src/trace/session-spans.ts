@@ -48,7 +48,8 @@ interface Run {
 type Shown = () => { readonly system: string; readonly messages: readonly Message[] };
 
 /** An effect that the session waits for. */
-interface Asked {
+interface OpenEffect {
+  /** The time of the record that opened it, milliseconds since 1970. */
   readonly atMs: number;
   /** Null where spans exclude content. */
   readonly shown: Shown | null;
@@ -77,8 +78,8 @@ export class SessionSpans {
     string,
     { readonly point: string; readonly hooks: string[]; callId: string | undefined }
   >();
-  /** Open effects, by id. */
-  readonly #asked = new Map<string, Asked>();
+  /** By effect id. */
+  readonly #openEffects = new Map<string, OpenEffect>();
   /** The messages that models see; null where spans exclude content. */
   readonly #transcript: Transcript | null;
   /** Spans that the current record ended. */
@@ -129,7 +130,7 @@ export class SessionSpans {
     this.#outcome(record.input, atMs);
     for (const event of record.events) {
       const compacts = event.type === 'compaction_started' ? this.#shownToCompact(event) : null;
-      if (compacts) this.#asked.set(compacts.effectId, { atMs, shown: compacts.shown });
+      if (compacts) this.#openEffects.set(compacts.effectId, { atMs, shown: compacts.shown });
       this.#transcript?.push(event);
       this.#event(event, atMs, cause);
     }
@@ -167,8 +168,8 @@ export class SessionSpans {
 
   #remember(open: readonly string[], atMs: number): void {
     const waited = new Set(open);
-    for (const id of this.#asked.keys()) if (!waited.has(id)) this.#asked.delete(id);
-    for (const id of open) if (!this.#asked.has(id)) this.#asked.set(id, { atMs, shown: this.#shownNow() });
+    for (const id of this.#openEffects.keys()) if (!waited.has(id)) this.#openEffects.delete(id);
+    for (const id of open) if (!this.#openEffects.has(id)) this.#openEffects.set(id, { atMs, shown: this.#shownNow() });
   }
 
   #shownNow(): Shown | null {
@@ -221,8 +222,8 @@ export class SessionSpans {
   #outcome(input: Input, atMs: number): void {
     if (!('effect_id' in input)) return;
     const { type, effect_id: id } = input;
-    const asked = this.#asked.get(id);
-    const startMs = asked?.atMs ?? atMs;
+    const opened = this.#openEffects.get(id);
+    const startMs = opened?.atMs ?? atMs;
     const begin = (name: string, kind?: EndedSpan['kind']) =>
       new OpenSpan(this.#place(workSpanId(this.#ref, 'effect', id)), name, startMs, kind).with({
         'gen_ai.conversation.id': this.#ref.sessionId,
@@ -246,7 +247,7 @@ export class SessionSpans {
         'gen_ai.agent.name': this.#persona,
         ...usageAttributes(input.usage),
         ...said,
-        ...this.#inputAttributes(asked?.shown ?? null),
+        ...this.#inputAttributes(opened?.shown ?? null),
         ...(this.#content ? { 'gen_ai.output.messages': outputMessages(message, finishReason, this.#masked) } : {}),
         'coxswain.status': input.status,
         'coxswain.attempts': input.attempts,

@@ -10,7 +10,7 @@ import {
   type TransformContext,
 } from '@coxswain/protocol';
 
-/** A view at one moment. Messages are only appended, so lengths are enough to describe it. */
+/** A view at one moment. Its lists only grow (any other change makes new lists), so lengths are enough to describe it. */
 export interface ShownView {
   readonly messages: readonly Message[];
   readonly length: number;

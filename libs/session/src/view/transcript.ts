@@ -6,8 +6,8 @@
  * loaded skills name their origin. Adapters mark the text by origin when they build a request (`prompt-marks.ts` of the
  * protocol).
  *
- * Messages that exist change in two cases. A compaction replaces whole turns by a summary or by stubs (COMPACTION-2 in the
- * turn machine's compaction). The end of a reminder (`reminder_expired`, `reminder_deduped`) removes it. The journal keeps
+ * Messages that exist change in two cases. A compaction replaces whole turns by a summary or by stubs (COMPACTION-2,
+ * libs/turn, compaction.ts). The end of a reminder (`reminder_expired`, `reminder_deduped`) removes it. The journal keeps
  * what is removed here.
  */
 import {

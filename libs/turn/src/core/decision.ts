@@ -29,7 +29,7 @@ export function events(...list: readonly SessionEvent[]): Decision {
   return { kind: 'events', events: list };
 }
 
-/** The decision on an outcome whose effect is not open (DECIDE-2). */
+/** The decision on an outcome whose effect is not open (DECIDE-2, decide.ts). */
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }

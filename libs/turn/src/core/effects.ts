@@ -5,7 +5,7 @@
 import { BOUNDS } from '@coxswain/protocol';
 import type { MachineState } from '../machine/state.ts';
 import { noticesOf } from '../slices/approvals/approvals.ts';
-import { callEffects } from '../slices/calls/run.ts';
+import { callEffects } from '../slices/calls/batch.ts';
 import { parentNoticeEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
 import { isReprovisioning } from '../slices/copies/copies.ts';

@@ -115,7 +115,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   stop_condition_held: [{ stop_held: true }],
   stop_predicates_asked: [stopCheckOpened],
   stop_predicates_answered: [{ stop_check: null, stop_checked: true }],
-  // OUTPUT-3: a repair precedes a stop condition.
+  // A repair precedes a stop condition (OUTPUT-3, runs/output.ts).
   output_rejected: [{ stop_held: false }],
   budget_threshold: [thresholdReported],
 

@@ -22,7 +22,7 @@ import {
   refuseMalformed,
   runCalls,
   skippedResult,
-} from '../slices/calls/run.ts';
+} from '../slices/calls/batch.ts';
 import { nextChild } from '../slices/children/delegation.ts';
 import { compactionPayload, nextCompactionEvent } from '../slices/compaction/compaction.ts';
 import { messagesOf } from '../slices/compaction/view-account.ts';

@@ -202,12 +202,12 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
-            // STEPS-4: the model has failed, and its step with it; the run may continue.
+            // The model has failed, and its step with it; the run may continue (STEPS-4, steps/steps.ts).
             step_finished: [
               to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
               to(`${CHECK}.iteration_end`, 'step_fails'),
             ],
-            // COMPACTION-1: the prompt of the same turn is sent again, shortened.
+            // The prompt of the same turn is sent again, shortened (COMPACTION-1, compaction/compaction.ts).
             context_overflowed: to('pre_compact'),
           },
         },

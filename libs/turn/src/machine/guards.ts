@@ -1,5 +1,6 @@
 /**
- * The guards of the chart, by name. Which context they read: TURN-5 (chart.ts). They combine the predicates of the slices.
+ * The guards of the chart, by name. They combine the predicates of the slices, and read the context before the event
+ * (TURN-5, chart.ts).
  */
 
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
@@ -7,7 +8,7 @@ import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
-import { goesOnWithout, makesRoom, nextToAskHooks, nextToStart, nextToVet } from '../slices/calls/run.ts';
+import { goesOnWithout, makesRoom, nextToAskHooks, nextToStart, nextToVet } from '../slices/calls/batch.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';

@@ -36,7 +36,10 @@ export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expir
   };
 }
 
-/** The number of effects of an approval request (EFFECT-1): first the timer of its expiry, then the notification. */
+/**
+ * The number of effects of an approval request (EFFECT-1, core/place.ts): first the timer of its expiry, then the
+ * notification.
+ */
 export function waitCount({ expire_after_ms, notifies }: Asked): number {
   return Number(expire_after_ms !== undefined) + Number(notifies === true);
 }

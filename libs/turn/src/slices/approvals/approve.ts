@@ -1,6 +1,6 @@
 /**
  * The command `approve`: a person's decision about a parked call. Whether a call needs one: `rulingOn`
- * (calls/ruling.ts). The host validates edited arguments (`withValidArguments` in admit-command.ts).
+ * (calls/ruling.ts). The host validates edited arguments (`withValidArguments` in check-command.ts).
  */
 import { canonicalJson, type JsonObject } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';

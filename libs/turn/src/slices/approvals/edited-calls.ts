@@ -4,7 +4,7 @@
  * `permission_asked` hooks are not called again. The host has validated the arguments against the tool's schema.
  *
  * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
- *     (APPROVAL-2).
+ *     (APPROVAL-2, approvals.ts).
  * EDIT-2  The record with the hooks' answers contains the decision, or the rejection of the edit. After a rejection by
  *     rules or hooks the call is still parked, and people may decide again.
  * EDIT-3  The approved arguments are the ones that run. A hook that would rewrite them refuses the edit instead.

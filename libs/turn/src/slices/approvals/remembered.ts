@@ -25,8 +25,8 @@ import type { KnownRule } from './state.ts';
 const NONE: readonly RememberedRule[] = [];
 
 /**
- * The binding of the run's rules (REMEMBER-4). Null before the first provision, and if an earlier version recorded the
- * provision without identity or root.
+ * The binding of the run's rules (REMEMBER-4, libs/protocol, remembered-rules.ts). Null before the first provision, and
+ * if an earlier version recorded the provision without identity or root.
  */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;

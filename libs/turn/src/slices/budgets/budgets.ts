@@ -92,8 +92,10 @@ interface Bound {
 }
 
 /**
- * The limit that ends the run first: the persona's, which counts from its hand-off, or that of the start for the whole
- * run. Both count the same usage, so the smaller rest stays the smaller one. Null if the run does not have this budget.
+ * The limit that ends the run first. `own` is the stricter limit of the persona and the start (`runLimits`, libs/session),
+ * and counts from the hand-off to the persona. After a hand-off `whole` is the limit of the start, which counts from
+ * the start of the run. Both count the same usage, so the smaller rest stays the smaller one. Null if the run does not
+ * have this budget: without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>

@@ -21,8 +21,8 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
 
 /**
  * Adds the usage of a compaction, if its outcome has one.
- * @param promptTokens the size of the session's last prompt; 0 if the next one differs. The usage has the size of the
- * compaction's own prompt instead.
+ * @param promptTokens the size of the session's last prompt; 0 if the next prompt differs. `usage` cannot give it: its
+ * input tokens are those of the compaction's own prompt.
  */
 export function summaryPaid(
   context: SessionContext,

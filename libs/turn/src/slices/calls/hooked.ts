@@ -1,6 +1,6 @@
 /**
  * The events that answers of hooks about calls cause, one function for each hook point. `decideConsult`
- * (hooks/hook-answers.ts) calls them. Which call hooks check next: `nextToVet` and `nextToAskHooks` (run.ts).
+ * (hooks/hook-answers.ts) calls them. Which call hooks check next: `nextToVet` and `nextToAskHooks` (batch.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';

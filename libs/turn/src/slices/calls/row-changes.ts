@@ -1,7 +1,7 @@
 /**
  * The changes of a call's row in the call table: one function for each event that changes the status or members of a row.
  * `ended` applies to a row with any status. Each of the others applies to certain statuses, and returns a row with another
- * status unchanged, because an event is never rejected (EVOLVE-1).
+ * status unchanged, because an event is never rejected (EVOLVE-1, core/evolve.ts).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/place.ts';

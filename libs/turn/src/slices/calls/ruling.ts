@@ -13,7 +13,7 @@ import type { CallRow } from './state.ts';
  * - otherwise the ruling of the permission rules; if the tool itself requires an approval, `ask` replaces `allow`
  * - if that is `ask`: the action of a matching remembered rule, or else `allow` if a permission_asked hook has allowed it
  *
- * A denied or expired approval is not part of the ruling: `nextToRefuse` (run.ts) reads it from the row.
+ * A denied or expired approval is not part of the ruling: `nextToRefuse` (batch.ts) reads it from the row.
  */
 export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };

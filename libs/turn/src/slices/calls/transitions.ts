@@ -1,6 +1,6 @@
 /**
  * The changes of the call table by events. The changes of one row: row-changes.ts. Which event comes next: `runCalls`
- * (run.ts).
+ * (batch.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';

@@ -143,7 +143,7 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
   }
   const isPrompt = mode === 'prompt';
   if (isPrompt || mode === 'followup') {
-    // The run takes no more messages, so the message starts the next run.
+    // A prompt to a run that has ended or is ending starts the next run. Any other message is a follow-up of this run.
     const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
     const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
     return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);

@@ -85,7 +85,7 @@ function unstartedDelegations(context: SessionContext, { call_id }: CallRow): nu
 }
 
 /**
- * The start of the child that a running delegation does not have, or null.
+ * The start of the child of the first running delegation that has none, or null.
  * @param nextEffect the id of the record's next effect: a restart uses it.
  */
 export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
@@ -132,7 +132,7 @@ export function handedOn(context: SessionContext): {
   return { reminders: fits, leftOut: all.length - fits.length };
 }
 
-/** The sum of the shares of all open children (CHILD-2). */
+/** The sum of the shares of all open children (CHILD-2, children.ts). */
 function reservedBudget(context: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
   let tokens = 0;
   let nano_usd = 0;

@@ -84,7 +84,7 @@ export function compactionPayload(context: SessionContext): { [key: string]: str
   };
 }
 
-/** Decides the outcome of the open compaction's model step. Pure. */
+/** Decides the outcome of the open compaction's model step. */
 export function decideCompact(context: SessionContext, outcome: CompactOutcome): Decision {
   const { pass } = context;
   if (context.compacting?.id !== outcome.effect_id || !pass) return late(outcome.effect_id);

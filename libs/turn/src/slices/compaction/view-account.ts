@@ -113,7 +113,7 @@ export interface Replacement {
   readonly tokens_after: number;
 }
 
-/** The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2). */
+/** The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2, compaction.ts). */
 export function replacement(
   view: ViewAccount,
   strategy: CompactionStrategy,

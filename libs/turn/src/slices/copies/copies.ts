@@ -1,5 +1,6 @@
 /**
- * Copied sessions: the first record of a copy, and the start of a fork after its copied part. The host checks the fork and
+ * Copied sessions: the first record of a copy, and the first record after its copied part, in a fork and in an import under a
+ * new id. The host checks the fork and
  * copies the inputs: `planFork` (plan-fork.ts) and `copiedInputs` (copy-journal.ts) in libs/session.
  *
  * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
@@ -45,7 +46,10 @@ export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): 
   ];
 }
 
-/** Decides the claim of a fork by its first owner, with the changes of settings and the prompt of the fork. */
+/**
+ * Decides the claim of a copy by its first owner. For a fork, with its changes of settings and its prompt. An incomplete copy
+ * fails its run.
+ */
 export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }: OwnedInput): Decision {
   const { context } = state;
   const { settings, prompt, error, unsent } = after_copy ?? {};
@@ -99,7 +103,7 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
   return canonicalJson(hooks.filter(isOfPersona)) !== canonicalJson(table.filter(isOfPersona));
 }
 
-/** The context after the claim of a fork by its first owner: the time since its last copied record does not count. */
+/** The context after the claim of a copy by its first owner: the time since its last copied record does not count. */
 export function ownedAfterCopy(
   context: SessionContext,
   event: EventOf<'owned'> & { readonly n: number; readonly at_ms: number },

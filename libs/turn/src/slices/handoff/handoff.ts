@@ -50,7 +50,7 @@ export function waitsForBatch(context: SessionContext, row: CallRow, except?: st
   return context.calls.some((other) => other !== row && other.status !== 'ended' && other.call_id !== except);
 }
 
-/** The hand-off of the batch that wins (HANDOFF-2), or undefined if it is this call. */
+/** The hand-off of the batch that wins (HANDOFF-2); undefined if it is this call, or if there is none. */
 function precedingHandoff(context: SessionContext, row: CallRow): CallRow | undefined {
   const first = context.calls.find(
     (other) => isHandoff(context, other) && (other.status !== 'ended' || other.ended === 'ok'),
@@ -151,7 +151,7 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
   };
 }
 
-/** The relay of the run after a further hand-off. */
+/** The relay of the run after a hand-off. @param elapsedMs the time that the run has worked until then. */
 export function takenOver(
   { relay, turns_counted, count }: SessionContext,
   { call_id, from }: NonNullable<EventOf<'persona_changed'>['handoff']>,

@@ -32,7 +32,7 @@ import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
 import { answersOf, blocked, failsClosed, hookReturned } from './verdicts.ts';
 
-/** Decides the outcome of the open consult. Pure. */
+/** Decides the outcome of the open consult. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
   const { consult } = context;
   if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);

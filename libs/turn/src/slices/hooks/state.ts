@@ -37,7 +37,7 @@ export interface Announcement {
   readonly point: AnnouncedPoint;
   /** The value for the globs of registrations. */
   readonly target: string;
-  /** The call of the announcement. Its row exists as long as the announcement is queued (ANNOUNCE-2). */
+  /** The call of the announcement. Its row exists as long as the announcement is queued (ANNOUNCE-2, announcements.ts). */
   readonly call_id?: string | undefined;
   readonly detail: JsonObject;
 }

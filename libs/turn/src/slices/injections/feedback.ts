@@ -19,7 +19,7 @@ import { type Decision, events } from '../../core/decision.ts';
 import { noticeQueued } from '../stalls/stalls.ts';
 import type { PendingFeedback } from './state.ts';
 
-/** Decides feedback of hosts: pieces are queued in order up to the bound, and the others counted as dropped. Pure. */
+/** Decides feedback of hosts: pieces are queued in order up to the bound, and the others counted as dropped. */
 export function decideFeedback(context: SessionContext, input: FeedbackInput): Decision {
   if (context.run === 0) return { kind: 'ignored', reason: 'there is no such session' };
   const room = Math.max(0, BOUNDS.feedbackPendingMax - context.feedback.length);

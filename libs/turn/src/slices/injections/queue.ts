@@ -39,7 +39,7 @@ export interface InjectionOrigin {
 
 /**
  * Decides `steer`, `remind` and `followup`: in every state of the session the message is queued, or rejected beyond a bound
- * of the queues.
+ * of the queues or of the reminders.
  */
 export function decideInjection(
   context: SessionContext,
@@ -67,13 +67,8 @@ export function decideInjection(
       'too_many_reminders',
       `the session already has ${BOUNDS.remindersLiveMax} queued or visible reminders, which is the limit`,
     );
-  const freed = (older ? bodyBytes(older) : 0) + (superseded ? bodyBytes(superseded) : 0);
-  if (verb === 'remind' && reminderBytes(context) - freed + bytes > BOUNDS.remindersLiveMaxBytes)
-    return reject(
-      input,
-      'too_many_reminders',
-      `this reminder has ${bytes} bytes; queued and visible reminders together may have at most ${BOUNDS.remindersLiveMaxBytes} bytes`,
-    );
+  const tooLarge = verb === 'remind' ? remindersProblem(context, bytes, [older, superseded]) : null;
+  if (tooLarge !== null) return reject(input, 'too_many_reminders', tooLarge);
   const received = receivedEvent(input, new Date(atMs).toISOString(), origin);
   if (!older || dedupeKey === undefined) return events(received);
   return events(received, {
@@ -96,6 +91,20 @@ function fullProblem(
   const waiting = pendingBytes(context) - (replaced ? bodyBytes(replaced) : 0);
   if (waiting + bytes <= BOUNDS.pendingInjectionsMaxBytes) return null;
   return `queued messages have ${waiting} bytes, and this one has ${bytes}; together they may have at most ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
+}
+
+/**
+ * Why the reminders have no room for a text of this size, or null.
+ * @param replaced the queued and the live reminder that it replaces, if there are such.
+ */
+function remindersProblem(
+  context: SessionContext,
+  bytes: number,
+  replaced: readonly ({ readonly body: string } | undefined)[],
+): string | null {
+  const freed = replaced.reduce((sum, one) => sum + (one ? bodyBytes(one) : 0), 0);
+  if (reminderBytes(context) - freed + bytes <= BOUNDS.remindersLiveMaxBytes) return null;
+  return `this reminder has ${bytes} bytes; queued and visible reminders together may have at most ${BOUNDS.remindersLiveMaxBytes} bytes`;
 }
 
 function receivedEvent(input: InjectionCommand, at: string, { from, begins_run }: InjectionOrigin): SessionEvent {
@@ -148,10 +157,16 @@ export function decideReplace(context: SessionContext, input: Command<'replace'>
   const fate = injectionFate(context, target);
   if (fate !== 'waiting') return rejectFate(input, target, fate === 'live' ? 'delivered' : fate);
   const body = input.body.body;
+  const bytes = textBytes(body);
   const isTarget = ({ command_id }: { readonly command_id: string }) => command_id === target;
-  const replaced = context.pending.find(isTarget) ?? context.followups.find(isTarget);
-  const full = fullProblem(context, textBytes(body), replaced);
+  const injection = context.pending.find(isTarget);
+  const full = fullProblem(context, bytes, injection ?? context.followups.find(isTarget));
   if (full !== null) return reject(input, 'pending_full', full);
+  const tooLarge =
+    injection?.kind === 'remind'
+      ? remindersProblem(context, bytes, [injection, supersededBy(context, injection)])
+      : null;
+  if (tooLarge !== null) return reject(input, 'too_many_reminders', tooLarge);
   return events({ ...controlOutcome(context.session_id, input, 'replaced'), body });
 }
 

@@ -30,7 +30,10 @@ import { feedbackDelivered } from './feedback.ts';
 import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupAwaitsVerdict, nextFollowup } from './waiting.ts';
 
-/** The pass of a seam, or null if it must wait for a verdict (GUARD-1) or for announcements (ANNOUNCE-3). */
+/**
+ * The pass of a seam, or null if it must wait for a verdict (GUARD-1, message-hooks.ts) or for announcements (ANNOUNCE-3,
+ * hooks/announcements.ts).
+ */
 export function checkpoint(
   context: SessionContext,
   kind: SeamKind,
@@ -126,8 +129,9 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
 }
 
 /**
- * Delivers the next follow-up. Null if none is queued, or while one of these awaits its verdict: this follow-up, a queued
- * steer that is not `audit_only`, or, with the drain policy `all`, any follow-up.
+ * Delivers the next follow-up, in the state `steering_check.follow_up` (core/next.ts): at the seam `steering_check`,
+ * without a `loop_checkpoint`. Null if none is queued. Null also while one of these awaits its verdict: this follow-up,
+ * a queued steer that is not `audit_only`, or, with the drain policy `all`, any follow-up.
  */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);

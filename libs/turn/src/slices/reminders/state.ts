@@ -11,11 +11,11 @@ export interface LiveReminder extends ReminderFields {
   readonly turn: number;
   /** Number of turns that ended since its delivery. */
   readonly age: number;
-  /** Whether a prompt has shown it (REMINDER-1). */
+  /** Whether a prompt has shown it (REMINDER-1, reminders.ts). */
   readonly shown: boolean;
   /** Number of further turns that show it; absent without a limit. */
   readonly ttl_left?: number | undefined;
-  /** The reason of its expiry, which is due but not recorded (REMINDER-2). */
+  /** The reason of its expiry, which is due but not recorded (REMINDER-2, reminders.ts). */
   readonly due?: Exclude<ExpiryReason, 'cleared'> | undefined;
 }
 

@@ -28,7 +28,7 @@ import { isAtLastTurn, isCapped, queuedWorkContinuesRun } from './continuation.t
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
-/** The end of the run; null while announcements are queued (ANNOUNCE-2). */
+/** The end of the run; null while announcements are queued (ANNOUNCE-2, hooks/announcements.ts). */
 export function endOfRun(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
   return {

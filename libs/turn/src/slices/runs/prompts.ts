@@ -120,7 +120,7 @@ export function runOfLateMessage(context: SessionContext): SessionEvent | null {
   return promptOfMessage(context, message);
 }
 
-/** The events of user_prompt_submit hooks on the prompt of a run. */
+/** The events of a run whose prompt user_prompt_submit hooks block; none if they accept it. */
 export function promptConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const block = blocked(context, outcome.answers);
   if (!block) return [];

@@ -75,7 +75,7 @@ export interface OutputProgress {
   readonly rejected: boolean;
   /** Whether the repair message about it was recorded. */
   readonly told: boolean;
-  /** Repair turns so far (OUTPUT-2). */
+  /** Repair turns so far (OUTPUT-2, output.ts). */
   readonly repairs: number;
 }
 

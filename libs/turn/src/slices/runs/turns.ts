@@ -15,8 +15,8 @@ import { needsRepair, outputRejection } from './output.ts';
 import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
 /**
- * The next event before a turn, or null while announcements are queued (ANNOUNCE-2). The order: the start of the next step
- * and its task, notices of stall detection, `turn_start`.
+ * The next event before a turn, or null while announcements are queued (ANNOUNCE-2, hooks/announcements.ts). The order:
+ * the start of the next step and its task, notices of stall detection, `turn_start`.
  */
 export function turnOpening(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;

@@ -77,7 +77,10 @@ export function watchTurn(stall: StallWatch): StallWatch {
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(stall.told, NO_NEW_RESULT) };
 }
 
-/** The watch after feedback was queued or dropped: a notice of stall detection is not repeated in the same streak. */
+/**
+ * The watch after feedback was queued or dropped. A notice about a streak of calls or turns is not repeated in the same
+ * streak, a notice about a permission rule not in the same run.
+ */
 export function noticeQueued(stall: StallWatch, source: string): StallWatch {
   const isOwn = source === IDENTICAL_CALLS || source === NO_NEW_RESULT || source.startsWith(policyOf(''));
   if (!isOwn || stall.told.includes(source)) return stall;

@@ -81,7 +81,7 @@ export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const message = `no instance of persona ${persona} ${version} was available${waited}: start one with cox serve personas, then prompt the session again`;
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
-  // As for a failed model: the error boundary of a declared step decides (STEPS-4).
+  // As for a failed model: the error boundary of a declared step decides (STEPS-4, steps.ts).
   const ofStep = context.model?.id === wait.effect_id ? stepFailure(context, error, failed) : null;
   return ofStep ?? [failed];
 }

@@ -6,7 +6,7 @@
  * STEPS-2  A step completes with the first turn that has an answer without calls, and whose last seam delivers nothing:
  *     where a run without steps would end.
  * STEPS-3  Each start of a step has one end in the journal: `completed`, `failed`, or `unfinished` if the run ends or is
- *     handed off before.
+ *     handed off before, or if the persona of a fork does not declare the step.
  * STEPS-4  The error boundary of a step alone decides what its failure causes. `fail` ends the run. `continue` proceeds
  *     with the next step and its model gets the reason. `escalate` suspends the session; a resume starts the step
  *     again.
@@ -142,7 +142,10 @@ function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): Js
   return { step: { name, args: { ...args }, ...(point === 'PostStep' ? { output: answer } : {}) } };
 }
 
-/** The events of PreStep or PostStep hooks. */
+/**
+ * The events that the answers of PreStep or PostStep hooks cause, in order. The first denial, or failure that counts as one,
+ * fails the step.
+ */
 export function stepConsulted(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',

@@ -23,7 +23,7 @@ import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/st
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { AskedSuspension } from './state.ts';
 
-/** Decides `suspend`, at the time of its record. */
+/** Decides `suspend`. @param atMs the time of its record, milliseconds since 1970: a time `until` must be later. */
 export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
@@ -134,7 +134,10 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
   };
 }
 
-/** The events of pre_suspend hooks. */
+/**
+ * The events that the answers of pre_suspend hooks cause: the first answer that blocks, or counts as a block, withdraws the
+ * request. Without one there are none.
+ */
 export function suspensionConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
   // A resume has withdrawn the request while hooks were called, or the run is ending.
@@ -151,8 +154,8 @@ export function suspensionConsulted(context: SessionContext, outcome: ConsultOut
   return [];
 }
 
-// The requester is notified: a person by the outcome of the command, the model by a reminder, because its call had
-// succeeded.
+// The requester is notified: a person by the outcome of the command. Otherwise the model by a reminder: its call has
+// succeeded already, or a step has asked for the suspension.
 function notSuspended(
   context: SessionContext,
   { command_id, call_id = '', actor }: AskedSuspension,

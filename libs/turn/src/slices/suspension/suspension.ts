@@ -75,7 +75,7 @@ export function interruptedBy(context: SessionContext, ids: readonly string[]): 
   return interrupt ? { suspend: { ...suspend, interrupted_by: interrupt.command_id } } : {};
 }
 
-/** The identity of a suspension: the command that requested it, or the call of the tool `park`. */
+/** The identity of a suspension: the command or the call of the tool `park` that requested it; empty if a step did. */
 function idOf({ command_id, call_id }: AskedSuspension): string {
   return command_id ?? call_id ?? '';
 }
@@ -128,7 +128,8 @@ function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
     id: idOf(suspension),
     seam: 'post_resume',
     messages: [sleepReminder(suspension, event), ...(injects ? [userText(input)] : [])],
-    // An awaited signal or time is news for the model. After a person's resume the run only continues.
+    // An awaited signal or time is news for the model. After a resume command the run only continues. An interrupt takes a
+    // turn by itself.
     takes_turn: event.cause === 'signal' || event.cause === 'timeout',
   };
 }

@@ -29,7 +29,7 @@ export function decideTimer(state: MachineState, input: TimerInput): Decision {
   );
 }
 
-/** All awaited timers: the session's own, and those of approvals that expire. */
+/** All awaited timers: {@link sessionTimer}, and those of approvals that expire. */
 export function allTimers(state: MachineState): readonly TimerEffect[] {
   const timer = sessionTimer(state);
   const expiries = expiriesOf(state.context);

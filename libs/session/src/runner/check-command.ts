@@ -1,5 +1,5 @@
 /**
- * Checks of a stored command before the machine decides it. {@link admitCommand} parses it (`parseCommand` in libs/protocol,
+ * Checks of a stored command before the machine decides it. {@link inputOfCommand} parses it (`parseCommand` in libs/protocol,
  * commands.ts), and {@link applyPolicy} applies the policy of the host. Then `SessionIntake` applies the quotas, answers a
  * repeated start, and applies the share of rejections. Last, a command to a session without a record passes
  * {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork` (plan-fork.ts). The
@@ -53,7 +53,7 @@ import { boundedFeedback } from './feedback-buffer.ts';
  * Reads a due timer. @returns null for a payload that this release does not know. Only the timer store puts timers into the
  * inbox. A client's command with the verb `timer` is rejected as `internal_subject`.
  */
-export function admitTimer(command: StoredCommand): TimerInput | null {
+export function inputOfTimer(command: StoredCommand): TimerInput | null {
   try {
     const payload = TimerPayload.safeParse(JSON.parse(Buffer.from(command.payload).toString('utf8')));
     return payload.success ? { type: 'timer', ...payload.data } : null;
@@ -63,7 +63,7 @@ export function admitTimer(command: StoredCommand): TimerInput | null {
 }
 
 /** Reads one stored command. Never throws: an unreadable command becomes an input with a problem, which is rejected. */
-export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
+export function inputOfCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parsedBody(command);
   const position = positionalCommandId(incarnation, command.seq);
   const asked = parsed.id ?? command.commandId;

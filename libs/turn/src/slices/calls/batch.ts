@@ -1,6 +1,8 @@
 /**
  * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the effects
- * of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts).
+ * of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a call
+ * that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts). If the persona has `on_unknown_outcome:
+ * ask`, a person decides about an unknown outcome: `asksAboutUnknown` (approvals/approvals.ts).
  */
 
 import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
@@ -241,8 +243,8 @@ function endedFirst(context: SessionContext): string {
 }
 
 /**
- * The result of the next call that the last checkpoint skipped (NEXT-1). For a parked call the end of its approval
- * comes first.
+ * The result of the next call that the last checkpoint skipped (NEXT-1, core/next.ts). For a parked call the end of its
+ * approval comes first.
  */
 export function skippedResult(context: SessionContext): SessionEvent | null {
   const skipped = context.skipping[0];
