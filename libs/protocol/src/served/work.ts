@@ -147,7 +147,7 @@ export function isKeyOf(key: string, tenant: string, sessionId: string): boolean
 /**
  * Fetches data that is too long for a request from the host that asks: the request of a step, or a list of messages that
  * a hook reads. The body of the reply is a part of its UTF-8 JSON, from `offset` on. The header `Cox-Total` is the size
- * of all of it.
+ * of all of it. If the host cannot provide it, the reply is empty, with the header `Cox-Error`.
  */
 export const WorkFetch = z.strictObject({
   want: z.enum(['request', 'transcript', 'messages']),
