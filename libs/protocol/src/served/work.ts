@@ -18,7 +18,7 @@ import { ID_PATTERN } from '../wire/ids.ts';
 import { JsonObject } from '../wire/json.ts';
 import { SERVED_LIVENESS } from './heartbeats.ts';
 
-/** Bounds of one instance. */
+/** Bounds of one instance, and of what a host knows about the services of a tenant. */
 export const SERVED_BOUNDS = {
   /** Maximum number of concurrent requests of one service. Further ones are refused and do not run. */
   requestsAtOnceMax: 256,
@@ -41,6 +41,10 @@ export const SERVED_BOUNDS = {
   feedbackMaxChars: 8_192,
   /** One fetched part, see {@link WorkFetch}. */
   fetchedPartBytes: 256 * 1024,
+  /** Announced names of one kind that a host knows per tenant. Further ones are ignored, with a warning in its log. */
+  namesPerTenantMax: 4_096,
+  /** Known instances of one service. Further ones are ignored, with a warning. */
+  instancesPerNameMax: 1_024,
 } as const;
 
 const about = {
