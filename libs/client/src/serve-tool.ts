@@ -68,7 +68,8 @@ export interface ServedTool {
    */
   stop(): Promise<void>;
   /**
-   * Abandons its calls, for a process that cannot continue: hosts treat their outcomes as unknown at once.
+   * Abandons its calls, for a process that cannot continue. Within 4 seconds, hosts treat them as after a kill:
+   * `idempotent` calls move, the outcome of other calls is unknown.
    * @returns their number.
    */
   abandon(): number;
