@@ -17,6 +17,7 @@ import { refuseUnknown } from './command-form.ts';
 import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
+import { watchOtherInstances } from './other-instances.ts';
 import { sendCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { type ToolSuccession, watchSuccession } from './tool-succession.ts';
@@ -67,7 +68,8 @@ export interface ServedTool {
    */
   stop(): Promise<void>;
   /**
-   * Abandons its calls, for a process that cannot continue: hosts treat their outcomes as unknown at once.
+   * Abandons its calls, for a process that cannot continue. Within 4 seconds, hosts treat them as after a kill:
+   * `idempotent` calls move, the outcome of other calls is unknown.
    * @returns their number.
    */
   abandon(): number;
@@ -118,7 +120,8 @@ export async function serveToolOn(
     observer: options.observer,
     sendOutcome: (ref, call, ending) => sendOutcome(bus, ref, call, ending, problem),
   });
-  const versions = watchToolVersions(bus, tenant, { name, instance, tool: () => tool, problem });
+  const others = watchOtherInstances(bus, tenant, name, instance);
+  const versions = watchToolVersions(bus, tenant, { name, tool: () => tool, problem }, others);
   const since = new Date().toISOString();
   let succession: ToolSuccession | null = null;
   const serving = await serveWork(nc, {
@@ -136,12 +139,13 @@ export async function serveToolOn(
     drainMs: options.drainMs ?? DRAIN_MS,
   }).catch((error: unknown) => {
     versions.stop();
+    others.stop();
     return refuseUnprepared(error);
   });
   versions.start();
   if (options.succession !== undefined) {
     const { setServing, sendHeartbeat } = serving;
-    succession = watchSuccession(bus, tenant, { name, instance, setServing, sendHeartbeat, problem });
+    succession = watchSuccession(bus, { name, instance, setServing, sendHeartbeat, problem }, others);
     if (options.succession === 'claims') await succession.claim(true);
   }
   let stopping: Promise<void> | null = null;
@@ -171,12 +175,14 @@ export async function serveToolOn(
       stopping ??= serving.stop().then(async () => {
         // No other process will serve the tool of one session.
         if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
+        others.stop();
       });
       return stopping;
     },
     abandon() {
       succession?.stop();
       versions.stop();
+      others.stop();
       return serving.abandon();
     },
     async closed() {

@@ -1,6 +1,5 @@
-import { valueIn } from '@coxswain/bus';
-import { Heartbeat, SERVED_LIVENESS, subjects, type TenantId, tenantSubjects } from '@coxswain/protocol';
-import type { Msg } from '@nats-io/nats-core';
+import { SERVED_LIVENESS } from '@coxswain/protocol';
+import type { OtherInstances } from './other-instances.ts';
 import type { CommandBus } from './send-command.ts';
 
 /** The instance that the succession decides for. */
@@ -38,65 +37,41 @@ export interface ToolSuccession {
 }
 
 const LOOKED_EVERY_MS = 500;
-/** The maximum number of known instances; further ones are ignored. */
-const INSTANCES_MAX = 256;
 /** A live instance sends a heartbeat within this time, except on a very busy machine. */
 const HEARD_WITHIN_MS = 2 * SERVED_LIVENESS.heartbeatMs;
 
-/** Starts listening to the heartbeats of the tool's other instances. */
-export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successor): ToolSuccession {
+/** Starts to compare the claim with those of the tool's other instances. */
+export function watchSuccession(
+  { nc }: Pick<CommandBus, 'nc'>,
+  own: Successor,
+  others: OtherInstances,
+): ToolSuccession {
   const { name, instance, problem } = own;
-  const others = new Map<string, { readonly claimed: number; readonly serves: boolean; readonly heardMs: number }>();
   const listeningSinceMs = performance.now();
   let claimed = 0;
-  let cannotHear = false;
   let isOver = false;
   let deciding: Promise<void> = Promise.resolve();
   const waiting = new Set<() => void>();
 
-  const prefix = subjects.heartbeat('tools', tenant, name, 'x').slice(0, -1);
-  const subscription = bus.nc.subscribe(tenantSubjects.heartbeats('tools', tenant, name), {
-    callback(error, message) {
-      if (error) cannotHear = true;
-      else hear(message);
-      check();
-    },
-  });
+  const endListening = others.onHeartbeat(check);
   const timer = setInterval(check, LOOKED_EVERY_MS);
   timer.unref();
 
-  function hear(message: Msg): void {
-    const who = message.subject.slice(prefix.length);
-    const heartbeat = valueIn(message.data, Heartbeat);
-    if (who === instance || !heartbeat) return;
-    others.delete(who);
-    if ((heartbeat.state === 'serving' || heartbeat.state === 'standby') && others.size < INSTANCES_MAX)
-      others.set(who, {
-        claimed: heartbeat.claimed ?? 0,
-        serves: heartbeat.state === 'serving',
-        heardMs: performance.now(),
-      });
-  }
-
-  function liveInstances() {
-    const oldestMs = performance.now() - SERVED_LIVENESS.ttlMs;
-    for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
-    return [...others];
-  }
-
   function isNewest(): boolean {
-    return liveInstances().every(
+    return [...others.live()].every(
       ([who, other]) => claimed > other.claimed || (claimed === other.claimed && instance > who),
     );
   }
+
+  const isServedElsewhere = () => [...others.live().values()].some(({ state }) => state === 'serving');
 
   function check(): void {
     for (const wake of [...waiting]) wake();
     if (isOver) return;
     deciding = deciding
       .then(async () => {
-        if (isOver || bus.nc.isClosed()) return;
-        if (cannotHear) await own.setServing(true);
+        if (isOver || nc.isClosed()) return;
+        if (others.cannotHear()) await own.setServing(true);
         else if (!isNewest()) await own.setServing(false);
         else if (claimed > 0 || performance.now() - listeningSinceMs > SERVED_LIVENESS.ttlMs)
           await own.setServing(true);
@@ -127,17 +102,17 @@ export function watchSuccession(bus: CommandBus, tenant: TenantId, own: Successo
     },
     async claim(isFirst = false) {
       const listenedMs = isFirst ? HEARD_WITHIN_MS : performance.now() - listeningSinceMs;
-      await until(() => cannotHear || others.size > 0, HEARD_WITHIN_MS - listenedMs);
-      claimed = Math.max(Date.now(), ...[...others.values()].map((other) => other.claimed + 1));
+      await until(() => others.cannotHear() || others.live().size > 0, HEARD_WITHIN_MS - listenedMs);
+      claimed = Math.max(Date.now(), ...[...others.live().values()].map((other) => other.claimed + 1));
       check();
       await deciding;
       own.sendHeartbeat();
-      await until(() => cannotHear || liveInstances().every(([, { serves }]) => !serves), SERVED_LIVENESS.ttlMs);
+      await until(() => others.cannotHear() || !isServedElsewhere(), SERVED_LIVENESS.ttlMs);
     },
     stop() {
       isOver = true;
       clearInterval(timer);
-      subscription.unsubscribe();
+      endListening();
       for (const wake of [...waiting]) wake();
     },
   };

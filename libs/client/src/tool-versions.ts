@@ -4,20 +4,11 @@ import {
   readAnnouncement,
   removeAnnouncement,
   type StoredAnnouncement,
-  valueIn,
   type When,
 } from '@coxswain/bus';
-import {
-  Heartbeat,
-  SERVED_LIVENESS,
-  subjects,
-  type TenantId,
-  ToolAnnouncement,
-  tenantSubjects,
-  toolDigest,
-} from '@coxswain/protocol';
-import type { Msg } from '@nats-io/nats-core';
+import { SERVED_LIVENESS, type TenantId, ToolAnnouncement, toolDigest } from '@coxswain/protocol';
 import type { CheckedTool } from './define-tool.ts';
+import type { OtherInstances } from './other-instances.ts';
 import type { CommandBus } from './send-command.ts';
 
 /**
@@ -47,7 +38,6 @@ export interface ToolVersions {
 /** An instance and its version. */
 export interface OwnVersion {
   readonly name: string;
-  readonly instance: string;
   tool(): CheckedTool;
   /** Called with messages for the operator. */
   readonly problem: (message: string) => void;
@@ -58,15 +48,16 @@ const LOOKED_EVERY_MS = 1_000;
 /** The maximum number of replaced versions that an announcement lists, the newest ones. */
 const REPLACED_MAX = 16;
 const REPLACED_HEADER = 'Cox-Replaced';
-/** The maximum number of known instances; further ones are ignored. */
-const INSTANCES_MAX = 1_024;
 const NONE = '';
 
-/** Starts listening to the heartbeats of the tool's other instances. */
-export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVersion): ToolVersions {
-  const { name, instance, problem } = own;
-  const others = new Map<string, { digest: string; serves: boolean; heardMs: number }>();
-  let cannotHear = false;
+/** Starts to compare the version with those of the tool's other instances. */
+export function watchToolVersions(
+  bus: CommandBus,
+  tenant: TenantId,
+  own: OwnVersion,
+  others: OtherInstances,
+): ToolVersions {
+  const { name, problem } = own;
   let listeningSinceMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
   let wake: () => void = () => undefined;
@@ -77,35 +68,17 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   /** An announcement without instances, and the time when it was found. */
   let unserved: { readonly revision: number; readonly sinceMs: number } | null = null;
 
-  const subscription = bus.nc.subscribe(tenantSubjects.heartbeats('tools', tenant, name), {
-    callback(error, message) {
-      if (error) cannotHear = true;
-      else hear(message);
-    },
-  });
-  const prefix = subjects.heartbeat('tools', tenant, name, 'x').slice(0, -1);
-
-  function hear(message: Msg): void {
-    const who = message.subject.slice(prefix.length);
-    const heartbeat = valueIn(message.data, Heartbeat);
-    if (who === instance || !heartbeat) return;
-    const before = others.get(who);
-    others.delete(who);
-    const serves = heartbeat.state === 'serving';
-    if (before?.digest !== heartbeat.version || before?.serves !== serves) changes += 1;
-    if ((serves || heartbeat.state === 'standby') && heartbeat.version !== undefined && others.size < INSTANCES_MAX)
-      others.set(who, { digest: heartbeat.version, serves, heardMs: performance.now() });
+  const endListening = others.onHeartbeat((before, now) => {
+    if (before?.version !== now?.version || before?.state !== now?.state) changes += 1;
     wake();
-  }
+  });
 
   const ownDigest = () => toolDigest(own.tool().announced);
 
   /** The versions that have instances, including this one. */
   function served(): Set<string> {
-    const oldestMs = performance.now() - SERVED_LIVENESS.ttlMs;
-    for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
-    const serving = [...others.values()].filter(({ serves }) => serves);
-    return new Set([ownDigest(), ...serving.map(({ digest }) => digest)]);
+    const serving = [...others.live().values()].filter(({ state }) => state === 'serving');
+    return new Set([ownDigest(), ...serving.flatMap(({ version = [] }) => version)]);
   }
 
   const at = { kind: 'tools', tenant, name } as const;
@@ -136,7 +109,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     const untilMs = performance.now() + SERVED_LIVENESS.ttlMs;
     while (!served().has(digest)) {
       const leftMs = untilMs - performance.now();
-      if (leftMs <= 0 || cannotHear) return false;
+      if (leftMs <= 0 || others.cannotHear()) return false;
       await new Promise<void>((resolve) => {
         const late = setTimeout(resolve, leftMs);
         wake = () => {
@@ -149,7 +122,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   }
 
   async function check(): Promise<void> {
-    if (cannotHear || performance.now() - listeningSinceMs < SERVED_LIVENESS.ttlMs) return;
+    if (others.cannotHear() || performance.now() - listeningSinceMs < SERVED_LIVENESS.ttlMs) return;
     const now = served();
     const text = [changes, ...[...now].sort()].join();
     if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
@@ -196,15 +169,14 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
       await put(own.tool(), 'where_missing');
     },
     async withdraw() {
-      served();
       // Another instance of the tool keeps the announcement, or replaces it.
-      if (others.size === 0) await removeAnnouncement(bus.nc, at);
+      if (others.live().size === 0) await removeAnnouncement(bus.nc, at);
     },
     start: scheduleCheck,
     stop() {
       clearTimeout(timer);
       timer = undefined;
-      subscription.unsubscribe();
+      endListening();
     },
   };
 }

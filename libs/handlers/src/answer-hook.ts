@@ -115,9 +115,16 @@ function shapedBy(raw: unknown, shown: readonly Message[] | undefined): ServedHo
   }
 }
 
+// The host accepts each index once, and equal messages may be shown several times.
 function byPlaces(returned: readonly Message[], shown: readonly Message[]): (number | Message)[] {
-  const places = new Map(shown.map((message, place) => [canonicalJson(message), place]));
-  return returned.map((message) => places.get(canonicalJson(message)) ?? message);
+  const places = new Map<string, number[]>();
+  for (let place = shown.length - 1; place >= 0; place--) {
+    const text = canonicalJson(shown[place]);
+    const equal = places.get(text);
+    if (equal) equal.push(place);
+    else places.set(text, [place]);
+  }
+  return returned.map((message) => places.get(canonicalJson(message))?.pop() ?? message);
 }
 
 function failed(

@@ -21,8 +21,11 @@ export interface Hooks {
    * @param tenant the tenant of the sessions. Hooks on a bus apply only to sessions of their own tenant.
    */
   table(tenant: TenantId): HookTable;
-  /** Calls back after each change of the table. @returns a function that removes the listener. */
-  onChange?(changed: () => void): () => void;
+  /**
+   * Calls back after changes of the table, with the tenant of the table; undefined: of every tenant.
+   * @returns a function that removes the listener.
+   */
+  onChange?(changed: (tenant?: TenantId) => void): () => void;
   /** Consults one registration. Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }

@@ -48,8 +48,11 @@ export interface ServedPersonas {
   isServed(tenant: TenantId, name: string, version: string): boolean;
   /** Set while the persona is paused: no new step starts on any instance. */
   pause(tenant: TenantId, name: string): { readonly reason?: string | undefined } | null;
-  /** Calls back when a result of the methods above may have changed. @returns a function that removes the listener. */
-  onChange(changed: () => void): () => void;
+  /**
+   * Calls back when a result of the methods above may have changed, for one tenant, or for any if it is undefined.
+   * @returns a function that removes the listener.
+   */
+  onChange(changed: (tenant?: TenantId) => void): () => void;
   /**
    * Runs one attempt. Contract: never rejects. Calls `onPart` in order, and neither after it has settled nor after a
    * missed part. When `signal` aborts, the instance is notified, and the attempt settles within a bounded time.

@@ -151,6 +151,7 @@ export {
   HookArgs,
   HookServiceName,
   ServedHookAnswer,
+  SHAPED_MESSAGES_MAX,
 } from './hooks/hook-services.ts';
 export { isOpenJob, JobReceipt, type JobSettings } from './hooks/job-receipts.ts';
 export { isHookFailure, parseReturn } from './hooks/parse-return.ts';

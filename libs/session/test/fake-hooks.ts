@@ -2,7 +2,7 @@
  * Hooks with answers of the test.
  */
 import type { HookReply, HookRequest, Hooks } from '@coxswain/ports';
-import { HookRegistration, type HookTable } from '@coxswain/protocol';
+import { HookRegistration, type HookTable, type TenantId } from '@coxswain/protocol';
 
 /** The answer of a handler to one question. */
 export type Handler = (request: HookRequest, signal: AbortSignal) => Promise<HookReply>;
@@ -29,21 +29,21 @@ export class FakeHooks implements Hooks {
   /** Every question. */
   readonly asked: HookRequest[] = [];
 
-  readonly #watching = new Set<() => void>();
+  readonly #watching = new Set<(tenant?: TenantId) => void>();
 
   table(): HookTable {
     return this.registrations;
   }
 
-  onChange(changed: () => void): () => void {
+  onChange(changed: (tenant?: TenantId) => void): () => void {
     this.#watching.add(changed);
     return () => this.#watching.delete(changed);
   }
 
-  /** Replaces the table. */
-  change(registrations: HookTable): void {
+  /** Replaces the table. @param tenant the only tenant that is notified; undefined: all are. */
+  change(registrations: HookTable, tenant?: TenantId): void {
     this.registrations = registrations;
-    for (const changed of this.#watching) changed();
+    for (const changed of this.#watching) changed(tenant);
   }
 
   async ask(request: HookRequest, signal: AbortSignal): Promise<HookReply> {

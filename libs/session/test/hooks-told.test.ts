@@ -1,7 +1,15 @@
 /**
  * Hooks that are notified, remind, start jobs, have no handler, or change while a session runs.
  */
-import { BOUNDS, HOOK_PAYLOADS, type HookTable, readRegistration, textOf } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  DEFAULT_TENANT,
+  HOOK_PAYLOADS,
+  type HookTable,
+  readRegistration,
+  TenantId,
+  textOf,
+} from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { hook, returns, silent, throws } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -361,6 +369,18 @@ describe('a table that changes', () => {
     await bed.time.advance(300);
     expect((await bed.records()).filter(({ input }) => input.type === 'hooks_changed')).toHaveLength(1);
     expect(asked(bed)).toEqual(['late']);
+  });
+
+  test('of one tenant concerns the sessions of that tenant', async () => {
+    const bed = await bedWith([], slow);
+    await bed.start();
+    const changes = async () => (await bed.records()).filter(({ input }) => input.type === 'hooks_changed').length;
+    bed.hooks.change([hook('PreToolUse', 'late')], TenantId.parse('other'));
+    await bed.time.settle();
+    expect(await changes()).toBe(0);
+    bed.hooks.change([hook('PreToolUse', 'late')], DEFAULT_TENANT);
+    await bed.time.settle();
+    expect(await changes()).toBe(1);
   });
 
   test('that is equal leaves no record; nor does a change between runs, which the next run records', async () => {

@@ -17,7 +17,10 @@ const TABLES_KEPT_MAX = 256;
  */
 export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
   const known = new Map<TenantId, Combined>();
-  const forget = () => known.clear();
+  const forget = (tenant?: TenantId) => {
+    if (tenant === undefined) known.clear();
+    else known.delete(tenant);
+  };
   for (const source of sources) source.onChange?.(forget);
 
   function combined(tenant: TenantId): Combined {

@@ -1,5 +1,6 @@
 /** Several sources of hooks as one. */
-import { BOUNDS } from '@coxswain/protocol';
+import type { Hooks } from '@coxswain/ports';
+import { BOUNDS, TenantId } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
 import { combineHooks, createHookRegistry } from '../src/mod.ts';
 import { askFirst, ref } from './ask.ts';
@@ -45,6 +46,33 @@ test('each question goes to the source that has registered what is asked', async
   const hooks = combineHooks([one, two], log);
   expect(await askFirst(hooks, 'session_idle')).toEqual({ status: 'returned', raw: { body: 'from two' } });
   expect(await askFirst(hooks, 'post_turn')).toEqual({ status: 'returned', raw: { body: 'from one' } });
+});
+
+test('a change of one tenant reads the tables of that tenant again, and no others', () => {
+  const read: string[] = [];
+  let changed: (tenant?: TenantId) => void = () => undefined;
+  const source: Hooks = {
+    table(tenant) {
+      read.push(tenant);
+      return [];
+    },
+    onChange(listener) {
+      changed = listener;
+      return () => undefined;
+    },
+    ask: async () => ({ status: 'returned', raw: undefined }),
+  };
+  const hooks = combineHooks([source], log);
+  const tenants = ['one', 'two'].map((name) => TenantId.parse(name));
+  const readAll = () => {
+    for (const tenant of tenants) hooks.table(tenant);
+    return read.splice(0);
+  };
+  expect(readAll()).toEqual(['one', 'two']);
+  changed(tenants[1]);
+  expect(readAll()).toEqual(['two']);
+  changed();
+  expect(readAll()).toEqual(['one', 'two']);
 });
 
 test('of two under one id at one point the later is left out, and beyond the bound whatever comes; both are logged', () => {

@@ -10,7 +10,8 @@ import type { Hooks, Log } from '@coxswain/ports';
 import type { HookAnnouncement, HookTable } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './served/hook-questions.ts';
-import { type Announced, watchPresence } from './served/presence.ts';
+import type { Announced } from './served/known-services.ts';
+import { watchPresence } from './served/presence.ts';
 
 /** Hooks that services on NATS serve. */
 export interface NatsHooks extends Hooks {
@@ -35,24 +36,38 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
    * instances answer it for a while.
    */
   const owners = new Map<string, string>();
-  const noteOwners = () => {
+  /** Notes the owners of the announced hooks. @returns the number of hooks. */
+  const noteOwners = (services: readonly Announced<HookAnnouncement>[]) => {
     let announced = 0;
-    for (const { tenant, name, announcement } of presence.list())
+    for (const { tenant, name, announcement } of services)
       for (const { id } of announcement.registrations) {
         // Moved to the end: only former hooks are forgotten.
         owners.delete(`${tenant}.${id}`);
         owners.set(`${tenant}.${id}`, name);
         announced++;
       }
+    return announced;
+  };
+  const forgetFormer = () => {
+    if (owners.size <= FORMER_MAX) return;
+    const most = noteOwners(presence.list()) + FORMER_MAX;
     for (const [oldest] of owners) {
-      if (owners.size <= announced + FORMER_MAX) break;
+      if (owners.size <= most) break;
       owners.delete(oldest);
     }
   };
-  noteOwners();
-  presence.onChange(noteOwners);
+  noteOwners(presence.list());
+  presence.onChange((tenant) => {
+    noteOwners(presence.list(tenant));
+    forgetFormer();
+  });
   return {
-    table: (tenant) => tableOf(presence.list(tenant)),
+    table(tenant) {
+      const services = presence.list(tenant);
+      // The calls of `onChange` are limited in rate: sessions must not see a hook without an owner.
+      noteOwners(services);
+      return tableOf(services);
+    },
     onChange: (changed) => presence.onChange(changed),
     async ask(request, signal) {
       const { tenant } = request.ref;

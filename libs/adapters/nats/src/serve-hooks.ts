@@ -57,13 +57,16 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
   let current = options.handlers;
-  let former: HookHandlers | null = null;
-  let forgetting: NodeJS.Timeout | undefined;
+  /** The replaced handlers in the order of the updates, with the timers that forget them after their update. */
+  const former = new Map<{ readonly handlers: HookHandlers }, NodeJS.Timeout | undefined>();
+  let lastUpdate: Promise<unknown> = Promise.resolve();
 
+  /** The current handlers, and the former ones, the last first. */
+  const served = () => [current, ...[...former.keys()].map(({ handlers }) => handlers).reverse()];
   const servedAt = (hook: string, point: HookPoint) => {
-    for (const handlers of [current, former]) {
-      const registration = handlers?.table().find((one) => one.id === hook && one.point === point);
-      if (handlers && registration) return { handlers, registration };
+    for (const handlers of served()) {
+      const registration = handlers.table().find((one) => one.id === hook && one.point === point);
+      if (registration) return { handlers, registration };
     }
     return null;
   };
@@ -79,8 +82,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
         },
         observer: options.observer,
       });
-  const isServed = (hook: string) =>
-    [current, former].some((handlers) => handlers?.table().some(({ id }) => id === hook) ?? false);
+  const isServed = (hook: string) => served().some((handlers) => handlers.table().some(({ id }) => id === hook));
   const work = new RunningWork(({ hook }) => (hook !== undefined && isServed(hook) ? answerTo(hook) : null), {
     tenant,
   });
@@ -111,26 +113,31 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     drainMs: BOUNDS.hookTimeoutMaxMs,
   });
 
+  async function replaceBy(handlers: HookHandlers): Promise<void> {
+    const before = { handlers: current };
+    current = handlers;
+    // While the new ones are announced, sessions know the earlier ones.
+    former.set(before, undefined);
+    try {
+      await announceHooks('always');
+      former.set(before, setTimeout(() => former.delete(before), FORMER_SERVED_MS).unref());
+    } catch (error) {
+      current = before.handlers;
+      former.delete(before);
+      throw error;
+    }
+  }
+
   return {
     instance,
-    async update(handlers) {
-      const before = current;
-      current = handlers;
-      former = before;
-      try {
-        await announceHooks('always');
-      } catch (error) {
-        current = before;
-        throw error;
-      }
-      clearTimeout(forgetting);
-      forgetting = setTimeout(() => {
-        former = null;
-      }, FORMER_SERVED_MS);
-      forgetting.unref();
+    update(handlers) {
+      // One after another: a failed update returns to the handlers before it.
+      const updated = lastUpdate.then(() => replaceBy(handlers));
+      lastUpdate = updated.catch(() => undefined);
+      return updated;
     },
     async stop() {
-      clearTimeout(forgetting);
+      for (const forgetting of former.values()) clearTimeout(forgetting);
       await serving.stop();
     },
   };

@@ -157,3 +157,31 @@ test('what a new version has taken back is answered for ten seconds more: sessio
   expect(await ask(hooks, 'old')).toMatchObject({ code: 'hook_unavailable' });
   expect(await ask(hooks, 'kept')).toMatchObject({ status: 'returned' });
 }, 60_000);
+
+test('each of several updates keeps the earlier hooks for ten seconds, and a failed one changes nothing', async () => {
+  const server = await ownServer();
+  const nc = await server.connect();
+  const serve = (service: string, ...ids: string[]) =>
+    serveHooks(nc, log, { tenant: 'default', service, handlers: answering(...ids) });
+  const other = await serve('other', 'taken');
+  onTestFinished(() => other.stop());
+  const served = await serve('policy', 'first');
+  onTestFinished(() => served.stop());
+  const hooks = await createNatsHooks(await server.connect(), log);
+  onTestFinished(() => hooks.stop());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const statuses = async () => {
+    const replies = await Promise.all(['first', 'second', 'third'].map((id) => ask(hooks, id)));
+    return replies.map(({ status }) => status);
+  };
+  const updated = served.update(answering('second'));
+  await Promise.all([updated, served.update(answering('third'))]);
+  await eventually('the host knows the last ones', () => idsIn(hooks).includes('third'));
+  await expect(served.update(answering('taken'))).rejects.toMatchObject({ code: 'hook_id_taken' });
+  expect(await statuses()).toEqual(['returned', 'returned', 'returned']);
+  vi.advanceTimersByTime(9_999);
+  expect(await statuses()).toEqual(['returned', 'returned', 'returned']);
+  vi.advanceTimersByTime(1);
+  await eventually('the earlier ones are no longer served', async () => (await statuses())[0] === 'failed');
+  expect(await statuses()).toEqual(['failed', 'failed', 'returned']);
+}, 60_000);

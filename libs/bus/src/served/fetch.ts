@@ -1,6 +1,6 @@
 /** Data that is too long for a request: the host offers it on an inbox, and an instance fetches it in parts. */
 import { randomUUID } from 'node:crypto';
-import { HEADERS, SERVED_BOUNDS, WorkFetch } from '@coxswain/protocol';
+import { type ErrorCode, HEADERS, isAnswerSubject, SERVED_BOUNDS, WorkFetch } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
 import { inboxPrefixOf, wireOf } from '../wire.ts';
@@ -11,7 +11,10 @@ export type BuildData = (want: WorkFetch['want']) => Buffer | null;
 
 /** The data that a host offers on one connection. */
 export interface OfferedData {
-  /** Offers data until `withdraw`. @returns the subject to fetch it from; only the holder of the subject can read it. */
+  /**
+   * Offers data until `withdraw`. A fetch of unknown, missing or too long data is answered with an error.
+   * @returns the subject to fetch it from; only the holder of the subject can read it.
+   */
   offer(build: BuildData): { readonly subject: string; withdraw(): void };
   /** Unsubscribes. */
   stop(): void;
@@ -24,18 +27,22 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
   const offered = new Map<string, BuildData>();
   const subscription = nc.subscribe(`${inbox}.*`, {
     callback(error, message) {
-      const build = error ? undefined : offered.get(message.subject.slice(inbox.length + 1));
-      const wanted = build && valueIn(message.data, WorkFetch);
-      if (!wanted) return;
-      try {
-        const whole = build(wanted.want);
-        if (!whole) return;
-        const head = headers();
+      // The sender chooses the subject of the reply, and a host may publish on many.
+      if (error || !isAnswerSubject(message.reply ?? '')) return;
+      const build = offered.get(message.subject.slice(inbox.length + 1));
+      const wanted = valueIn(message.data, WorkFetch);
+      const whole = (build && wanted && build(wanted.want)) ?? null;
+      const head = headers();
+      if (whole && wanted) {
         head.set(HEADERS.total, String(whole.length));
-        const { offset } = wanted;
-        message.respond(whole.subarray(offset, offset + SERVED_BOUNDS.fetchedPartBytes), { headers: head });
-      } catch (error) {
-        noteProblem({ want: wanted.want, error }, 'data that an instance requested could not be sent');
+        message.respond(whole.subarray(wanted.offset, wanted.offset + SERVED_BOUNDS.fetchedPartBytes), {
+          headers: head,
+        });
+      } else {
+        // Without an answer, the instance would wait until its request times out.
+        const code: ErrorCode = 'query_failed';
+        head.set(HEADERS.error, code);
+        message.respond(undefined, { headers: head });
       }
     },
   });
@@ -47,9 +54,14 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
       offered.set(token, (want) => {
         const known = built.get(want);
         if (known !== undefined) return known;
-        const data = build(want);
-        built.set(want, data);
-        return data;
+        // Also remembered without data: an instance may ask often.
+        built.set(want, null);
+        try {
+          built.set(want, build(want));
+        } catch (error) {
+          noteProblem({ want, error }, 'data that an instance requested could not be sent');
+        }
+        return built.get(want) ?? null;
       });
       return { subject: `${inbox}.${token}`, withdraw: () => void offered.delete(token) };
     },
@@ -61,7 +73,7 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
  * Fetches offered data.
  * @param maxBytes the limit of its size.
  * @returns its JSON text.
- * @throws Error if it is longer, or the host does not offer it any longer; NatsUnavailableError.
+ * @throws Error if it is longer, or if the host cannot provide it or no longer offers it; NatsUnavailableError.
  */
 export async function fetchWhole(
   nc: NatsConnection,

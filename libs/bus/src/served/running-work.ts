@@ -278,18 +278,26 @@ export class RunningWork {
       cancel = this.#clock.after(REPORT_QUESTION_AFTER_MS, () => send({ type: 'running' }));
     });
     const effectId = entry.key.slice(`${ref.tenant}.${ref.sessionId}.`.length, -hook.length - 1);
-    const answered = await answer({
-      ref,
-      effectId,
-      hook,
-      args,
-      signal: entry.stop.signal,
-      traceparent,
-      onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
-    });
-    clearImmediate(starting);
-    cancel();
-    this.#ledger.forget(entry);
+    let answered: ServedHookAnswer | null;
+    try {
+      answered = await answer({
+        ref,
+        effectId,
+        hook,
+        args,
+        signal: entry.stop.signal,
+        traceparent,
+        onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+      });
+    } catch (error) {
+      // A broken contract must not cost a slot, and the host would wait for its time limit.
+      const message = cutText(`the question failed: ${(error as Error)?.message ?? error}`, 2_048);
+      answered = { status: 'failed', code: 'hook_unavailable', message };
+    } finally {
+      clearImmediate(starting);
+      cancel();
+      this.#ledger.forget(entry);
+    }
     if (entry.givenUp !== null) entry.tell({ type: 'given_up' });
     else if (answered !== null) {
       entry.ending = { answer: answered };

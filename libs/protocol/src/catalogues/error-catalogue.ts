@@ -845,7 +845,7 @@ export const ERROR_CATALOGUE = {
   ),
   tool_crashed: exception(
     'A served tool caused an uncaught exception, for example in a timer or an event handler.',
-    'Ends the process with exit code 1. Hosts are notified at once that the outcome of in-flight calls is unknown.',
+    'Ends the process with exit code 1. Within 4 seconds, hosts treat in-flight calls as after a kill: idempotent ones move, the outcome of the others is unknown.',
     'Catch the exception in the tool; the log has its stack. Restart the process.',
   ),
   // Starting up

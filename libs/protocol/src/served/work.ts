@@ -18,7 +18,7 @@ import { ID_PATTERN } from '../wire/ids.ts';
 import { JsonObject } from '../wire/json.ts';
 import { SERVED_LIVENESS } from './heartbeats.ts';
 
-/** Bounds of one instance. */
+/** Bounds of one instance, and of what a host knows about the services of a tenant. */
 export const SERVED_BOUNDS = {
   /** Maximum number of concurrent calls of one service, and of its steps, and of its questions. Further ones are refused. */
   requestsAtOnceMax: 256,
@@ -41,6 +41,10 @@ export const SERVED_BOUNDS = {
   feedbackMaxChars: 8_192,
   /** One fetched part, see {@link WorkFetch}. */
   fetchedPartBytes: 256 * 1024,
+  /** Announced names of one kind that a host knows per tenant. Further ones are ignored, with a warning in its log. */
+  namesPerTenantMax: 4_096,
+  /** Known instances of one service. Further ones are ignored, with a warning. */
+  instancesPerNameMax: 1_024,
 } as const;
 
 const about = {
@@ -147,7 +151,7 @@ export function isKeyOf(key: string, tenant: string, sessionId: string): boolean
 /**
  * Fetches data that is too long for a request from the host that asks: the request of a step, or a list of messages that
  * a hook reads. The body of the reply is a part of its UTF-8 JSON, from `offset` on. The header `Cox-Total` is the size
- * of all of it.
+ * of all of it. If the host cannot provide it, the reply is empty, with the header `Cox-Error`.
  */
 export const WorkFetch = z.strictObject({
   want: z.enum(['request', 'transcript', 'messages']),

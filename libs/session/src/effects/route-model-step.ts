@@ -142,7 +142,9 @@ class Step {
   async #changed(withinMs: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     const wake = () => woken.abort();
-    const endListening = this.#served.onChange(wake);
+    const endListening = this.#served.onChange((tenant) => {
+      if (tenant === undefined || tenant === this.#of.ref.tenant) wake();
+    });
     signal.addEventListener('abort', wake, { once: true });
     await this.#clock.sleep(withinMs, woken.signal);
     endListening();

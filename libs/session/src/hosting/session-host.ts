@@ -145,8 +145,9 @@ class Host implements SessionHost, PartitionedSessions {
 
   async start(): Promise<{ readonly found: number }> {
     this.#unwatchHooks =
-      this.#ports.hooks.onChange?.(() => {
-        for (const runner of this.#runners.values()) runner.hooksChanged();
+      this.#ports.hooks.onChange?.((tenant) => {
+        for (const runner of this.#runners.values())
+          if (tenant === undefined || runner.ref.tenant === tenant) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
     const found = await this.#partitions.start();
     void passivateIdle(this.#runners, this.#ports.clock, this.#state, this.#options);

@@ -97,9 +97,28 @@ function replyOf(end: AskEnd, { messages }: HookRequest): HookReply {
   const { answer } = end;
   if (answer.status === 'failed') return answer;
   if (answer.status === 'returned') return { status: 'returned', raw: answer.raw };
+  const problem = viewProblem(answer.messages, messages ?? []);
+  if (problem !== null) return unavailable(problem);
   const shown = answer.messages.map((one) => (typeof one === 'number' ? messages?.[one] : one));
-  if (shown.includes(undefined)) return unavailable('the response names unknown messages');
   return { status: 'returned', raw: { messages: shown } };
+}
+
+/**
+ * Checks a response before the messages are put together: a few bytes may name a long message, and name it often.
+ * @returns the problem; null for a valid response.
+ */
+function viewProblem(named: readonly (number | Message)[], shown: readonly Message[]): string | null {
+  const seen = new Set<number>();
+  let bytes = 0;
+  for (const one of named) {
+    const message = typeof one === 'number' ? shown[one] : one;
+    if (!message) return 'the response names unknown messages';
+    if (typeof one === 'number' && seen.size === seen.add(one).size) return `the response names message ${one} twice`;
+    bytes += Buffer.byteLength(JSON.stringify(message));
+    if (bytes > BOUNDS.transformedViewMaxBytes)
+      return `the response names messages of more than ${BOUNDS.transformedViewMaxBytes} bytes`;
+  }
+  return null;
 }
 
 function bytesOf(messages: readonly Message[]): Buffer {

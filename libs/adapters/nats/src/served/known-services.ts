@@ -1,0 +1,351 @@
+/**
+ * The services of one kind that a host knows, by their announcements and heartbeats. Both are untrusted: a faulty or
+ * hostile service must not fill the memory or the log of a host, and must not keep the sessions of other tenants awake.
+ *
+ * KNOWN-1  The names of a tenant and the instances of a name are bounded. Further ones are ignored, with a warning.
+ * KNOWN-2  A removed name is forgotten after a minute, if no instance of it is left.
+ * KNOWN-3  The log lines about one name are limited in rate, and so are the lines about invalid keys. The newest state is
+ *          always logged.
+ * KNOWN-4  A change wakes only its tenant, and at a limited rate.
+ */
+import { type Instances, type ServedAddress, type StoredMessage, valueIn } from '@coxswain/bus';
+import type { Log } from '@coxswain/ports';
+import {
+  cutText,
+  Heartbeat,
+  parseServedKey,
+  SERVED_BOUNDS,
+  SERVED_LIVENESS,
+  type ServedKind,
+  type TenantId,
+} from '@coxswain/protocol';
+import { type AnnouncementOf, KINDS } from './kinds.ts';
+import { type Rate, RateLimit } from './rate-limit.ts';
+
+/** An announced tool, persona or hook service. */
+export interface Announced<A> {
+  readonly tenant: TenantId;
+  readonly name: string;
+  readonly announcement: A;
+  /** Whether a live instance takes requests, or it was just announced. */
+  readonly isServed: boolean;
+}
+
+/** The services of one kind. */
+export interface KnownServices<A> extends Omit<Instances, 'listenedMs'> {
+  /** The announcement; null for an unknown or removed name. */
+  find(tenant: TenantId, name: string): A | null;
+  /** The announcements of a tenant, or of all tenants, sorted by name. */
+  list(tenant?: TenantId): readonly Announced<A>[];
+  /**
+   * Calls back when an announcement changes, and when a service becomes available or unavailable: after a burst of
+   * changes, ten times a second at most.
+   * @returns a function that removes the listener.
+   */
+  onChange(changed: (tenant: TenantId) => void): () => void;
+  /** Takes a key of the registry. @param isNew whether it was written while this host listened. */
+  take(stored: Pick<StoredMessage, 'subject' | 'seq' | 'data'>, isRemoved: boolean, isNew: boolean): void;
+  /** Takes a heartbeat. */
+  hear(subject: string, data: Uint8Array): void;
+  /** Counts all instances as heard now, after a time without a connection. */
+  hearAll(): void;
+  /** Whether the heartbeats of a service that counts as served have ceased. */
+  hasCeased(): boolean;
+  /** Marks these services as unserved. */
+  noteCeased(): void;
+  /** Forgets removed services. */
+  forgetRemoved(): void;
+  /** Drops the log lines and calls that are due later. */
+  stop(): void;
+}
+
+interface Instance {
+  heardMs: number;
+  state: Heartbeat['state'];
+  version: string | undefined;
+}
+
+interface Entry<A> {
+  readonly of: Tenant<A>;
+  readonly name: string;
+  announcement: A | null;
+  revision: number;
+  /** Whether it counts as one of the tenant's names: it was announced since this host listens. */
+  isCounted: boolean;
+  /**
+   * When it was announced while this host listened, on the monotonic clock, milliseconds. An instance serves it then,
+   * and its heartbeats follow.
+   */
+  announcedMs: number;
+  removedMs: number;
+  readonly instances: Map<string, Instance>;
+  isServed: boolean;
+  /** The last logged value of `isServed`. */
+  loggedServed: boolean;
+  readonly logAnnounced: RateLimit;
+  readonly logServed: RateLimit;
+  warnedMs: number;
+}
+
+interface Tenant<A> {
+  readonly id: TenantId;
+  readonly names: Map<string, Entry<A>>;
+  /** Number of counted names. */
+  counted: number;
+  readonly wake: RateLimit;
+  warnedMs: number;
+}
+
+/**
+ * After this silence an instance may be forgotten, milliseconds. The server detects a dead connection within minutes.
+ */
+const REMEMBERED_MS = 600_000;
+/** How long a removed name is kept, milliseconds: an earlier announcement may still arrive. */
+const REMOVED_KEPT_MS = 60_000;
+/** A rollout or a restart is logged at once, a service that changes its state all the time is not. */
+const LOG_RATE: Rate = { burst: 4, everyMs: 10_000 };
+const WAKE_RATE: Rate = { burst: 8, everyMs: 100 };
+/** The minimum time between two warnings about the same bound, milliseconds. */
+const WARNED_EVERY_MS = 3_600_000;
+
+/** Creates the empty list of the services of one kind. */
+export function createKnownServices<K extends ServedKind>(kind: K, log: Log): KnownServices<AnnouncementOf[K]> {
+  type A = AnnouncementOf[K];
+  const { schema, identityOf, log: texts } = KINDS[kind];
+  const tenants = new Map<TenantId, Tenant<A>>();
+  const removed = new Set<Entry<A>>();
+  const listeners = new Set<(tenant: TenantId) => void>();
+  let invalidKey = '';
+  const logInvalid = new RateLimit(
+    () => log.warn({ key: cutText(invalidKey, 256) }, `the registry contains an invalid key of ${kind}`),
+    LOG_RATE,
+  );
+  const find = (tenant: TenantId, name: string) => tenants.get(tenant)?.names.get(name);
+  const entries = (): Entry<A>[] => [...tenants.values()].flatMap(({ names }) => [...names.values()]);
+
+  function tenantOf(id: TenantId): Tenant<A> {
+    const known = tenants.get(id);
+    if (known) return known;
+    const wake = new RateLimit(() => {
+      for (const listener of [...listeners]) listener(id);
+    }, WAKE_RATE);
+    return { id, names: new Map(), counted: 0, wake, warnedMs: Number.NEGATIVE_INFINITY };
+  }
+
+  /** A name that is not stored yet. */
+  function newEntry(tenant: TenantId, name: string): Entry<A> {
+    const of = tenantOf(tenant);
+    const about = { tenant, [texts.member]: name };
+    const entry: Entry<A> = {
+      of,
+      name,
+      announcement: null,
+      revision: 0,
+      isCounted: false,
+      announcedMs: Number.NEGATIVE_INFINITY,
+      removedMs: 0,
+      instances: new Map(),
+      isServed: false,
+      loggedServed: false,
+      logAnnounced: new RateLimit(() => {
+        const version = entry.announcement ? identityOf(entry.announcement).version : undefined;
+        const versioned = { ...about, ...(version === undefined ? {} : { version }) };
+        log.info(versioned, entry.announcement ? texts.announced : texts.removed);
+      }, LOG_RATE),
+      logServed: new RateLimit(() => {
+        const { isServed, loggedServed, announcement } = entry;
+        if (isServed === loggedServed || !announcement) return;
+        entry.loggedServed = isServed;
+        log[isServed ? 'info' : 'warn'](about, isServed ? texts.available : texts.unavailable);
+      }, LOG_RATE),
+      warnedMs: Number.NEGATIVE_INFINITY,
+    };
+    return entry;
+  }
+
+  /** Counts a name. @returns whether its tenant has room for it. */
+  function hasRoomForName(entry: Entry<A>): boolean {
+    const { of, isCounted } = entry;
+    const max = SERVED_BOUNDS.namesPerTenantMax;
+    if (isCounted) return true;
+    if (of.counted >= max) {
+      warn(of, { tenant: of.id }, `more than ${max} ${kind} are announced: further ones are ignored`);
+      return false;
+    }
+    entry.isCounted = true;
+    of.counted++;
+    return true;
+  }
+
+  function warn(at: { warnedMs: number }, about: object, message: string): void {
+    const nowMs = performance.now();
+    if (nowMs - at.warnedMs < WARNED_EVERY_MS) return;
+    at.warnedMs = nowMs;
+    log.warn(about, message);
+  }
+
+  function take(
+    { subject, seq, data }: Pick<StoredMessage, 'subject' | 'seq' | 'data'>,
+    isRemoved: boolean,
+    isNew: boolean,
+  ): void {
+    const key = parseServedKey(subject);
+    const announcement = isRemoved ? null : valueIn(data, schema);
+    const isValid = isRemoved || (announcement !== null && identityOf(announcement).name === key?.name);
+    if (key?.kind !== kind || key.instance !== undefined || !isValid) {
+      invalidKey = subject;
+      logInvalid.request();
+      return;
+    }
+    const { tenant, name } = key;
+    // Also for the names that were removed before this host started: their instances may still run calls.
+    if (isRemoved && isNew && !find(tenant, name)) return;
+    const entry = find(tenant, name) ?? newEntry(tenant, name);
+    if (entry.revision >= seq || (announcement && !hasRoomForName(entry))) return;
+    entry.of.names.set(name, entry);
+    tenants.set(tenant, entry.of);
+    const isKnown = entry.announcement !== null;
+    entry.announcement = announcement;
+    entry.revision = seq;
+    if (announcement) removed.delete(entry);
+    else {
+      removed.add(entry);
+      entry.removedMs = performance.now();
+    }
+    if (isNew && announcement) {
+      entry.announcedMs = performance.now();
+      entry.isServed = true;
+      entry.loggedServed = true;
+    }
+    if (announcement || isKnown) entry.logAnnounced.request();
+    entry.of.wake.request();
+  }
+
+  function hear(subject: string, data: Uint8Array): void {
+    const key = parseServedKey(subject);
+    const heartbeat = valueIn(data, Heartbeat);
+    // Heartbeats for a service that was never announced are ignored, so that they use no memory.
+    const entry = key && find(key.tenant, key.name);
+    if (key?.kind !== kind || key.instance === undefined || !entry || !heartbeat) return;
+    const { instances } = entry;
+    if (heartbeat.state === 'gone') {
+      instances.delete(key.instance);
+      entry.announcedMs = Number.NEGATIVE_INFINITY;
+      setServed(entry, isServed(entry));
+      return;
+    }
+    if (!instances.has(key.instance) && !hasRoomForInstance(entry)) return;
+    const { state, version } = heartbeat;
+    instances.set(key.instance, { heardMs: performance.now(), state, version });
+    if (state === 'serving') setServed(entry, true);
+  }
+
+  function hasRoomForInstance(entry: Entry<A>): boolean {
+    const { of, name, instances } = entry;
+    const max = SERVED_BOUNDS.instancesPerNameMax;
+    forgetSilent(instances, REMEMBERED_MS);
+    if (instances.size >= max) forgetSilent(instances, SERVED_LIVENESS.ttlMs);
+    if (instances.size < max) return true;
+    warn(entry, { tenant: of.id, [texts.member]: name }, `it has more than ${max} instances: further ones are ignored`);
+    return false;
+  }
+
+  function setServed(entry: Entry<A>, served: boolean): void {
+    if (entry.isServed === served) return;
+    entry.isServed = served;
+    if (!entry.announcement) return;
+    entry.logServed.request();
+    entry.of.wake.request();
+  }
+
+  /** Whether a service was just announced or has a live instance that takes requests, of one version if it is given. */
+  function isServed({ announcement, announcedMs, instances }: Entry<A>, version?: string): boolean {
+    const isOf = (other: string | undefined) => version === undefined || other === version;
+    if (
+      announcement &&
+      isOf(identityOf(announcement).version) &&
+      performance.now() - announcedMs < SERVED_LIVENESS.ttlMs
+    )
+      return true;
+    return [...instances.values()].some((one) => one.state === 'serving' && !isSilent(one) && isOf(one.version));
+  }
+
+  /** The instances of a service, of one version if the address has one. */
+  function instancesOf({ tenant, name, version }: ServedAddress): [string, Instance][] {
+    const all = [...(find(tenant, name)?.instances ?? [])];
+    return version === undefined ? all : all.filter(([, one]) => one.version === version);
+  }
+  const living = (of: ServedAddress) => instancesOf(of).filter(([, one]) => !isSilent(one));
+  const ceased = () => entries().filter((entry) => entry.isServed && !isServed(entry));
+
+  return {
+    find: (tenant, name) => find(tenant, name)?.announcement ?? null,
+    list: (tenant) =>
+      (tenant === undefined ? entries() : [...(tenants.get(tenant)?.names.values() ?? [])])
+        .flatMap(({ of, name, announcement, isServed }) =>
+          announcement ? [{ tenant: of.id, name, announcement, isServed }] : [],
+        )
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    take,
+    hear,
+    hearAll() {
+      const nowMs = performance.now();
+      for (const { instances } of entries()) for (const instance of instances.values()) instance.heardMs = nowMs;
+    },
+    hasCeased: () => ceased().length > 0,
+    noteCeased() {
+      for (const entry of ceased()) setServed(entry, false);
+    },
+    forgetRemoved() {
+      const oldestMs = performance.now() - REMOVED_KEPT_MS;
+      for (const entry of removed) {
+        const { of, name, removedMs, instances, isCounted } = entry;
+        if (removedMs > oldestMs) continue;
+        // A call that has started runs to its end there.
+        forgetSilent(instances, REMEMBERED_MS);
+        if (instances.size > 0) continue;
+        removed.delete(entry);
+        of.names.delete(name);
+        if (isCounted) of.counted--;
+        if (of.names.size === 0) tenants.delete(of.id);
+      }
+    },
+    isServed(of) {
+      const entry = find(of.tenant, of.name);
+      return entry !== undefined && isServed(entry, of.version);
+    },
+    serving: (of) =>
+      living(of)
+        .filter(([, { state }]) => state === 'serving')
+        .sort(([, one], [, other]) => other.heardMs - one.heardMs)
+        .map(([instance]) => instance),
+    living: (of) => living(of).map(([instance]) => instance),
+    silent: (of) => instancesOf(of).flatMap(([instance, one]) => (isSilent(one) ? [instance] : [])),
+    forget({ tenant, name }, instance) {
+      find(tenant, name)?.instances.delete(instance);
+    },
+    silentMs({ tenant, name }, instance) {
+      const known = find(tenant, name)?.instances.get(instance);
+      return known ? performance.now() - known.heardMs : Number.POSITIVE_INFINITY;
+    },
+    stop() {
+      logInvalid.stop();
+      for (const { wake } of tenants.values()) wake.stop();
+      for (const { logAnnounced, logServed } of entries()) {
+        logAnnounced.stop();
+        logServed.stop();
+      }
+    },
+  };
+}
+
+const isSilent = ({ heardMs }: { readonly heardMs: number }) => performance.now() - heardMs >= SERVED_LIVENESS.ttlMs;
+
+function forgetSilent(instances: Map<string, Instance>, forMs: number): void {
+  const oldest = performance.now() - forMs;
+  for (const [instance, { heardMs }] of instances) if (heardMs < oldest) instances.delete(instance);
+}
