@@ -104,7 +104,7 @@ export class HostPartitions {
     const compared = {
       partitions: () => this.#assigned,
       isFree: (ref: SessionRef) =>
-        this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#elsewhere.has(sessionKey(ref)),
+        this.isAssigned(ref) && !this.#sessions.isHere(ref) && !this.#elsewhere.has(sessionKey(ref)),
       hasWork: (ref: SessionRef) => sessions.hasWork(ref),
       claim: (ref: SessionRef) => this.#queueClaim({ ref, host: null, revision: 0 }),
     };
@@ -141,7 +141,7 @@ export class HostPartitions {
   }
 
   /** Whether a session is this host's to work on. */
-  isOwn({ sessionId }: SessionRef): boolean {
+  isAssigned({ sessionId }: SessionRef): boolean {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
@@ -168,7 +168,7 @@ export class HostPartitions {
   async lookAt(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
-    if (!session || !this.isOwn(ref)) return true;
+    if (!session || !this.isAssigned(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#keepElsewhere(session);
     else if (host === null || host === this.#peers.self || mayTakeOver) await this.#claims.add(session);
@@ -250,7 +250,7 @@ export class HostPartitions {
       this.#unread.delete(p);
       this.#comparison.forget(p);
     }
-    for (const [key, { session }] of this.#elsewhere) if (!this.isOwn(session.ref)) this.#elsewhere.delete(key);
+    for (const [key, { session }] of this.#elsewhere) if (!this.isAssigned(session.ref)) this.#elsewhere.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
     await this.#ports.inbox.open(
       { notify: (notification) => this.#notify(notification), unroutable: (command) => this.#unroutable(command) },
@@ -323,7 +323,7 @@ export class HostPartitions {
   }
 
   async #claim(session: ActiveSession): Promise<void> {
-    if (this.#state.isLeaving || !this.isOwn(session.ref)) return;
+    if (this.#state.isLeaving || !this.isAssigned(session.ref)) return;
     await this.#sessions.claim(session);
     this.#dropElsewhere(session.ref);
   }
@@ -353,7 +353,7 @@ export class HostPartitions {
     const look = async (p: number) => {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
-        if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
+        if (!this.isAssigned(ref) || this.#sessions.isHere(ref)) continue;
         // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
@@ -389,7 +389,7 @@ export class HostPartitions {
 
   #notify(notification: CommandNotification): void {
     // The store repeats the delivery to the partition's host.
-    if (this.#state.isLeaving || !this.isOwn(notification.ref)) return;
+    if (this.#state.isLeaving || !this.isAssigned(notification.ref)) return;
     const unread = this.#unread.get(partitionOf(notification.ref.sessionId));
     if (unread && !this.#sessions.isHere(notification.ref)) {
       unread.set(notification.seq, notification);
@@ -409,7 +409,7 @@ export class HostPartitions {
   }
 
   #released(ref: SessionRef): void {
-    if (!this.isOwn(ref) || this.#state.isLeaving) return;
+    if (!this.isAssigned(ref) || this.#state.isLeaving) return;
     const entry = this.#elsewhere.get(sessionKey(ref));
     void this.#claims.add(entry ? { ...entry.session, host: null } : { ref, host: null, revision: 0 });
   }

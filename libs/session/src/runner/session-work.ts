@@ -9,7 +9,7 @@
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
 import {
-  allTimers,
+  awaitedTimers,
   effectsOf,
   type SessionContext,
   type SessionState,
@@ -94,7 +94,7 @@ export class SessionWork {
 
   /** Reconciles timers and rules with the newest record, and effects too if the transcript is loaded. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
-    this.#reconcileTimers(allTimers(state));
+    this.#reconcileTimers(awaitedTimers(state));
     this.#reconcileRules(state.context.remembered);
     const work = workOf(state);
     // The host stores the note before the session's first record.

@@ -97,7 +97,7 @@ export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
 }
 
 /** A cancel has ended the call at once. Its row keeps the cancel, so that a repeated one gets the same reason. */
-export function cancelledUnsent(row: CallRow, cancel: CallCancel): CallRow {
+export function cancelledAtOnce(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
 }
 

@@ -21,7 +21,7 @@ import { proposedRows } from '../calls/transitions.ts';
 import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
 import { failsClosed } from '../hooks/verdicts.ts';
 import { isPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
-import { watchAnswer } from '../stalls/stalls.ts';
+import { stallAfterAnswer } from '../stalls/stalls.ts';
 import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
@@ -92,7 +92,7 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
     ...spent(context, event.usage),
-    ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
+    ...(event.message.partial ? {} : { stall: stallAfterAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return { ...change, ...answerOfStep(context, event) };
   return {

@@ -40,7 +40,7 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
 }
 
 /** The watch after an answer. An answer without calls resets the count of turns without a new result. */
-export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
+export function stallAfterAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
   for (const part of calls) {
     const asked = fingerprint(`${part.tool} ${canonicalJson(part.args)}`);
@@ -57,7 +57,10 @@ export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): Stal
 }
 
 /** The watch after the result of a call. */
-export function watchResult(stall: StallWatch, { tool, status, result, denial }: EventOf<'call_ended'>): StallWatch {
+export function stallAfterResult(
+  stall: StallWatch,
+  { tool, status, result, denial }: EventOf<'call_ended'>,
+): StallWatch {
   const refusals = denial?.by === 'rule' ? refused(stall, denial.rule ?? 'default', tool) : stall.refusals;
   const shown = fingerprint(`${tool} ${status} ${textOf(result)}`);
   if (stall.results.includes(shown)) return refusals === stall.refusals ? stall : { ...stall, refusals };
@@ -72,7 +75,7 @@ function refused(stall: StallWatch, rule: string, tool: string): StallWatch['ref
 }
 
 /** The watch after the end of a turn with calls. */
-export function watchTurn(stall: StallWatch): StallWatch {
+export function stallAfterTurn(stall: StallWatch): StallWatch {
   if (!stall.fresh) return { ...stall, stale_turns: stall.stale_turns + 1 };
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(stall.told, NO_NEW_RESULT) };
 }
