@@ -1,6 +1,7 @@
 /**
  * Decides in which process a model step runs: in this one, or in one that serves the session's persona. Its callers use it
- * like any other model. The model itself is pinned: `chooseModel` in provision-session.ts.
+ * like any other model. The model itself is pinned: `chooseModel` in provision-session.ts. Other retries of a model call:
+ * the header of libs/turn, model-answers.ts.
  *
  * The rules apply on a host with the port `served`. A host without it runs each step itself, and knows no pauses.
  *

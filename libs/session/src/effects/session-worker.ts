@@ -542,7 +542,7 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
 }
 
 // If hosts crash repeatedly during one model call, the provider must not get a flood of requests. The first two restarts
-// have no delay, because a deploy and a crash are normal.
+// have no delay, because a deploy and a crash are normal. The limit on restarts: `decideOwned` (libs/turn, owners.ts).
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
   return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });

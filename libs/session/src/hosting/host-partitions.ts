@@ -6,7 +6,18 @@
  * at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names the old host. Meanwhile the new host notifies the
  * old one of commands, and claims the session once the old host has left it. A message may be lost, and a note
  * outdated. Then the store repeats a delivery, or a host claims a session that another one owns, and the fence decides
- * (RUNNER-10, runner/session-runner.ts).
+ * (libs/ports, journal.ts).
+ *
+ * Who owns a session, step by step:
+ * - Which host has a partition: `assignPartitions` (assign-partitions.ts), asked by `#wanted`.
+ * - Which sessions of its partitions a host claims: `#findUnowned` and `lookAt`, by the notes; `#released`, after another
+ *   host has left one; {@link NoteComparison}, if a note was lost.
+ * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
+ * - How its runner becomes the owner: `SessionLifecycle.own` (runner/session-lifecycle.ts) appends `owned` with the next
+ *   epoch.
+ * - How the former owner notices: the journal refuses its next append, `settle` (journal/append-record.ts) returns
+ *   `foreign`, and `JournalWriter.#append` (runner/journal-writer.ts) leaves the session (RUNNER-10,
+ *   runner/session-runner.ts).
  */
 import type { ActiveSession, CommandInbox, CommandNotification, HostChannel, UnroutableCommand } from '@coxswain/ports';
 import {
@@ -76,7 +87,7 @@ export class HostPartitions {
   #isStale = false;
   /** Failures with a warning in the log, until the next success. */
   readonly #warned = new Set<string>();
-  /** The number of sessions whose claim was queued since the start. */
+  /** The number of claims that {@link #queueClaim} has queued. A session that is found twice counts twice. */
   #found = 0;
 
   /**
@@ -140,14 +151,14 @@ export class HostPartitions {
     return this.#peers.hasLease;
   }
 
-  /** Whether a session is this host's to work on. */
+  /** Whether the partition of a session is assigned to this host. Another host may still work on the session. */
   isAssigned({ sessionId }: SessionRef): boolean {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
   /**
    * Joins the hosts. Resolves when the host receives commands and has queued the claims of the sessions that it has found.
-   * @returns the number of these sessions.
+   * @returns the number of these claims.
    */
   async start(): Promise<number> {
     await this.#peers.join();
@@ -159,7 +170,7 @@ export class HostPartitions {
 
   /**
    * Finds the owner of a session that another host has appended to, by its note. Claims the session if its note names this
-   * host or none. Without a note it claims nothing: {@link NoteComparison} finds lost notes.
+   * host or no host. If there is no note, it claims nothing: {@link NoteComparison} finds lost notes.
    * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
    *   heard may still be alive, so callers wait first.
    * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.

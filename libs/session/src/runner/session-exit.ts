@@ -64,7 +64,7 @@ export class SessionExit {
   #tombstone: string | null = null;
 
   /**
-   * @param isOwnRecord whether this host's incarnation wrote the record with this `attempt`.
+   * @param isOwnRecord whether this host wrote the record with this `attempt`, in any generation.
    * @param onLeave closes the runner. Called once.
    */
   constructor(isOwnRecord: (attempt: string) => boolean, onLeave: (reason: LeaveReason, message: string) => void) {

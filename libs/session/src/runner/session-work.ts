@@ -3,8 +3,8 @@
  * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
  * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
  * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
- * the open effects in the order of `effectsOf` (libs/turn, effects.ts). `runToolCall` (run-tool-call.ts) decides about
- * a call that may have run, `decideOwned` (owners.ts) bounds restarts.
+ * the open effects in the order of `effectsOf` (libs/turn, effects.ts). `sendCall` (run-tool-call.ts) decides about a
+ * call that may have run, `decideOwned` (owners.ts) bounds restarts.
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';

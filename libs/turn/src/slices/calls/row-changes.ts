@@ -8,8 +8,8 @@ import type { Placed } from '../../core/place.ts';
 import type { CallAt, CallCancel, CallDecision, CallRow, ReturnedOutcome } from './state.ts';
 
 /**
- * The first object of the spreads of rows. V8 (as of Node 20) copies the first object of a spread at once, and takes
- * ten times as long to add a member to such a copy.
+ * Spread before a row that gets more members on a frequent path. If the row itself comes first, V8 (as of Node 20) copies
+ * it at once, and takes ten times as long to add a member to the copy.
  */
 const BLANK = {};
 

@@ -25,7 +25,7 @@ export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
   );
 }
 
-/** A checkpoint skipped the calls that had not started. */
+/** A pass of `pre_tool_dispatch` (core/evolve-seams.ts): notes the calls that it skips, if it skips any. */
 export function callsSkipped(_context: SessionContext, event: EventOf<'loop_checkpoint'>): Partial<SessionContext> {
   return event.dispatch_skipped ? { dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] } : {};
 }

@@ -1,6 +1,15 @@
 /**
  * Answers of the model, their failures, and the effect of the open model call. The host calls the model: `streamAnswer`
  * (stream-answer.ts in libs/session). What follows an answer: the state `assistant_streaming` (chart.ts).
+ *
+ * Whether a failed model call is repeated, by its failure. `effects/` is a folder of libs/session.
+ * - A failed request to the provider: the port decides, `Model.stream` (provider-model.ts in libs/adapters/models).
+ * - A lost instance that serves the persona: `Step.run` (effects/route-model-step.ts), at once, up to `stepTriesMax` attempts.
+ * - A prompt that the provider refuses as too long: `decideOverflow` (compaction/compaction.ts), once a turn.
+ * - A host that stops or crashes: `decideOwned` (owners.ts) limits the restarts, `restartBackoffMs` (effects/session-worker.ts)
+ *   delays them.
+ * - Any other failure: {@link decideModel} ends the run. If a declared step of the persona is open, its error boundary
+ *   decides: `stepFailure` (steps/steps.ts).
  */
 
 import {

@@ -1,7 +1,8 @@
 /**
  * Claims of a session by its next runner, on another host or on the same one, and the limit on restarts of a model
- * call or a compaction step. The runner then starts the open effects: `EffectTable.reconcile` (session-work.ts in
- * libs/session). `runToolCall` (run-tool-call.ts) decides about a tool call that may have run.
+ * call or a compaction step; their delay: `restartBackoffMs` (session-worker.ts in libs/session). The runner then starts
+ * the open effects: `EffectTable.reconcile` (session-work.ts). `sendCall` (run-tool-call.ts) decides about a tool call
+ * that may have run.
  */
 
 import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
