@@ -76,12 +76,12 @@ export const FAULTS_OF_COPIES = {
     'a fork does not name its origin': fault(copiedFrom, () => () => []),
     'a tool call that was sent for the origin belongs to the fork': fault(
       ownedAfterCopy,
-      (sound) => (context, event, watchClock) =>
-        sound(context, { ...event, unsent: context.calls.map(({ call_id }) => call_id) }, watchClock),
+      (sound) => (context, event, setBudgetTimer) =>
+        sound(context, { ...event, unsent: context.calls.map(({ call_id }) => call_id) }, setBudgetTimer),
     ),
     'the time between a record and its fork counts': fault(
       ownedAfterCopy,
-      (sound) => (context, event, watchClock) => sound({ ...context, at_ms: event.at_ms }, event, watchClock),
+      (sound) => (context, event, setBudgetTimer) => sound({ ...context, at_ms: event.at_ms }, event, setBudgetTimer),
     ),
     'another model is resolved while the run continues': fault(decideAfterCopy, (sound) => (state, input) => {
       const decision = sound(state, input);

@@ -1,7 +1,7 @@
 /** Faults of runs: seams, queues, batches of tool calls, approvals, ends, budgets. */
 
 import { bindingProblem, type CallStatus, type EventOf, type EventType, type SessionEvent } from '@coxswain/protocol';
-import { allTimers, decide, knownWindow, leafOf, next, type SessionContext } from '@coxswain/turn';
+import { awaitedTimers, decide, knownWindow, leafOf, next, type SessionContext } from '@coxswain/turn';
 import { outcomeOfCommand } from '../../libs/turn/src/core/command-memory.ts';
 import { withOutcome } from '../../libs/turn/src/core/decision.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
@@ -225,7 +225,7 @@ export const FAULTS_OF_RUNS = {
   },
   'libs/turn/test/budgets.test.ts': {
     'a run that is ending keeps the timer of its time budget': fault(
-      allTimers,
+      awaitedTimers,
       (sound) => (state) => sound(withContext(state, { aborting: false })),
     ),
     'a run ends for lack of budget although compaction would shorten its next prompt': fault(

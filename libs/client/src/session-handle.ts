@@ -143,8 +143,8 @@ export interface CancelCallOptions extends Omit<SendOptions, 'wait' | 'timeoutMs
 export interface CancelledCall {
   /**
    * `cancelled`: the call is stopped. `already_cancelled`: an earlier cancel stopped it, or is stopping it.
-   * `not_found`: no call with this id is open; it has ended or never existed. `timeout`: the tool did not stop in time,
-   * and the session continues without it.
+   * `not_found`: no call with this id is open; it has ended or never existed. `timeout`: the tool did not confirm
+   * that it stopped, and the session continues without it.
    */
   readonly outcome: CancelOutcome;
   readonly callId: string;

@@ -1,6 +1,6 @@
 /**
- * The host channel. Its messages are hints about where work should go: they can be lost, late or repeated. Only the
- * fencing token of a journal decides which host may write it.
+ * The host channel. Its messages are hints about where work should go: they can be lost, late or repeated. Only the fence
+ * of a journal (journal.ts) decides which host may write it.
  */
 import type { HostBeat, SessionRef } from '@coxswain/protocol';
 

@@ -1,7 +1,12 @@
-/** The journal port: one append-only sequence of byte strings per session. A fencing token protects each append. */
+/**
+ * The journal port: one append-only sequence of byte strings per session.
+ *
+ * The **fence** (fencing token) of an append is the position of the newest record that the writer knows. The store refuses
+ * the append if the session has a later record. So a host that another one has replaced can write nothing more.
+ */
 import type { SessionRef } from '@coxswain/protocol';
 
-/** One stored record: its bytes exactly as appended, and the fencing token of the next append. */
+/** One stored record: its bytes exactly as appended, and its position: the fence of the append that follows it. */
 export interface StoredRecord {
   readonly bytes: Uint8Array;
   /** The record's position in the store. 0 is the position before a session's first record. */
@@ -11,7 +16,7 @@ export interface StoredRecord {
 /**
  * The outcome of an append.
  * - `stored`: the record is durable.
- * - `refused`: the fencing token was wrong. This request wrote nothing.
+ * - `refused`: the fence is not the position of the newest record. This request wrote nothing.
  * - `ambiguous`: without an answer the outcome is unknown. To settle it, append the identical bytes again.
  */
 export type AppendResult =

@@ -425,6 +425,7 @@ export { KeyEntry, KeyName, KeyringFile } from './wire/keyring-file.ts';
 export { binaryMediaType, SNIFF_BYTES, shownMediaType, utf8Of } from './wire/media-types.ts';
 export { readNatsAddress } from './wire/nats-address.ts';
 export { nearestWord } from './wire/nearest-word.ts';
+export { BLOB_SUBJECTS, BLOBS_STREAM, deletedAbout, readAbout, readStoredBlob } from './wire/object-store.ts';
 export { regexMatches, regexProblem } from './wire/regular-expressions.ts';
 export {
   pathText,
@@ -433,7 +434,6 @@ export {
   type SchemaProblem,
   type StrictlyRead,
 } from './wire/schema-problems.ts';
-export { BLOB_SUBJECTS, BLOBS_STREAM, deletedAbout, readAbout, readStoredBlob } from './wire/stored-blobs.ts';
 export { parseStrictJson } from './wire/strict-json.ts';
 export {
   COMPRESSED_BLOCKS,

@@ -20,7 +20,6 @@ export {
 export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './journal/delete-from-outside.ts';
 export { describeRecord } from './journal/describe-record.ts';
 export { type Difference, type Divergence, diffJournals, type JournalDiff } from './journal/diff-journals.ts';
-export { ExportedJournal } from './journal/exported-journal.ts';
 export {
   type Imported,
   type ImportPorts,
@@ -39,6 +38,7 @@ export {
   readTranscript,
   snapshotBytes,
 } from './journal/load-session.ts';
+export { ExportedJournal } from './journal/read-export.ts';
 export { linesOf } from './journal/read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './journal/replay-journal.ts';
 export { type RetentionJob, type RetentionOptions, startRetentionJob } from './journal/retention-job.ts';

@@ -556,10 +556,10 @@ describe('a crash', () => {
     await DIES(bed, 3);
     const left: string[] = [];
     const runners = ['a', 'b'].map((host) => {
-      const isOwn = (attempt: string) => attempt === host;
+      const isOwnRecord = (attempt: string) => attempt === host;
       const options = {
         host,
-        isOwn,
+        isOwnRecord,
         snapshotEvery: 200,
         noted: async () => undefined,
         notedAgain: () => undefined,

@@ -125,6 +125,15 @@ describe('a call of a long_running tool', () => {
     await bed.send('cancel');
     expect(await ends(bed)).toEqual(['c1 cancelled timed_out']);
     expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+    // No grace period began, so neither text may say that one ended.
+    const inputs = (await bed.records()).map(({ input }) => JSON.stringify(input));
+    expect(inputs.find((input) => input.includes('"call_outcome"'))).toContain(
+      'the order to stop reached no worker. The tool did not confirm that it stopped. Its later output is ignored.',
+    );
+    const [ended] = await bed.eventsOf('call_ended');
+    expect(JSON.stringify(ended?.result.content)).toContain(
+      'The tool did not confirm that it stopped, so the outcome of this tool call is unknown.',
+    );
   });
 
   test('cancelled while a worker accepts it is stopped at that worker', async () => {

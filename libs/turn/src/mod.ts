@@ -44,4 +44,4 @@ export type { Repins } from './slices/runs/state.ts';
 export { lostAttempts, personaWait } from './slices/steps/persona-waits.ts';
 export { openStep } from './slices/steps/progress.ts';
 export type { PersonaWait } from './slices/steps/state.ts';
-export { allTimers, sessionTimer } from './slices/suspension/timers.ts';
+export { awaitedTimers, sessionTimer } from './slices/suspension/timers.ts';

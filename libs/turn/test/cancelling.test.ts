@@ -357,7 +357,7 @@ describe('cancel_call', () => {
     ],
     [
       'a person, and that the outcome of a call that did not stop is unknown',
-      'Cancelled by ada: too slow. The tool did not stop in time, so the outcome of this tool call is unknown.',
+      'Cancelled by ada: too slow. The tool did not confirm that it stopped, so the outcome of this tool call is unknown.',
       [
         calling('read'),
         callCancelled('a', { reason: 'too slow' }, 'c', 'ada'),

@@ -385,7 +385,22 @@ describe('a prompt that the provider refuses as too long', () => {
     given(running(small), turn(20))
       .when(overflowed('I was about'))
       .thenIncludes('message_complete partial "I was about"', 'run_failed model context_overflow')
-      .thenNever('context_overflowed');
+      .thenNever('context_overflowed')
+      .thenEvent('run_failed', {
+        error: {
+          code: 'context_overflow',
+          message: 'too long (the answer has started, so the request is not repeated)',
+        },
+      });
+  });
+
+  test('in a run without compaction ends the run', () => {
+    given(running(), turn(20))
+      .when(overflowed())
+      .thenNever('context_overflowed')
+      .thenEvent('run_failed', {
+        error: { code: 'context_overflow', message: 'too long (the run has no compaction)' },
+      });
   });
 
   test('while the run is cancelled has no effect', () => {

@@ -287,5 +287,6 @@ function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) =>
 async function cancelCall(session: SessionHandle, callId: string): Promise<void> {
   const { outcome } = await session.cancelCall(callId);
   if (outcome === 'not_found') throw new Error('the call has already ended');
-  if (outcome === 'timeout') throw new Error('the tool did not stop in time; the session continues without it');
+  if (outcome === 'timeout')
+    throw new Error('the tool did not confirm that it stopped; the session continues without it');
 }

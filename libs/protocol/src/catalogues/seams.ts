@@ -10,7 +10,15 @@ export const INJECTION_VERBS = ['steer', 'remind', 'followup'] as const;
 /** One injection channel. */
 export type InjectionVerb = (typeof INJECTION_VERBS)[number];
 
-/** When an injection may be delivered. */
+/**
+ * When an injection may be delivered. {@link SEAMS} has the seams of each mode.
+ *
+ * - `interrupt_immediate`: at the earliest seam that delivers messages, also before calls start. Then the calls that have
+ *   not started are skipped. It also wakes a suspended session.
+ * - `finish_step`: before the next model request, after the calls of the open turn.
+ * - `audit_only`: at the end of the run, into the transcript only. No prompt contains it. Unlike the others, it does not
+ *   continue a run that would end.
+ */
 export const Mode = z.enum(['interrupt_immediate', 'finish_step', 'audit_only']);
 export type Mode = z.infer<typeof Mode>;
 

@@ -176,7 +176,7 @@ const Prompt = z
       });
   });
 
-/** Members of every injection. */
+/** Members of a steer and of a reminder. A follow-up has no mode. */
 const INJECTION_FIELDS = {
   body: Text,
   mode: ModeInput.default('finish_step'),

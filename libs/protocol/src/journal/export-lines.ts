@@ -107,7 +107,7 @@ export function checkExportEnd(end: ExportEnd, read: { readonly records: number;
     );
 }
 
-/** Formats the line of a stored object. */
+/** Formats the line of a stored object. `exportJournal` (libs/client) writes it before the first record that refers to it. */
 export function blobLine(line: BlobLine): string {
   return canonicalJson(line);
 }

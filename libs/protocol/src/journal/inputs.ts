@@ -198,7 +198,10 @@ export const CallOutcome = z.strictObject({
   duration_ms: z.number().nonnegative(),
   /** Edited files, relative to the root: sorted, without duplicates. */
   edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
-  /** The tool did not stop within its grace period. Its own outcome, if it still comes, is dropped and logged. */
+  /**
+   * The tool did not confirm that it stopped: its grace period is over, or the order to stop reached no worker. Its own
+   * outcome, if it still comes, is dropped and logged.
+   */
   timed_out: z.literal(true).optional(),
   /** The call asks to suspend its session at the end of the turn. */
   park: ParkRequest.optional(),

@@ -1,6 +1,6 @@
 /**
  * Tombstones: the rest of a deleted session. A tombstone is the last message of the session's journal, appended with
- * the same fencing token as every record. Later appends are rejected, and readers find that the session is deleted.
+ * a fence like every record. Later appends are rejected, and readers find that the session is deleted.
  */
 import * as z from 'zod';
 import { StoredActor } from '../commands/actor.ts';

@@ -82,12 +82,12 @@ export interface StepModels<Part> {
   };
 }
 
-/** The result of a step whose model could not be called. */
+/** The result of a step that failed without an answer: its model cannot be called, or its instances were lost. */
 export function refusedStep(error: Failure): ModelAnswered {
   return { ...unasked('failed', 'error'), error };
 }
 
-/** The result of a step that was aborted before the model was called. */
+/** The result of a step that was aborted without an answer. A lost instance may have called the model. */
 export function stoppedStep(): ModelAnswered {
   return unasked('cancelled', 'cancelled');
 }

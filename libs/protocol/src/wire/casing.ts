@@ -1,7 +1,8 @@
 /**
  * The one mapper between two spellings of names: `snake_case` in everything that leaves a process (NATS, HTTP, files,
- * journals), `camelCase` in TypeScript. It renames the members that a schema declares. It never renames data: arguments
- * and results of tools, metadata, JSON Schemas, and the keys of maps have names that belong to users.
+ * journals), `camelCase` in TypeScript. It renames the members that a schema declares, and others if the schema has a
+ * catchall that accepts them. It never renames data: arguments and results of tools, metadata, JSON Schemas, and the keys of
+ * maps have names that belong to users.
  */
 import type * as z from 'zod';
 import type { Json } from './json.ts';
@@ -40,7 +41,8 @@ export function wireName(name: string): string {
 
 /**
  * Renames the members of a value from the wire to their TypeScript names.
- * @param schema declares the value. Undeclared members keep their names and values.
+ * @param schema declares the value. Undeclared members keep their values. They keep their names too, unless the schema has
+ *   a catchall that accepts them.
  */
 export function fromWire<S extends z.ZodType>(schema: S, value: z.output<S>): CamelCased<z.output<S>> {
   return new Mapping('camel').of(formOf(schema, 'output'), value, []) as CamelCased<z.output<S>>;
@@ -211,7 +213,10 @@ function oneOf(forms: readonly (() => Form)[]): (() => Form) | null {
   };
 }
 
-/** The intersection of two schemas: an object with the members of both. */
+/**
+ * The intersection of two schemas: an object with the members of both, if each side has exactly one object form. Otherwise
+ * only one side counts: the left one if it has objects, else the right one.
+ */
 function both(left: Form, right: Form): Form {
   const [one, ...more] = left.objects;
   const [other, ...others] = right.objects;

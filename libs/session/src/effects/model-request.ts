@@ -1,11 +1,11 @@
 /**
  * The request of a model step, from the pinned persona and the transcript. The system text is the one that provisioning has
- * pinned (system-prompt.ts).
+ * pinned (system-prompt.ts). If results contain stored files, `SessionWorker` puts their bytes into the messages:
+ * `withStoredFiles` (view/shown-files.ts).
  */
-import type { Blobs, ModelRequest } from '@coxswain/ports';
+import type { ModelRequest } from '@coxswain/ports';
 import type { Message } from '@coxswain/protocol';
 import { openStep, type SessionState } from '@coxswain/turn';
-import { type FileCache, withFiles } from '../view/shown-files.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { toolsOfStep } from './provision-session.ts';
 
@@ -34,9 +34,4 @@ export function buildModelRequest(head: RequestHead, { context }: SessionState, 
     ...(persona.output ? { outputSchema: persona.output.schema } : {}),
     answered: transcript.answered,
   };
-}
-
-/** The request with the bytes of stored files in its messages. */
-export async function withStoredFiles(request: ModelRequest, blobs: Blobs, cache: FileCache): Promise<ModelRequest> {
-  return { ...request, messages: await withFiles(request.messages, blobs, cache) };
 }

@@ -1,13 +1,14 @@
 /**
  * Decides in which process a model step runs: in this one, or in one that serves the session's persona. Its callers use it
- * like any other model. The model itself is pinned: `chooseModel` in provision-session.ts.
+ * like any other model. The model itself is pinned: `chooseModel` in provision-session.ts. Other retries of a model call:
+ * the header of libs/turn, model-answers.ts.
  *
  * The rules apply on a host with the port `served`. A host without it runs each step itself, and knows no pauses.
  *
- * STEP-1  While a persona is paused, no step of it starts, in any process.
- * STEP-2  A step runs on an instance of exactly the pinned version. If no instance serves that version, the host runs the
+ * ROUTE-1  While a persona is paused, no step of it starts, in any process.
+ * ROUTE-2  A step runs on an instance of exactly the pinned version. If no instance serves that version, the host runs the
  *         step itself, unless the persona is pinned as `served`: then the step waits.
- * STEP-3  A step ends once. A lost attempt is recorded, and a bounded number of others follow. Output of a lost attempt is
+ * ROUTE-3  A step ends once. A lost attempt is recorded, and a bounded number of others follow. Output of a lost attempt is
  *         discarded, also if it arrives later.
  */
 import { runModelStep } from '@coxswain/handlers';
@@ -41,7 +42,7 @@ const ASKED_AGAIN_MS = 100;
 /** After more refusals than this, the journal records that the step waits (`unserved`). A lost attempt resets the count. */
 const REFUSALS_MAX = 50;
 
-/** The models for one step of a session. Their `stream` chooses the process (STEP-1 to STEP-3). */
+/** The models for one step of a session. Their `stream` chooses the process (ROUTE-1 to ROUTE-3). */
 export function routedModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
   if (!served) return models;
   return {

@@ -176,7 +176,7 @@ function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal:
 /** The end of a message about an unknown outcome. */
 const NOT_AGAIN = 'It was not re-run.';
 
-/** An outcome with one sentence as its result. */
+/** An outcome with one text as its result, marked as an error. */
 export function textOutcome<S extends Ended['status']>(
   status: S,
   text: string,

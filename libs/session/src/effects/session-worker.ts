@@ -32,7 +32,7 @@ import { lostAttempts, personaWait, type SessionState, type WorkEffect } from '@
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import { measure } from '../trace/measure-work.ts';
 import { traceparentOf } from '../trace/work-context.ts';
-import type { FileCache } from '../view/shown-files.ts';
+import { type FileCache, withStoredFiles } from '../view/shown-files.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { needsApproval, notifyApproval, withApprovals } from './approvals.ts';
 import { askCompaction } from './ask-compaction.ts';
@@ -41,7 +41,7 @@ import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { asker } from './hook-table.ts';
-import { buildModelRequest, withStoredFiles } from './model-request.ts';
+import { buildModelRequest } from './model-request.ts';
 import { provisionHandoff } from './provision-handoff.ts';
 import {
   isFailure,
@@ -87,8 +87,12 @@ export interface SessionView {
 export interface EffectWorker {
   /** Runs one effect. It calls `taken` once another process has the work (see `ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
-  /** The outcome of an effect that was stopped. `timedOut`: it did not stop within its grace period. */
-  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
+  /**
+   * The outcome of an effect that was stopped.
+   * @param isUnconfirmed whether nothing confirms that the effect has stopped: its grace period is over, or the order to
+   *   stop reached no worker.
+   */
+  stopped(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome;
 }
 
 /** The worker of one session. It owns the session's tool connections. */
@@ -181,7 +185,8 @@ export class SessionWorker implements EffectWorker {
         let request = buildModelRequest(head, state, transcript);
         if (transcript.hasStoredFiles) {
           this.#files ??= new Map();
-          request = await withStoredFiles(request, untilKept(ports.blobs, ports.clock, signal), this.#files);
+          const blobs = untilKept(ports.blobs, ports.clock, signal);
+          request = { ...request, messages: await withStoredFiles(request.messages, blobs, this.#files) };
         }
         const { epoch } = state.context;
         const ask = { ref: this.#ref, effectId: effect.id, epoch, request, answer: this.#answer };
@@ -265,7 +270,7 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
-  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome {
+  stopped(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome {
     switch (effect.kind) {
       case 'provision':
       case 'hand_off':
@@ -301,10 +306,10 @@ export class SessionWorker implements EffectWorker {
       case 'send_message':
       case 'stop_call':
       case 'call_tool': {
-        const text = timedOut
-          ? `The tool did not stop within its grace period: ${reason}. Its later output is ignored.`
-          : `Cancelled: ${reason}.`;
-        const { result } = textOutcome('cancelled', text, 'tool_interrupted');
+        const mayStillRun = isUnconfirmed
+          ? ' The tool did not confirm that it stopped. Its later output is ignored.'
+          : '';
+        const { result } = textOutcome('cancelled', `Cancelled: ${reason}.${mayStillRun}`, 'tool_interrupted');
         const head = {
           type: 'call_outcome',
           effect_id: effect.id,
@@ -313,7 +318,7 @@ export class SessionWorker implements EffectWorker {
           result,
           duration_ms: 0,
         } as const;
-        return timedOut ? { ...head, timed_out: true } : head;
+        return isUnconfirmed ? { ...head, timed_out: true } : head;
       }
       case 'consult':
         return {
@@ -442,7 +447,7 @@ export class SessionWorker implements EffectWorker {
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
     const isSent = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
     if (isSent) await this.#ports.clock.sleep(graceMs, signal);
-    return this.stopped(effect, isSent ? reason : `${reason}; the cancel reached no worker`, true);
+    return this.stopped(effect, isSent ? reason : `${reason}; the order to stop reached no worker`, true);
   }
 
   /** Takes feedback of a call that is still running. Feedback of any other call is late, and dropped. */
@@ -537,7 +542,7 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
 }
 
 // If hosts crash repeatedly during one model call, the provider must not get a flood of requests. The first two restarts
-// have no delay, because a deploy and a crash are normal.
+// have no delay, because a deploy and a crash are normal. The limit on restarts: `decideOwned` (libs/turn, owners.ts).
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
   return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });

@@ -1,9 +1,6 @@
 /**
- * Asks the session's model for an answer: publishes deltas, returns one outcome.
- *
- * Retries: of a request by the port (`Model.stream`), of a lost instance in route-model-step.ts, of a too long prompt by
- * `decideOverflow` (compaction.ts), after a crash by the next owner (`restartBackoffMs`). Any other failure ends
- * the run or its step: `decideModel` (model-answers.ts).
+ * Asks the session's model for an answer: publishes deltas, returns one outcome. The header of libs/turn, model-answers.ts
+ * lists who repeats a failed request.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';

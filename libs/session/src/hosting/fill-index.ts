@@ -31,7 +31,7 @@ export interface FillPorts extends LoadPorts {
  * libs/ports, session-index.ts).
  */
 export interface HostedSessions {
-  isOwn(ref: SessionRef): boolean;
+  isAssigned(ref: SessionRef): boolean;
   isHere(ref: SessionRef): boolean;
 }
 
@@ -53,7 +53,7 @@ async function fillIndex(
   const { log } = ports;
   try {
     const missing: { readonly ref: SessionRef; at: string }[] = (await index.missing())
-      .filter((ref) => sessions.isOwn(ref))
+      .filter((ref) => sessions.isAssigned(ref))
       .map((ref) => ({ ref, at: '' }));
     if (missing.length > 0)
       log.info({ sessions: missing.length }, 'sessions without an entry in the index of sessions get one');

@@ -6,7 +6,18 @@
  * at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names the old host. Meanwhile the new host notifies the
  * old one of commands, and claims the session once the old host has left it. A message may be lost, and a note
  * outdated. Then the store repeats a delivery, or a host claims a session that another one owns, and the fence decides
- * (RUNNER-10, runner/session-runner.ts).
+ * (libs/ports, journal.ts).
+ *
+ * Who owns a session, step by step:
+ * - Which host has a partition: `assignPartitions` (assign-partitions.ts), asked by `#wanted`.
+ * - Which sessions of its partitions a host claims: `#findUnowned` and `lookAt`, by the notes; `#released`, after another
+ *   host has left one; {@link NoteComparison}, if a note was lost.
+ * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
+ * - How its runner becomes the owner: `SessionLifecycle.own` (runner/session-lifecycle.ts) appends `owned` with the next
+ *   epoch.
+ * - How the former owner notices: the journal refuses its next append, `settle` (journal/append-record.ts) returns
+ *   `foreign`, and `JournalWriter.#append` (runner/journal-writer.ts) leaves the session (RUNNER-10,
+ *   runner/session-runner.ts).
  */
 import type { ActiveSession, CommandInbox, CommandNotification, HostChannel, UnroutableCommand } from '@coxswain/ports';
 import {
@@ -76,7 +87,7 @@ export class HostPartitions {
   #isStale = false;
   /** Failures with a warning in the log, until the next success. */
   readonly #warned = new Set<string>();
-  /** The number of sessions whose claim was queued since the start. */
+  /** The number of claims that {@link #queueClaim} has queued. A session that is found twice counts twice. */
   #found = 0;
 
   /**
@@ -104,7 +115,7 @@ export class HostPartitions {
     const compared = {
       partitions: () => this.#assigned,
       isFree: (ref: SessionRef) =>
-        this.isOwn(ref) && !this.#sessions.isHere(ref) && !this.#elsewhere.has(sessionKey(ref)),
+        this.isAssigned(ref) && !this.#sessions.isHere(ref) && !this.#elsewhere.has(sessionKey(ref)),
       hasWork: (ref: SessionRef) => sessions.hasWork(ref),
       claim: (ref: SessionRef) => this.#queueClaim({ ref, host: null, revision: 0 }),
     };
@@ -140,14 +151,14 @@ export class HostPartitions {
     return this.#peers.hasLease;
   }
 
-  /** Whether a session is this host's to work on. */
-  isOwn({ sessionId }: SessionRef): boolean {
+  /** Whether the partition of a session is assigned to this host. Another host may still work on the session. */
+  isAssigned({ sessionId }: SessionRef): boolean {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
   /**
    * Joins the hosts. Resolves when the host receives commands and has queued the claims of the sessions that it has found.
-   * @returns the number of these sessions.
+   * @returns the number of these claims.
    */
   async start(): Promise<number> {
     await this.#peers.join();
@@ -159,7 +170,7 @@ export class HostPartitions {
 
   /**
    * Finds the owner of a session that another host has appended to, by its note. Claims the session if its note names this
-   * host or none. Without a note it claims nothing: {@link NoteComparison} finds lost notes.
+   * host or no host. If there is no note, it claims nothing: {@link NoteComparison} finds lost notes.
    * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
    *   heard may still be alive, so callers wait first.
    * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.
@@ -168,7 +179,7 @@ export class HostPartitions {
   async lookAt(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
-    if (!session || !this.isOwn(ref)) return true;
+    if (!session || !this.isAssigned(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#keepElsewhere(session);
     else if (host === null || host === this.#peers.self || mayTakeOver) await this.#claims.add(session);
@@ -250,7 +261,7 @@ export class HostPartitions {
       this.#unread.delete(p);
       this.#comparison.forget(p);
     }
-    for (const [key, { session }] of this.#elsewhere) if (!this.isOwn(session.ref)) this.#elsewhere.delete(key);
+    for (const [key, { session }] of this.#elsewhere) if (!this.isAssigned(session.ref)) this.#elsewhere.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
     await this.#ports.inbox.open(
       { notify: (notification) => this.#notify(notification), unroutable: (command) => this.#unroutable(command) },
@@ -323,7 +334,7 @@ export class HostPartitions {
   }
 
   async #claim(session: ActiveSession): Promise<void> {
-    if (this.#state.isLeaving || !this.isOwn(session.ref)) return;
+    if (this.#state.isLeaving || !this.isAssigned(session.ref)) return;
     await this.#sessions.claim(session);
     this.#dropElsewhere(session.ref);
   }
@@ -353,7 +364,7 @@ export class HostPartitions {
     const look = async (p: number) => {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
-        if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
+        if (!this.isAssigned(ref) || this.#sessions.isHere(ref)) continue;
         // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
@@ -389,7 +400,7 @@ export class HostPartitions {
 
   #notify(notification: CommandNotification): void {
     // The store repeats the delivery to the partition's host.
-    if (this.#state.isLeaving || !this.isOwn(notification.ref)) return;
+    if (this.#state.isLeaving || !this.isAssigned(notification.ref)) return;
     const unread = this.#unread.get(partitionOf(notification.ref.sessionId));
     if (unread && !this.#sessions.isHere(notification.ref)) {
       unread.set(notification.seq, notification);
@@ -409,7 +420,7 @@ export class HostPartitions {
   }
 
   #released(ref: SessionRef): void {
-    if (!this.isOwn(ref) || this.#state.isLeaving) return;
+    if (!this.isAssigned(ref) || this.#state.isLeaving) return;
     const entry = this.#elsewhere.get(sessionKey(ref));
     void this.#claims.add(entry ? { ...entry.session, host: null } : { ref, host: null, revision: 0 });
   }

@@ -8,7 +8,7 @@
  *          overdue lease asks the channel for the messages that were sent meanwhile. If no host has declared it dead, it was
  *          only slow, and continues. A host that gets no answer and knows no other host continues as well. Any other leaves
  *          all its sessions. A slow host keeps its sessions because a second claim of each would add load to a busy computer.
- * PEERS-4  Heartbeats only say where work should go. Who may write is decided by a journal's fence.
+ * PEERS-4  Heartbeats only say where work should go. A journal's fence decides who may write (libs/ports, journal.ts).
  */
 import type { Clock, HostChannel, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';

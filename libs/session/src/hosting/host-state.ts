@@ -1,6 +1,7 @@
 /**
  * The states of a host and of its lease, as transition tables. A row is a state, a column an event; an event without an
- * entry does not change the state. The tables say where work should go. Who may write is decided by a journal's fence.
+ * entry does not change the state. The tables say where work should go. A journal's fence decides who may write
+ * (libs/ports, journal.ts).
  */
 
 /**

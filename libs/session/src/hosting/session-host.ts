@@ -139,7 +139,7 @@ class Host implements SessionHost, PartitionedSessions {
 
   /** Another host counts the sessions of its partitions, also while they still work here. */
   *#summaries(): Generator<SessionSummary | null> {
-    for (const runner of this.#runners.values()) if (this.#partitions.isOwn(runner.ref)) yield runner.summary;
+    for (const runner of this.#runners.values()) if (this.#partitions.isAssigned(runner.ref)) yield runner.summary;
     if (this.#passivated) yield* this.#passivated.summaries();
   }
 
@@ -153,7 +153,7 @@ class Host implements SessionHost, PartitionedSessions {
     void passivateIdle(this.#runners, this.#ports.clock, this.#state, this.#options);
     void this.#passivated?.run(this.#state.ended);
     const sessions = {
-      isOwn: (ref: SessionRef) => this.#partitions.isOwn(ref),
+      isAssigned: (ref: SessionRef) => this.#partitions.isAssigned(ref),
       isHere: (ref: SessionRef) => this.isHere(ref),
     };
     void keepIndexFilled(this.#ports, sessions, this.#state.ended);
@@ -239,11 +239,12 @@ class Host implements SessionHost, PartitionedSessions {
       newest = last?.fence;
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
       // The partition may have moved meanwhile. Then `transfer` has run already, and the session would stay here.
-      if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
+      if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#countAndSnapshot(ref);
-        if (record && !this.#isOwn(record.attempt)) this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
+        if (record && !this.#isOwnRecord(record.attempt))
+          this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
         return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
       }
     } catch (error) {
@@ -295,7 +296,7 @@ class Host implements SessionHost, PartitionedSessions {
         const { tail, ...session } = await loadSession(this.#ports, ref, false);
         const summary = summaryOf(session.actor.state);
         if (tail > 0) await this.#ports.snapshots.put(ref, snapshotBytes(session), summary);
-        if (!this.isHere(ref) && this.#partitions.isOwn(ref)) passivated.left(ref, summary);
+        if (!this.isHere(ref) && this.#partitions.isAssigned(ref)) passivated.left(ref, summary);
       });
     } catch (error) {
       this.#ports.log.debug({ session_id: ref.sessionId, error: (error as Error).message }, 'a session is not counted');
@@ -318,7 +319,7 @@ class Host implements SessionHost, PartitionedSessions {
   #drain(runners: readonly SessionRunner[], untilMs: number): Promise<void> {
     return drainSessions(runners, untilMs, this.#ports.clock, {
       hasOthers: () => this.#partitions.hasOthers,
-      stays: (ref) => !this.#state.isLeaving && this.#partitions.isOwn(ref),
+      stays: (ref) => !this.#state.isLeaving && this.#partitions.isAssigned(ref),
       ended: this.#state.ended,
     });
   }
@@ -337,7 +338,7 @@ class Host implements SessionHost, PartitionedSessions {
         // The generation grows with each session that this host leaves while it is neither idle nor deleted. Then the next
         // runner owns its session anew, also if this host wrote the newest record (RUNNER-10, runner/session-runner.ts).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
-        isOwn: (attempt) => this.#isOwn(attempt),
+        isOwnRecord: (attempt) => this.#isOwnRecord(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
@@ -355,7 +356,7 @@ class Host implements SessionHost, PartitionedSessions {
     return runner;
   }
 
-  #isOwn(attempt: string): boolean {
+  #isOwnRecord(attempt: string): boolean {
     return attempt === this.id || attempt.startsWith(`${this.id}.`);
   }
 
@@ -379,7 +380,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.keep(ref, left.carried);
     if (left.reason === 'foreign_writer') this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
-      if (summary && this.#partitions.isOwn(ref)) this.#passivated?.left(ref, summary);
+      if (summary && this.#partitions.isAssigned(ref)) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
       this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });
@@ -412,7 +413,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, RETRIES);
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
-    if (this.#state.isLeaving || !this.#partitions.isOwn(ref)) return;
+    if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);

@@ -1,8 +1,9 @@
 /**
- * The way of a record into the journal: built, sealed as bytes, and appended at a fence. Replay uses the first two.
+ * The way of a record into the journal: built, sealed as bytes, and appended at a fence (defined in libs/ports,
+ * journal.ts). Replay uses the first two.
  *
- * An append without an answer is repeated with the identical bytes. If the fence then refuses it, the first record after the
- * fence decides: it is this record, or another writer's (RUNNER-10, runner/session-runner.ts).
+ * An append without an answer is repeated with the identical bytes. If the journal then refuses it, the first record after
+ * the fence decides: it is this record, or another writer's (RUNNER-10, runner/session-runner.ts).
  */
 import { hash } from 'node:crypto';
 import type { AppendResult, Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
@@ -36,6 +37,7 @@ export interface SealedRecord {
 export interface RecordFrame {
   readonly sessionId: string;
   readonly n: number;
+  /** The writer: the id of the host, and its generation (`RunnerOptions.host`). */
   readonly attempt: string;
   readonly prevHash: string;
   readonly at: string;
@@ -144,7 +146,8 @@ export interface RecordPorts {
 }
 
 /**
- * Stores the large fields of a record, then appends the record at a fence.
+ * Stores the large fields of a record, then appends the record at a fence. `JournalWriter.#append` calls it for each record
+ * and tombstone.
  * @param hasLeft whether the runner has left the session meanwhile: then nothing more is sent.
  * @returns how the append ended. A store that fails or does not answer is the result `unavailable`, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.

@@ -1,6 +1,7 @@
 /**
- * Deletes a session from outside of its host, under the fence of its journal. The command `delete` takes another way: the
- * machine decides it (`decideDelete` in libs/turn), and the session's host appends the tombstone (`JournalWriter.#delete`).
+ * Deletes a session from outside of its host, with an append at a fence (libs/ports, journal.ts). The command `delete` takes
+ * another way: the machine decides it (`decideDelete` in libs/turn), and the session's host appends the tombstone
+ * (`JournalWriter.#delete`).
  *
  * DELETE-1  The tombstone comes first, after the newest record of an ended session, or on request of an unreadable one. From
  *           then on, no host can write to the session, restart it or fork it.

@@ -20,8 +20,8 @@ import {
 import { SessionActor } from '@coxswain/turn';
 import { buildRecord, commit, type SealedRecord, sealRecord } from './append-record.ts';
 import { buildCopyInput, lineage } from './copy-journal.ts';
-import { ExportedJournal } from './exported-journal.ts';
 import { ChainBrokenError, readRecord } from './load-session.ts';
+import { ExportedJournal } from './read-export.ts';
 import { JournalReplay } from './replay-journal.ts';
 
 /** Ports that an import reads and writes. */

@@ -42,6 +42,7 @@ export interface LoadedSession {
   readonly transcript: Transcript | null;
   readonly receipts: Receipts;
   readonly n: number;
+  /** The fence of the next append (libs/ports, journal.ts). */
   readonly fence: number;
   readonly hash: string;
   readonly at: string;

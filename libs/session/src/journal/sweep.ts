@@ -5,7 +5,7 @@
  * SWEEP-1  A blob is removed only if it is older than {@link BOUNDS}.unusedBlobKeptMs and no record of any session refers to it.
  *          A host that stores an existing blob renews it once it is half that old. So a blob for a record that is still to be
  *          written is never old enough.
- * SWEEP-2  A blob is removed under the fence of its own entry: a renewed blob stays.
+ * SWEEP-2  A blob is removed only at the revision of its entry that the sweep has read: a renewed blob stays.
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';

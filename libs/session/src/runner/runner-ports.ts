@@ -26,7 +26,7 @@ export interface RunnerOptions {
    */
   readonly host: string;
   /** Whether a record's `attempt` names this host, with any generation. */
-  readonly isOwn: (attempt: string) => boolean;
+  readonly isOwnRecord: (attempt: string) => boolean;
   /** The number of records between two snapshots. */
   readonly snapshotEvery: number;
   readonly commitBounds?: CommitBounds | undefined;

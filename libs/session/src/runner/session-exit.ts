@@ -58,17 +58,17 @@ export type ConflictingRecord = Extract<CommitResult, { readonly status: 'foreig
 
 /** Whether the runner still has its session. A runner leaves once, and never comes back. */
 export class SessionExit {
-  readonly #isOwn: (attempt: string) => boolean;
+  readonly #isOwnRecord: (attempt: string) => boolean;
   readonly #onLeave: (reason: LeaveReason, message: string) => void;
   #hasLeft = false;
   #tombstone: string | null = null;
 
   /**
-   * @param isOwn whether this host's incarnation wrote the record with this `attempt`.
+   * @param isOwnRecord whether this host wrote the record with this `attempt`, in any generation.
    * @param onLeave closes the runner. Called once.
    */
-  constructor(isOwn: (attempt: string) => boolean, onLeave: (reason: LeaveReason, message: string) => void) {
-    this.#isOwn = isOwn;
+  constructor(isOwnRecord: (attempt: string) => boolean, onLeave: (reason: LeaveReason, message: string) => void) {
+    this.#isOwnRecord = isOwnRecord;
     this.#onLeave = onLeave;
   }
 
@@ -104,7 +104,7 @@ export class SessionExit {
   leaveTo(n: number, found: ConflictingRecord): void {
     if (found.status === 'deleted') this.leaveDeleted(found.message);
     else {
-      const reason = this.#isOwn(found.attempt) ? 'late_append' : 'foreign_writer';
+      const reason = this.#isOwnRecord(found.attempt) ? 'late_append' : 'foreign_writer';
       this.leave(reason, `record ${n} was written by ${found.attempt}`);
     }
   }

@@ -19,7 +19,7 @@ import {
   type TimerInput,
   toWellFormed,
 } from '@coxswain/protocol';
-import { allTimers, decide, isEnded, recordsRejection } from '@coxswain/turn';
+import { awaitedTimers, decide, isEnded, recordsRejection } from '@coxswain/turn';
 import type { QuotaProblem } from '../hosting/command-quotas.ts';
 import { isRecordTooLarge } from '../journal/append-record.ts';
 import type { SessionCopy } from '../journal/copy-session.ts';
@@ -146,7 +146,7 @@ export class SessionIntake {
   async #takeTimer(session: Live, command: StoredCommand, place: InboxPlace): Promise<boolean> {
     const input = inputOfTimer(command);
     if (input === null) return true;
-    const isWanted = allTimers(session.actor.state).some(({ id }) => id === input.effect_id);
+    const isWanted = awaitedTimers(session.actor.state).some(({ id }) => id === input.effect_id);
     if (!isWanted) return this.#lifecycle.isNewest(session);
     try {
       return await this.#judge(session, input, place);

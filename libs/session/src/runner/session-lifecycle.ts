@@ -131,7 +131,7 @@ export class SessionLifecycle {
    * without an open effect are late.
    */
   #settleCarried(loaded: LoadedSession): void {
-    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) {
+    if (loaded.n === 0 || this.#options.isOwnRecord(loaded.writer)) {
       this.#feedback.post();
       return;
     }

@@ -111,7 +111,7 @@ export class SessionRunner {
     this.ref = ref;
     this.#host = options.host;
     this.#onLeft = onLeft;
-    this.#exit = new SessionExit(options.isOwn, (reason, message) => this.#close(reason, message));
+    this.#exit = new SessionExit(options.isOwnRecord, (reason, message) => this.#close(reason, message));
     this.#mailbox = new Mailbox(clock, (job) => this.#handleJob(job));
     this.#worker = new SessionWorker(
       ports,

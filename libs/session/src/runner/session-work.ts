@@ -3,13 +3,13 @@
  * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
  * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
  * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
- * the open effects in the order of `effectsOf` (libs/turn, effects.ts). `runToolCall` (run-tool-call.ts) decides about
- * a call that may have run, `decideOwned` (owners.ts) bounds restarts.
+ * the open effects in the order of `effectsOf` (libs/turn, effects.ts). `sendCall` (run-tool-call.ts) decides about a
+ * call that may have run, `decideOwned` (owners.ts) bounds restarts.
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
 import {
-  allTimers,
+  awaitedTimers,
   effectsOf,
   type SessionContext,
   type SessionState,
@@ -94,7 +94,7 @@ export class SessionWork {
 
   /** Reconciles timers and rules with the newest record, and effects too if the transcript is loaded. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
-    this.#reconcileTimers(allTimers(state));
+    this.#reconcileTimers(awaitedTimers(state));
     this.#reconcileRules(state.context.remembered);
     const work = workOf(state);
     // The host stores the note before the session's first record.

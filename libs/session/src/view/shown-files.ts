@@ -22,7 +22,7 @@ type StoredFile = FilePart & { readonly data: BlobRef };
  * read now, stays a reference, which adapters show as a note. Only tool results get their files: a reference in a client's
  * message could name anyone's file.
  */
-export async function withFiles(
+export async function withStoredFiles(
   messages: readonly Message[],
   blobs: Blobs,
   cache: FileCache,

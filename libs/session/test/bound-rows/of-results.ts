@@ -3,7 +3,7 @@ import { createMemoryBus } from '@coxswain/adapter-memory';
 import type { Blobs } from '@coxswain/ports';
 import type { FilePart, ToolMessage, ToolResult } from '@coxswain/protocol';
 import { boundResult } from '../../src/effects/bound-result.ts';
-import { withFiles } from '../../src/view/shown-files.ts';
+import { withStoredFiles } from '../../src/view/shown-files.ts';
 import { ask, call, say } from '../fake-model.ts';
 import { answer } from '../fake-tools.ts';
 import { testBed } from '../test-bed.ts';
@@ -66,7 +66,7 @@ export const OF_RESULTS: BoundRows = {
     });
     // What counts is the size that the reference says; the bytes themselves need not be as many.
     const blobs: Pick<Blobs, 'get'> = { get: async () => PNG_HEAD };
-    const messages = await withFiles([stored('a', size - 8), stored('b', 8)], blobs as Blobs, new Map());
+    const messages = await withStoredFiles([stored('a', size - 8), stored('b', 8)], blobs as Blobs, new Map());
     const [older, newer] = messages.map(({ content }) => {
       const [part] = content;
       return part?.type === 'file' && typeof part.data === 'string';

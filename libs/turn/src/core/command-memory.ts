@@ -57,8 +57,8 @@ export function isTooOld(context: CommandMemory, commandId: string): boolean {
 /** The member of the context with the memory of commands. */
 export interface CommandMemory {
   /**
-   * The newest command ids, oldest first: `<id>` of an accepted command, `<id>!<code>` of a rejected one. A queued message
-   * has `<id>~` or `<id>~revoked` (`INJECTION`, `REVOKED` in injections/queue.ts).
+   * The newest command ids, oldest first: `<id>` of an accepted command, `<id>!<code>` of a rejected one. A message has
+   * `<id>~` while it is queued and after its delivery, or `<id>~revoked` (`INJECTION`, `REVOKED` in injections/queue.ts).
    */
   readonly command_ids: readonly string[];
 }

@@ -123,7 +123,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
       return command.body.if_running === 'steer'
         ? decidePromptOrSteer(state, command, atMs)
         : decidePrompt(state, command);
-    // Queued in every state, also in a suspended or ended session. Only the bounds of the queues reject one.
+    // Queued in every state, also in a suspended or ended session. Only the bounds of queues and reminders reject one.
     case 'steer':
     case 'remind':
     case 'followup':

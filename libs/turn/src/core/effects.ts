@@ -14,7 +14,7 @@ import { closingEffects } from '../slices/runs/ending.ts';
 import { modelEffects } from '../slices/runs/model-answers.ts';
 import { provisionEffects } from '../slices/runs/provision.ts';
 import { stopCheckEffects } from '../slices/runs/stop-conditions.ts';
-import { allTimers } from '../slices/suspension/timers.ts';
+import { awaitedTimers } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
 
@@ -31,7 +31,7 @@ export function effectsOf(state: MachineState): readonly Effect[] {
     ...parentNoticeEffects(context),
     ...closingEffects(context),
     ...noticesOf(context),
-    ...allTimers(state),
+    ...awaitedTimers(state),
   ];
 }
 

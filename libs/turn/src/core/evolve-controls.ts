@@ -4,7 +4,7 @@
 
 import type { ControlVerb } from '@coxswain/protocol';
 import { editAnswered } from '../slices/approvals/edited-calls.ts';
-import { unsentCallCancelled } from '../slices/calls/transitions.ts';
+import { callCancelledAtOnce } from '../slices/calls/transitions.ts';
 import { revokedOrReplaced } from '../slices/injections/queue.ts';
 import { runCancelled } from '../slices/runs/ending.ts';
 import { resumeTaken, suspendLapsed } from '../slices/suspension/requests.ts';
@@ -26,7 +26,7 @@ const CONTROLS: {
 } = {
   approve: editAnswered,
   cancel: runCancelled,
-  cancel_call: unsentCallCancelled,
+  cancel_call: callCancelledAtOnce,
   suspend: suspendLapsed,
   resume: resumeTaken,
   revoke: revokedOrReplaced,

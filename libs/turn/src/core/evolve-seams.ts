@@ -5,7 +5,7 @@
 
 import type { SeamKind } from '@coxswain/protocol';
 import { clockStarted } from '../slices/budgets/spending.ts';
-import { batchSkipped } from '../slices/calls/transitions.ts';
+import { callsSkipped } from '../slices/calls/transitions.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';
 import { isHooked } from '../slices/hooks/consult.ts';
 import { feedbackTaken } from '../slices/injections/feedback.ts';
@@ -27,7 +27,7 @@ export function seamPassed(context: SessionContext, event: Placed<'loop_checkpoi
 const PASSED_SEAMS: {
   readonly [kind in SeamKind]?: (context: SessionContext, event: Placed<'loop_checkpoint'>) => Change;
 } = {
-  pre_tool_dispatch: batchSkipped,
+  pre_tool_dispatch: callsSkipped,
   post_tool_dispatch: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
   iteration_end: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
   pre_compact: (context, event) => ({ pass: compactionDue(context), ...feedbackTaken(context, event) }),

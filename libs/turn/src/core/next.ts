@@ -69,7 +69,7 @@ export function next(state: MachineState): SessionEvent | null {
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
 
-/** The derivation of each state. A state without a row waits for an input. */
+/** The derivation of each state. A state without a row adds no event of its own to those of {@link next}. */
 const derive: { readonly [leaf: string]: Derivation } = {
   'provisioning.session_start': (context) =>
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),

@@ -121,7 +121,7 @@ const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
  * The events of OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
- * hook denies nothing, because a person decides in any case.
+ * hook denies nothing, because the approval still waits for a person or its expiry.
  */
 export function refusedWhileAsking(
   context: SessionContext,

@@ -94,8 +94,8 @@ interface Bound {
 /**
  * The limit that ends the run first. `own` is the stricter limit of the persona and the start (`runLimits`, libs/session),
  * and counts from the hand-off to the persona. After a hand-off `whole` is the limit of the start, which counts from
- * the start of the run. Both count the same usage, so the smaller rest stays the smaller one. Null if the run does not
- * have this budget: without `own` there is no `whole`.
+ * the start of the run. Usage lowers both rests equally, so the limit that is nearer now is reached first. Null if the run
+ * does not have this budget: without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
@@ -125,7 +125,7 @@ export function reportedAfterHandoff(before: SessionContext, after: SessionConte
   return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
 }
 
-/** The thresholds to report: those of the persona and, if it has any, those of hooks. Ascending, without duplicates. */
+/** The thresholds to report, ascending, without duplicates: those of the persona and, if the persona has some, of hooks. */
 function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   const own = pinned?.budgets?.thresholds ?? [];
   if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;

@@ -47,7 +47,7 @@ function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
 
 /** Starts the run's clock. */
 export function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  return watchClock(context, event, startClock(context.count, event.at_ms));
+  return setBudgetTimer(context, event, startClock(context.count, event.at_ms));
 }
 
 /** Stops the run's clock. */
@@ -56,7 +56,11 @@ export function clockStopped(context: SessionContext, event: PlacedEvent): Parti
 }
 
 /** Sets the timer of the next threshold of the time budget. A run that waits makes no record that could report it. */
-export function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
+export function setBudgetTimer(
+  context: SessionContext,
+  event: PlacedEvent,
+  count: BudgetCount,
+): Partial<SessionContext> {
   const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
   if (due_at_ms === null) return { count, clock_watch: null };
   const index = nextIndex(context, event);

@@ -2,7 +2,9 @@
  * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the effects
  * of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a call
  * that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts). If the persona has `on_unknown_outcome:
- * ask`, a person decides about an unknown outcome: `asksAboutUnknown` (approvals/approvals.ts).
+ * ask`, a person decides about an unknown outcome: `asksAboutUnknown` (approvals/approvals.ts). Calls that a message
+ * skips: `dispatchCheckpoint` (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes them, and
+ * `skippedResult` ends them.
  */
 
 import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
@@ -87,8 +89,8 @@ export function makesRoom(context: SessionContext, callId: string): boolean {
 }
 
 /**
- * A running call with an unknown outcome may be parked until a person decides about it. Returns whether another call can
- * then start. In a sequential batch none can.
+ * Whether another call can start if this running call, whose outcome is unknown, is parked for a person's decision. In a
+ * sequential batch none can.
  */
 export function goesOnWithout(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);

@@ -139,7 +139,7 @@ export function resultAfterCancel(
 ): ToolResult {
   const { who, reason } = cancellerOf(context, row);
   const mayStillRun = outcome.timed_out
-    ? ' The tool did not stop in time, so the outcome of this tool call is unknown.'
+    ? ' The tool did not confirm that it stopped, so the outcome of this tool call is unknown.'
     : '';
   const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';

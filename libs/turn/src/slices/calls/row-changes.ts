@@ -8,8 +8,8 @@ import type { Placed } from '../../core/place.ts';
 import type { CallAt, CallCancel, CallDecision, CallRow, ReturnedOutcome } from './state.ts';
 
 /**
- * The first object of the spreads of rows. V8 (as of Node 20) copies the first object of a spread at once, and takes
- * ten times as long to add a member to such a copy.
+ * Spread before a row that gets more members on a frequent path. If the row itself comes first, V8 (as of Node 20) copies
+ * it at once, and takes ten times as long to add a member to the copy.
  */
 const BLANK = {};
 
@@ -97,7 +97,7 @@ export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
 }
 
 /** A cancel has ended the call at once. Its row keeps the cancel, so that a repeated one gets the same reason. */
-export function cancelledUnsent(row: CallRow, cancel: CallCancel): CallRow {
+export function cancelledAtOnce(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
 }
 

@@ -6,8 +6,8 @@ import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
-import { watchResult } from '../stalls/stalls.ts';
-import { cancelledUnsent, cancelRequested, ended, returned, started } from './row-changes.ts';
+import { stallAfterResult } from '../stalls/stalls.ts';
+import { cancelledAtOnce, cancelRequested, ended, returned, started } from './row-changes.ts';
 import type { CallRow } from './state.ts';
 import { callRow, changeCall, noteOnCall } from './table.ts';
 
@@ -25,8 +25,8 @@ export function proposedRows(calls: readonly CallPart[]): readonly CallRow[] {
   );
 }
 
-/** A checkpoint skipped the calls that had not started. */
-export function batchSkipped(_context: SessionContext, event: EventOf<'loop_checkpoint'>): Partial<SessionContext> {
+/** A pass of `pre_tool_dispatch` (core/evolve-seams.ts): notes the calls that it skips, if it skips any. */
+export function callsSkipped(_context: SessionContext, event: EventOf<'loop_checkpoint'>): Partial<SessionContext> {
   return event.dispatch_skipped ? { dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] } : {};
 }
 
@@ -53,14 +53,14 @@ export function callCancelRequested(
 }
 
 /** A cancel has ended a call at once: it was not sent, or its result waited for a consult of PostToolUse hooks. */
-export function unsentCallCancelled(
+export function callCancelledAtOnce(
   context: SessionContext,
   event: EventOf<'control_outcome'>,
 ): Partial<SessionContext> {
   if (event.status !== 'cancelled') return {};
   const { command_id, reason, actor } = event;
   const cancel = { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 };
-  return changeCall(context, event.target, (row) => cancelledUnsent(row, cancel));
+  return changeCall(context, event.target, (row) => cancelledAtOnce(row, cancel));
 }
 
 /**
@@ -89,7 +89,7 @@ export function callReturned(context: SessionContext, event: EventOf<'call_retur
 export function callEnded(context: SessionContext, event: EventOf<'call_ended'>): Partial<SessionContext> {
   const { skipping } = context;
   return {
-    stall: watchResult(context.stall, event),
+    stall: stallAfterResult(context.stall, event),
     skipping: skipping.length === 0 ? skipping : skipping.filter((id) => id !== event.call_id),
     ...changeCall(context, event.call_id, (row) => ended(row, event)),
     ...noteSourceCommand(context, event),

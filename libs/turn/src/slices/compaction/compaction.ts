@@ -155,16 +155,20 @@ export function decideOverflow(context: SessionContext, outcome: ModelOutcome): 
   });
 }
 
-/** Why the model's answer failed; for a refused prompt also what was tried. */
+/** Why the model's answer failed. For a refused prompt also why {@link decideOverflow} does not continue the turn. */
 export function modelFailure(context: SessionContext, outcome: ModelOutcome): Failure {
   const error = outcome.error ?? {
     code: 'model_stream_broken',
     message: 'the model stream ended before the response was complete',
   };
   if (!isOverflow(outcome)) return error;
-  const why =
-    context.overflows > 0 ? 'the compaction did not free enough space' : 'no older messages are left to compact';
-  return { ...error, message: `${error.message} (${why})` };
+  return { ...error, message: `${error.message} (${whyNotRepeated(context, outcome)})` };
+}
+
+function whyNotRepeated({ overflows, pinned }: SessionContext, { message }: ModelOutcome): string {
+  if (overflows > 0) return 'the compaction did not free enough space';
+  if (textOf(message) !== '') return 'the answer has started, so the request is not repeated';
+  return pinned?.compaction ? 'no older messages are left to compact' : 'the run has no compaction';
 }
 
 function isOverflow({ status, error }: ModelOutcome): boolean {

@@ -107,11 +107,11 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
 export function ownedAfterCopy(
   context: SessionContext,
   event: EventOf<'owned'> & { readonly n: number; readonly at_ms: number },
-  watchClock: (count: SessionContext['count']) => Partial<SessionContext>,
+  setBudgetTimer: (count: SessionContext['count']) => Partial<SessionContext>,
 ): Partial<SessionContext> {
   const { count, model, compacting } = context;
   const clock =
-    count.running_since_ms === null ? {} : watchClock(startClock(stopClock(count, context.at_ms), event.at_ms));
+    count.running_since_ms === null ? {} : setBudgetTimer(startClock(stopClock(count, context.at_ms), event.at_ms));
   return {
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: 0 } } : {}),

@@ -73,7 +73,8 @@ function closingEvents(
 
 function consequences(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
-  // A call that was cancelled during the consult has ended, so answers about it cause no events.
+  // A call that ended during the consult, such as by a cancel, gets no events. A `returned` call that was cancelled is
+  // still open: the end of its PostToolUse consult ends it.
   const open = row && row.status !== 'ended' ? row : undefined;
   switch (consult.point) {
     case 'session_start':

@@ -82,7 +82,8 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 }
 
 /**
- * The messages that are due at a seam, in the order of the queue. Mode, drain policy and the maximum of turns select them.
+ * The messages that are due at a seam, in the order of the queue. Their mode and the drain policy select them. The last seam
+ * of the last turn (`isCapped`, by max_turns or budget) delivers none.
  * With `one_at_a_time` a seam delivers one message, and the next one follows after a model request. A preempting interrupt
  * does not wait for that request. `loop_exit` delivers all of its mode (`audit_only`).
  */
@@ -129,9 +130,10 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
 }
 
 /**
- * Delivers the next follow-up, in the state `steering_check.follow_up` (core/next.ts): at the seam `steering_check`,
- * without a `loop_checkpoint`. Null if none is queued. Null also while one of these awaits its verdict: this follow-up,
- * a queued steer that is not `audit_only`, or, with the drain policy `all`, any follow-up.
+ * Delivers the next follow-up, in the state `steering_check.follow_up` (core/next.ts), without a seam of the catalogue and
+ * without a `loop_checkpoint`. Its event names the state `steering_check` as its seam. Null if none is queued. Null also
+ * while one of these awaits its verdict: this follow-up, a queued steer that is not `audit_only`, or, with the drain policy
+ * `all`, any follow-up.
  */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);

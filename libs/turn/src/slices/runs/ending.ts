@@ -60,7 +60,7 @@ function cap(context: SessionContext): StopReason {
   return isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
-/** The derivation of the consult of a point at the end of a run. */
+/** For a row of `derive` (core/next.ts): the function that returns the next event of the consult of this hook point. */
 export function consultEnding(point: EndingPoint): (context: SessionContext) => SessionEvent | null {
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
@@ -99,7 +99,7 @@ export function isPointSkipped(context: SessionContext, point: EndingPoint): boo
   return false;
 }
 
-/** The members of a point's payload, in addition to `payloadHead`. */
+/** The members of a point's payload, in addition to `payloadHead` (hooks/consult.ts). */
 function endingPayload(context: SessionContext, point: EndingPoint, stopReason: StopReason): JsonObject {
   switch (point) {
     case 'session_error': {

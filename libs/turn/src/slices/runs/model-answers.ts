@@ -1,6 +1,15 @@
 /**
  * Answers of the model, their failures, and the effect of the open model call. The host calls the model: `streamAnswer`
  * (stream-answer.ts in libs/session). What follows an answer: the state `assistant_streaming` (chart.ts).
+ *
+ * Whether a failed model call is repeated, by its failure. `effects/` is a folder of libs/session.
+ * - A failed request to the provider: the port decides, `Model.stream` (provider-model.ts in libs/adapters/models).
+ * - A lost instance that serves the persona: `Step.run` (effects/route-model-step.ts), at once, up to `stepTriesMax` attempts.
+ * - A prompt that the provider refuses as too long: `decideOverflow` (compaction/compaction.ts), once a turn.
+ * - A host that stops or crashes: `decideOwned` (owners.ts) limits the restarts, `restartBackoffMs` (effects/session-worker.ts)
+ *   delays them.
+ * - Any other failure: {@link decideModel} ends the run. If a declared step of the persona is open, its error boundary
+ *   decides: `stepFailure` (steps/steps.ts).
  */
 
 import {
@@ -21,7 +30,7 @@ import { proposedRows } from '../calls/transitions.ts';
 import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
 import { failsClosed } from '../hooks/verdicts.ts';
 import { isPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
-import { watchAnswer } from '../stalls/stalls.ts';
+import { stallAfterAnswer } from '../stalls/stalls.ts';
 import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
@@ -92,7 +101,7 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
     ...spent(context, event.usage),
-    ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
+    ...(event.message.partial ? {} : { stall: stallAfterAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return { ...change, ...answerOfStep(context, event) };
   return {

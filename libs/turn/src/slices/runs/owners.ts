@@ -1,7 +1,8 @@
 /**
  * Claims of a session by its next runner, on another host or on the same one, and the limit on restarts of a model
- * call or a compaction step. The runner then starts the open effects: `EffectTable.reconcile` (session-work.ts in
- * libs/session). `runToolCall` (run-tool-call.ts) decides about a tool call that may have run.
+ * call or a compaction step; their delay: `restartBackoffMs` (session-worker.ts in libs/session). The runner then starts
+ * the open effects: `EffectTable.reconcile` (session-work.ts). `sendCall` (run-tool-call.ts) decides about a tool call
+ * that may have run.
  */
 
 import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
@@ -9,7 +10,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import type { MachineState } from '../../machine/state.ts';
-import { watchClock } from '../budgets/spending.ts';
+import { setBudgetTimer } from '../budgets/spending.ts';
 import { withoutStep } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
@@ -41,7 +42,7 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
 
 /** The next runner owns the session, on another host or on the same one. */
 export function sessionOwned(context: SessionContext, event: Placed<'owned'>): Partial<SessionContext> {
-  if (event.after_copy) return ownedAfterCopy(context, event, (count) => watchClock(context, event, count));
+  if (event.after_copy) return ownedAfterCopy(context, event, (count) => setBudgetTimer(context, event, count));
   const { model, compacting } = context;
   return {
     epoch: event.epoch,

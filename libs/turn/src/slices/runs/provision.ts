@@ -18,7 +18,7 @@ import type { Placed, PlacedEvent } from '../../core/place.ts';
 import { MACHINE_VERSION } from '../../machine/version.ts';
 import { personaRulesChanged } from '../approvals/remembered.ts';
 import { elapsedMs, reportedAfterHandoff } from '../budgets/budgets.ts';
-import { watchClock } from '../budgets/spending.ts';
+import { setBudgetTimer } from '../budgets/spending.ts';
 import type { KnownTool } from '../calls/state.ts';
 import { decideReprovision, isReprovisioning } from '../copies/copies.ts';
 import { decideHandoff, runningHandoff, takenOver } from '../handoff/handoff.ts';
@@ -96,7 +96,7 @@ export function personaChanged(context: SessionContext, event: PersonaChanged): 
   const after = { ...context, ...change };
   // The next prompt differs from the last one, so its size is unknown.
   const count = { ...context.count, prompt_tokens: 0, told: reportedAfterHandoff(context, after) };
-  return { ...change, ...watchClock(after, event, count) };
+  return { ...change, ...setBudgetTimer(after, event, count) };
 }
 
 function pinnedFrom(context: SessionContext, { provision }: PersonaChanged): Pinned {

@@ -8,7 +8,7 @@ import type { Placed } from '../../core/place.ts';
 import { cost, uncoveredAnswer } from '../budgets/budgets.ts';
 import { feedbackEvent } from '../injections/feedback.ts';
 import { countDownAtTurnEnd } from '../reminders/reminders.ts';
-import { stallNotice, watchTurn } from '../stalls/stalls.ts';
+import { stallAfterTurn, stallNotice } from '../stalls/stalls.ts';
 import { stepEnd, stepOpening } from '../steps/steps.ts';
 import { continuesWithinMaxTurns, isCapped } from './continuation.ts';
 import { needsRepair, outputRejection } from './output.ts';
@@ -43,7 +43,7 @@ export function turnEnded(context: SessionContext): Partial<SessionContext> {
     turn_open: false,
     ...(relay.from === null ? {} : { relay: { ...relay, from: null } }),
     reminders: countDownAtTurnEnd(context.reminders),
-    ...(batch_open ? { stall: watchTurn(context.stall) } : {}),
+    ...(batch_open ? { stall: stallAfterTurn(context.stall) } : {}),
   };
 }
 

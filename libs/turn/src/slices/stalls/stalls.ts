@@ -39,8 +39,11 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
   return { source: policyOf(refusal.rule), body };
 }
 
-/** The watch after an answer. An answer without calls resets the count of turns without a new result. */
-export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
+/**
+ * The counters after an answer: a call that equals the call before it is counted, and the turn has no new result so far. An
+ * answer without calls resets the count of turns without a new result.
+ */
+export function stallAfterAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
   for (const part of calls) {
     const asked = fingerprint(`${part.tool} ${canonicalJson(part.args)}`);
@@ -56,8 +59,11 @@ export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): Stal
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(told, NO_NEW_RESULT) };
 }
 
-/** The watch after the result of a call. */
-export function watchResult(stall: StallWatch, { tool, status, result, denial }: EventOf<'call_ended'>): StallWatch {
+/** The counters after the result of a call: whether the result is new, and the rule that denied the call. */
+export function stallAfterResult(
+  stall: StallWatch,
+  { tool, status, result, denial }: EventOf<'call_ended'>,
+): StallWatch {
   const refusals = denial?.by === 'rule' ? refused(stall, denial.rule ?? 'default', tool) : stall.refusals;
   const shown = fingerprint(`${tool} ${status} ${textOf(result)}`);
   if (stall.results.includes(shown)) return refusals === stall.refusals ? stall : { ...stall, refusals };
@@ -71,14 +77,14 @@ function refused(stall: StallWatch, rule: string, tool: string): StallWatch['ref
   return isKnown ? stall.refusals : [...stall.refusals, { rule, tool }];
 }
 
-/** The watch after the end of a turn with calls. */
-export function watchTurn(stall: StallWatch): StallWatch {
+/** The counters after the end of a turn with calls: counts the turn if it had no new result. */
+export function stallAfterTurn(stall: StallWatch): StallWatch {
   if (!stall.fresh) return { ...stall, stale_turns: stall.stale_turns + 1 };
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(stall.told, NO_NEW_RESULT) };
 }
 
 /**
- * The watch after feedback was queued or dropped. A notice about a streak of calls or turns is not repeated in the same
+ * The counters after feedback was queued or dropped. A notice about a streak of calls or turns is not repeated in the same
  * streak, a notice about a permission rule not in the same run.
  */
 export function noticeQueued(stall: StallWatch, source: string): StallWatch {

@@ -1,5 +1,6 @@
 /**
- * Declared steps of a persona: the current step of a run, its end, and the effect of a failed step.
+ * Declared steps of a persona: the current step of a run, its end, and the effect of a failed step. A model step is
+ * something else: one model call. Its retries: the header of runs/model-answers.ts.
  *
  * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
  *     daemon.

@@ -5,7 +5,7 @@
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { startClock } from '../budgets/budgets.ts';
-import { watchClock } from '../budgets/spending.ts';
+import { setBudgetTimer } from '../budgets/spending.ts';
 import { NOTHING_USED } from '../budgets/state.ts';
 import { NO_RELAY } from '../handoff/state.ts';
 import { queuedWorkContinuesRun } from '../runs/continuation.ts';
@@ -27,7 +27,7 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
  * immediately.
  */
 function startIdling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (queuedWorkContinuesRun(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
+  if (queuedWorkContinuesRun(context)) return setBudgetTimer(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;
   if (intervalMs === undefined) return { count: NOTHING_USED };
   const index = nextIndex(context, event);

@@ -11,16 +11,16 @@ import type { PlacedEvent } from '../../core/place.ts';
 import type { MachineState } from '../../machine/state.ts';
 import { leafOf } from '../../machine/state.ts';
 import { approvalExpired, expiriesOf } from '../approvals/approvals.ts';
-import { watchClock } from '../budgets/spending.ts';
+import { setBudgetTimer } from '../budgets/spending.ts';
 import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
 /**
- * Decides a due timer. It counts, however late it fires, if {@link allTimers} still lists it with the same due time. Any
+ * Decides a due timer. It counts, however late it fires, if {@link awaitedTimers} still lists it with the same due time. Any
  * other timer is ignored, so timers need no cancellation.
  */
 export function decideTimer(state: MachineState, input: TimerInput): Decision {
-  const timer = allTimers(state).find(({ id }) => id === input.effect_id);
+  const timer = awaitedTimers(state).find(({ id }) => id === input.effect_id);
   if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
   return events(
     { type: 'timer_fired', effect_id: timer.id, what: timer.what },
@@ -30,7 +30,7 @@ export function decideTimer(state: MachineState, input: TimerInput): Decision {
 }
 
 /** All awaited timers: {@link sessionTimer}, and those of approvals that expire. */
-export function allTimers(state: MachineState): readonly TimerEffect[] {
+export function awaitedTimers(state: MachineState): readonly TimerEffect[] {
   const timer = sessionTimer(state);
   const expiries = expiriesOf(state.context);
   return timer ? [timer, ...expiries] : expiries;
@@ -82,7 +82,7 @@ export function timerFired(
   event: EventOf<'timer_fired'> & PlacedEvent,
 ): Partial<SessionContext> {
   const { suspension, count } = context;
-  if (event.what === 'time_budget') return watchClock(context, event, count);
+  if (event.what === 'time_budget') return setBudgetTimer(context, event, count);
   if (event.what === 'waiting_for_persona') return { persona_wait: null };
   if (event.what === 'approval') return {};
   if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
