@@ -5,6 +5,7 @@ import { answeringEngine } from './tests/containers/engine.ts';
 import { CONTAINERS_PROJECT, filesOnContainers } from './tests/containers/files-on-containers.ts';
 import { OWN_SERVER_FILES, SERVERS_SWITCH } from './tests/e2e/kit/servers-switch.ts';
 import LongestFirst from './tests/longest-first.ts';
+import { OPTIMIZE_RARELY } from './tests/optimize-rarely.ts';
 
 // Workspace packages resolve to their TypeScript source, so tests never see a stale build.
 // Vendors are loaded by Node, which knows no condition `module`: what a package has there may be for bundlers alone.
@@ -26,7 +27,9 @@ const everyTest = {
   hookTimeout: 180_000,
   // Tests allocate much that lives briefly: a larger young generation saves a twentieth of the CPU time. The workers keep all cores busy:
   // collecting garbage in several threads of each costs a sixth.
-  execArgv: ['--single-threaded-gc', '--max-semi-space-size=64', '--min-semi-space-size=32'],
+  execArgv: ['--single-threaded-gc', '--max-semi-space-size=64', '--min-semi-space-size=32', ...OPTIMIZE_RARELY],
+  // Servers live for seconds and hold little: Go collects garbage later. Processes that tests start inherit it.
+  env: { GOGC: '800' },
   sequence: { sequencer: LongestFirst },
   globalSetup: ['tests/e2e/kit/global-setup.ts'],
   // Plain XState instead of the compiled chart.

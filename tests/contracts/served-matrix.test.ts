@@ -1,5 +1,5 @@
 /**
- * Instances of every kind of served work that are killed or frozen, on virtual time: 10 seeds for each cell, with `COX_NIGHTLY`
+ * Instances of every kind of served work that are killed or frozen, on virtual time: 5 seeds for each cell, with `COX_NIGHTLY`
  * 100 and a table of the results. `COX_SEED` starts at another seed.
  */
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -7,7 +7,7 @@ import { SERVED_KINDS } from './served-kinds.ts';
 import { brokenRules, FAILURES, type MatrixRun, MOMENTS, runMatrixCell } from './served-matrix.ts';
 import { useVirtualTime } from './served-stage.ts';
 
-const seeds = process.env.COX_NIGHTLY ? 100 : 10;
+const seeds = process.env.COX_NIGHTLY ? 100 : 5;
 const firstSeed = Number(process.env.COX_SEED ?? 1);
 const rows: Record<string, string | number>[] = [];
 

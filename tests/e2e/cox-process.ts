@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { onTestFailed, TestRunner } from 'vitest';
 import { COX_MAIN, SHORT_LIVED } from './kit/child.ts';
+import { withoutExtraCertificates } from './kit/clean-env.ts';
 import { isOfFile, isShort, runShort } from './kit/cox-runner.ts';
 
 const RUN_WITHIN_MS = 120_000;
@@ -135,7 +136,7 @@ export class CoxBed {
 
   #env({ env }: CoxOptions): NodeJS.ProcessEnv {
     const { NATS_URL: _bus, COX_MODEL: _model, INIT_CWD: _cwd, ...inherited } = process.env;
-    return { ...inherited, COX_STATE_DIR: this.stateDir, ...env };
+    return { ...withoutExtraCertificates(inherited), COX_STATE_DIR: this.stateDir, ...env };
   }
 
   /** Ends what still runs and removes the folder. */

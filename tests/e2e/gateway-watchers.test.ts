@@ -16,9 +16,9 @@ import { until } from './kit/until.ts';
 
 /** The full size reads and writes half a gigabyte. */
 const IS_FULL_SIZE = process.env.COX_NIGHTLY === '1';
-const WATCHERS = IS_FULL_SIZE ? 200 : 50;
+const WATCHERS = IS_FULL_SIZE ? 200 : 20;
 const DISCONNECTS = IS_FULL_SIZE ? 20 : 5;
-const NEVER_READING = IS_FULL_SIZE ? 40 : 8;
+const NEVER_READING = IS_FULL_SIZE ? 40 : 4;
 const CUT_OFF_WITHIN_MS = 240_000;
 /** Requests of one token have a rate: people have one each. */
 const PEOPLE = 25;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { COX_MAIN, REPOSITORY } from './kit/child.ts';
+import { COX_MAIN, REPOSITORY, SHORT_LIVED } from './kit/child.ts';
 import { cleanEnv } from './kit/clean-env.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
@@ -34,7 +34,7 @@ beforeAll(async () => {
   gateway = await startGateway(fixture.bus);
   const folder = await scratchFolder('bin');
   const node = join(folder, 'node');
-  await writeFile(node, `#!/bin/sh\nshift\nexec '${process.execPath}' '${COX_MAIN}' "$@"\n`);
+  await writeFile(node, `#!/bin/sh\nshift\nexec '${process.execPath}' ${SHORT_LIVED.join(' ')} '${COX_MAIN}' "$@"\n`);
   await chmod(node, 0o755);
   path = `${folder}:${process.env.PATH}`;
 });

@@ -5,9 +5,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import { writeCheckoutNpx } from '../e2e/kit/checkout-npx.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { cleanEnv } from '../e2e/kit/clean-env.ts';
 import { scratchFolder } from '../e2e/kit/scratch.ts';
@@ -105,11 +106,7 @@ export class Walkthrough {
     await symlink(join(REPOSITORY, 'libs'), join(scratch, 'libs'));
     const { name: own, type, exports } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8'));
     await writeFile(join(scratch, 'package.json'), JSON.stringify({ name: own, type, exports }));
-    // What npx would find here, without its look at the network.
-    const npx = join(scratch, 'bin/npx');
-    await mkdir(join(scratch, 'bin'));
-    await writeFile(npx, `#!/bin/sh\nbin=$1\nshift\nexec '${REPOSITORY}/node_modules/.bin/'"$bin" "$@"\n`);
-    await chmod(npx, 0o755);
+    await writeCheckoutNpx(join(scratch, 'bin'));
     return new Walkthrough(scratch, folder, blocksOf(await readFile(join(from, 'README.md'), 'utf8')));
   }
 

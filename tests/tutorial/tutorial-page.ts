@@ -1,8 +1,9 @@
 /** The tutorials as a reader follows them: files are saved from the page, commands typed, outputs compared. */
-import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { findServer } from '@coxswain/adapter-embedded-server';
 import { expect } from 'vitest';
+import { writeCheckoutNpx } from '../e2e/kit/checkout-npx.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { cleanEnv } from '../e2e/kit/clean-env.ts';
 import { scratchFolder } from '../e2e/kit/scratch.ts';
@@ -36,11 +37,7 @@ export class TutorialReader {
     await symlink(join(REPOSITORY, 'node_modules'), join(scratch, 'node_modules'));
     await symlink(join(REPOSITORY, 'examples'), join(scratch, 'examples'));
     await writeFile(join(scratch, 'package.json'), '{ "type": "module" }');
-    await mkdir(join(scratch, 'bin'));
-    // The command that npx finds in a checkout, without a request to a registry.
-    const npx = join(scratch, 'bin/npx');
-    await writeFile(npx, `#!/bin/sh\nbin=$1\nshift\nexec '${REPOSITORY}/node_modules/.bin/'"$bin" "$@"\n`);
-    await chmod(npx, 0o755);
+    await writeCheckoutNpx(join(scratch, 'bin'));
     const { NATS_URL: _, ...env } = process.env;
     const server = await findServer({ env });
     if (server.kind === 'binary') await symlink(server.path, join(scratch, 'bin/nats-server'));

@@ -1,6 +1,7 @@
 /** Commands of `cox` that only ask and tell, run in one process for each worker of the tests. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { OPTIMIZE_RARELY } from '../../optimize-rarely.ts';
 import { bundledPrograms } from './bundled.ts';
 import type { RunnerAnswer, RunnerRequest } from './runner-main.ts';
 
@@ -51,7 +52,8 @@ export function runShort(args: readonly string[], cwd: string, env: NodeJS.Proce
 }
 
 function start(program: string): ChildProcess {
-  const child = fork(program, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], execArgv: [] });
+  const execArgv = ['--single-threaded-gc', ...OPTIMIZE_RARELY];
+  const child = fork(program, [], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], execArgv });
   child.on('message', (answer: RunnerAnswer) => {
     waiting.get(answer.id)?.resolve(answer);
     waiting.delete(answer.id);

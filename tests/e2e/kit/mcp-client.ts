@@ -2,7 +2,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { Child, COX_MAIN } from './child.ts';
+import { Child, COX_MAIN, SHORT_LIVED } from './child.ts';
 import { cleanEnv } from './clean-env.ts';
 import { PATIENCE_MS } from './patience.ts';
 
@@ -36,7 +36,7 @@ export interface McpStart {
 export async function startMcp({ args = [], env = {}, cwd }: McpStart): Promise<McpUnderTest> {
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [COX_MAIN, 'mcp', ...args],
+    args: [...SHORT_LIVED, COX_MAIN, 'mcp', ...args],
     env: cleanEnv(env) as Record<string, string>,
     ...(cwd === undefined ? {} : { cwd }),
     stderr: 'pipe',
