@@ -28,8 +28,6 @@ const everyTest = {
   // Tests allocate much that lives briefly: a larger young generation saves a twentieth of the CPU time. The workers keep all cores busy:
   // collecting garbage in several threads of each costs a sixth.
   execArgv: ['--single-threaded-gc', '--max-semi-space-size=64', '--min-semi-space-size=32', ...OPTIMIZE_RARELY],
-  // Servers live for seconds and hold little: Go collects garbage later. Processes that tests start inherit it.
-  env: { GOGC: '800' },
   sequence: { sequencer: LongestFirst },
   globalSetup: ['tests/e2e/kit/global-setup.ts'],
   // Plain XState instead of the compiled chart.
