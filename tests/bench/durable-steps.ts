@@ -8,9 +8,10 @@
 import type { Bench, Part } from './bench-part.ts';
 import { freshRef, publishStart, runEnded } from './bench-session.ts';
 import { type Figure, median, percentile, range, type Skipped, shown } from './figures.ts';
-import { findPeers, type PeerRun } from './peers.ts';
+import { findPeers } from './peers.ts';
 import { untilQuiet } from './quiet-machine.ts';
 import { rawAppendsPerSecond } from './raw-path.ts';
+import { runInRotation } from './steps-rotation.ts';
 import { LEVELS, type Level, OF_RAW, type OurLevel, type OurRun, type StepsRuns } from './steps-runs.ts';
 import { withBench } from './with-bench.ts';
 
@@ -30,32 +31,17 @@ export const durableSteps: Part = {
       (level) => ({ ...level, turns: quick ? level.turns / QUICK_DIVISOR : level.turns }) as Level,
     );
     const found = await findPeers();
-    const ours: OurRun[] = [];
-    const peers = found.peers.map(({ name }) => ({ name, runs: [] as PeerRun[] }));
-    const busyBefore: number[] = [];
-    try {
-      const runs = [
-        async () => ours.push(await ourRun(levels)),
-        ...found.peers.map((peer, index) => async () => {
-          peers[index]?.runs.push(await peer.run(levels.map(({ sessions, turns }) => [sessions, turns] as const)));
-        }),
-      ];
-      for (let round = 0; round < rounds; round++) {
-        // In rotation: none always has the machine as the same other one left it.
-        const first = round % runs.length;
-        for (const run of [...runs.slice(first), ...runs.slice(0, first)]) {
-          busyBefore.push(await untilQuiet());
-          await run();
-        }
-      }
-    } finally {
-      await found.remove();
-    }
-    const detail: StepsRuns = { ours, peers, busy_before: busyBefore };
-    const skipped: Skipped[] = found.missing ? [{ what: 'peers skipped', skipped: found.missing }] : [];
+    const sizes = levels.map(({ sessions, turns }) => [sessions, turns] as const);
+    const sides = { ourRun: () => ourRun(levels), peers: found.peers };
+    const detail = await runInRotation(rounds, sides, sizes, untilQuiet).finally(() => found.remove());
+    const failed = detail.peers.flatMap(({ name, runs, failed }) =>
+      failed === undefined ? [] : [{ what: name, skipped: `failed after ${runs.length} runs: ${failed}` }],
+    );
+    const skipped: Skipped[] = found.missing ? [{ what: 'peers skipped', skipped: found.missing }] : failed;
     return {
-      figures: [...levels.flatMap((level) => figuresOf(level, detail)), ...skipped, ...steeringOf(peers)],
+      figures: [...levels.flatMap((level) => figuresOf(level, detail)), ...skipped, ...steeringOf(detail.peers)],
       detail,
+      complete: failed.length === 0,
     };
   },
 };

@@ -24,6 +24,8 @@ export interface PartResult {
   readonly figures: readonly (Figure | Skipped)[];
   /** Everything behind the figures, for the file. */
   readonly detail?: unknown;
+  /** False if something failed that should have been measured. The figures are those of the rest. */
+  readonly complete?: boolean;
 }
 
 /** Whether a figure keeps its bar; null where there is none. */

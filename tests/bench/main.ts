@@ -1,13 +1,13 @@
 /**
- * The bench: `npm run bench -- [--quick] [--only PART,…] [--node NODE,…] [--rounds N]`. Prints each figure with its goal,
- * writes all of them to `results/`, and prints the table of the part `steps` as Markdown. docs/performance.md describes it.
+ * The bench; `npm run bench -- --help` prints its options. Prints each figure with its goal, writes all of them to `results/`,
+ * and prints the table of the part `steps` as Markdown. docs/performance.md describes it.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { NODE_VERSIONS, nodeFolder } from '../node-binaries.ts';
+import { readBenchOptions } from './bench-options.ts';
 import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
@@ -15,6 +15,7 @@ import { gatewayLatency } from './gateway-latency.ts';
 import { hookConsult } from './hook-consult.ts';
 import { idleSessions } from './idle-sessions.ts';
 import { machineEvent } from './machine-event.ts';
+import { problemOfPeers } from './peers.ts';
 import { personaScaling } from './persona-scaling.ts';
 import { plainTurn } from './plain-turn.ts';
 import { recovery } from './recovery.ts';
@@ -39,22 +40,23 @@ const parts: readonly Part[] = [
   gatewayLatency,
 ];
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [] },
-    rounds: { type: 'string' },
-    node: { type: 'string', multiple: true, default: [] },
-  },
-});
-const only = values.only.flatMap((names) => names.split(','));
-const unknown = only.filter((name) => !parts.some((part) => part.name === name));
-if (unknown.length > 0)
-  refuse(`no such part: ${unknown.join(', ')}; there are: ${parts.map((part) => part.name).join(', ')}`);
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 4));
-if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) refuse('--rounds takes a whole number from 1 to 100');
+const options = readBenchOptions(
+  process.argv.slice(2),
+  parts.map(({ name }) => name),
+);
+if ('usage' in options) {
+  const { problem, usage } = options;
+  if (problem !== null) refuse(`${problem}\n\n${usage}`);
+  process.stdout.write(`${usage}\n`);
+  process.exit(0);
+}
+const { quick, only, rounds, nodes } = options;
+const chosen = parts.filter((part) => only.length === 0 || only.includes(part.name));
+if (chosen.includes(durableSteps)) {
+  const problem = await problemOfPeers(process.env);
+  if (problem !== null) refuse(problem);
+}
 
-const nodes = values.node.flatMap((names) => names.split(','));
 const reports = nodes.length > 0 ? await onEachNode(nodes) : [await here()];
 if (process.send) {
   // The process that chose this Node prints the table.
@@ -67,8 +69,7 @@ if (process.send) {
 process.exitCode = reports.every(({ complete }) => complete) ? 0 : 1;
 
 function here(): Promise<Report> {
-  const chosen = parts.filter((part) => only.length === 0 || only.includes(part.name));
-  return measureAll(chosen, { quick: values.quick, rounds }, chosen.length === parts.length);
+  return measureAll(chosen, { quick, rounds }, chosen.length === parts.length);
 }
 
 /** Runs the whole bench once on each Node: its hosts, its driver and the peers. */
@@ -77,7 +78,7 @@ async function onEachNode(names: readonly string[]): Promise<Report[]> {
   for (const name of names) binaries.push(await nodeBinary(name));
   const collected: Report[] = [];
   for (const binary of binaries) {
-    const flags = [...(values.quick ? ['--quick'] : []), ...only.flatMap((name) => ['--only', name])];
+    const flags = [...(quick ? ['--quick'] : []), ...only.flatMap((name) => ['--only', name])];
     const child = spawn(binary, [...process.execArgv, import.meta.filename, ...flags, '--rounds', String(rounds)], {
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     });

@@ -1,5 +1,8 @@
-/** Other systems on the same workload. Each peer is a folder with a `run.sh`, which prints one line of JSON. */
-import { spawn } from 'node:child_process';
+/**
+ * Other systems on the same workload. Each peer is a folder with a `run.sh`, which prints one line of JSON. Its `needs.sh`, if
+ * there is one, prints the programs that it needs in `PATH`, a line each.
+ */
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -54,23 +57,36 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
+ * Why the peers of `COX_BENCH_PEERS` cannot run: all missing folders, `run.sh` and programs. Null if they can, or if there are
+ * none. Starts no peer.
+ */
+export async function problemOfPeers(env: NodeJS.ProcessEnv): Promise<string | null> {
+  const problems: string[] = [];
+  for (const folder of foldersOf(env)) {
+    const names = await namesIn(folder);
+    if (names.length === 0) problems.push(`${resolve(folder)} contains no peer: a folder with a run.sh`);
+    for (const name of names) {
+      const missing = programsOf(join(folder, name), env).filter((program) => !isInPath(program, env));
+      if (missing.length > 0) problems.push(`${NAMES[name] ?? name} needs ${missing.join(' and ')} in PATH`);
+    }
+  }
+  return problems.length === 0 ? null : `COX_BENCH_PEERS: ${problems.join('; ')}`;
+}
+
+/**
  * The peers of the folders in `COX_BENCH_PEERS`, which are separated as in `PATH`. Each folder is copied whole to a
  * temporary one, because a peer installs its packages and keeps its data there.
- * @throws Error if a folder contains no peer.
  */
 export async function findPeers(): Promise<Peers> {
-  const folders = (process.env.COX_BENCH_PEERS ?? '').split(delimiter).filter((folder) => folder !== '');
+  const folders = foldersOf(process.env);
   if (folders.length === 0) return { peers: [], missing: 'COX_BENCH_PEERS is not set', remove: async () => undefined };
   const copies: string[] = [];
   const peers: Peer[] = [];
   for (const folder of folders) {
-    const names = (await readdir(folder)).filter((name) => existsSync(join(folder, name, 'run.sh'))).sort();
-    if (names.length === 0)
-      throw new Error(`COX_BENCH_PEERS: ${resolve(folder)} contains no peer: a folder with a run.sh`);
     const copy = await mkdtemp(join(tmpdir(), 'cox-bench-peers-'));
     copies.push(copy);
     await cp(folder, copy, { recursive: true });
-    for (const name of names)
+    for (const name of await namesIn(folder))
       peers.push({ name: NAMES[name] ?? name, run: (levels) => runOnce(join(copy, name), levels) });
   }
   return {
@@ -79,6 +95,25 @@ export async function findPeers(): Promise<Peers> {
       for (const copy of copies) await rm(copy, { recursive: true, force: true });
     },
   };
+}
+
+function foldersOf({ COX_BENCH_PEERS = '' }: NodeJS.ProcessEnv): string[] {
+  return COX_BENCH_PEERS.split(delimiter).filter((folder) => folder !== '');
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return [];
+  return (await readdir(folder)).filter((name) => existsSync(join(folder, name, 'run.sh'))).sort();
+}
+
+function programsOf(peer: string, env: NodeJS.ProcessEnv): string[] {
+  if (!existsSync(join(peer, 'needs.sh'))) return [];
+  const printed = execFileSync('/bin/sh', ['needs.sh'], { cwd: peer, env, encoding: 'utf8' });
+  return printed.split('\n').filter((program) => program !== '');
+}
+
+function isInPath(program: string, { PATH = '' }: NodeJS.ProcessEnv): boolean {
+  return PATH.split(delimiter).some((folder) => existsSync(join(folder, program)));
 }
 
 async function runOnce(folder: string, levels: readonly (readonly [number, number])[]): Promise<PeerRun> {

@@ -55,6 +55,7 @@ export async function measureAll(parts: readonly Part[], effort: Effort, whole: 
     let result: PartResult;
     try {
       result = await part.measure(effort);
+      if (result.complete === false) complete = false;
     } catch (error) {
       complete = false;
       process.stderr.write(`${part.name}: ${(error as Error).stack}\n`);
@@ -119,10 +120,15 @@ async function keep(measured: readonly Measured[], circumstances: Circumstances,
   };
   const dir = join(import.meta.dirname, 'results');
   await mkdir(dir, { recursive: true });
-  const { at, commit, node } = circumstances;
-  const name = `${whole ? '' : 'partial-'}${at.slice(0, 10)}-${commit}-node-${node}.json`;
+  const name = resultName(circumstances, whole);
   await writeFile(join(dir, name), `${JSON.stringify(report, null, 2)}\n`);
   process.stdout.write(`\nwritten to tests/bench/results/${name}\n`);
+}
+
+/** The name of the file of a run. The time of day is in it: a second run does not replace the first. */
+export function resultName({ at, commit, node }: Circumstances, whole: boolean): string {
+  const began = at.slice(0, 19).replaceAll(':', '');
+  return `${whole ? '' : 'partial-'}${began}-${commit}-node-${node}.json`;
 }
 
 function git(...args: string[]): string {

@@ -31,7 +31,12 @@ export interface OurRun {
 /** All runs of the part `steps`: its detail in the results. */
 export interface StepsRuns {
   readonly ours: readonly OurRun[];
-  readonly peers: readonly { readonly name: string; readonly runs: readonly PeerRun[] }[];
+  /** `failed`: why a peer has fewer runs than we have. */
+  readonly peers: readonly {
+    readonly name: string;
+    readonly runs: readonly PeerRun[];
+    readonly failed?: string | undefined;
+  }[];
   /** The share of the CPU time that was in use before each run, 0 to 1. */
   readonly busy_before: readonly number[];
 }

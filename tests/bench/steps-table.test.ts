@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PeerRun } from './peers.ts';
-import type { Report } from './report.ts';
+import { type Report, resultName } from './report.ts';
 import { stepsTable } from './steps-table.ts';
 
 const peerRun = (steps: number): PeerRun => {
@@ -49,6 +49,19 @@ test('the line above the tables has the circumstances of both sides', () => {
 
 test('a machine that was busy before one run marks the tables', () => {
   expect(stepsTable([report(0.11)])).toMatch(/^\*\*Busy machine: do not publish\.\*\*/);
+});
+
+test('a peer that failed marks the tables', () => {
+  const { steps, ...rest } = report(0);
+  const peers = [{ name: 'Restate', runs: [peerRun(400)], failed: 'no server' }];
+  const table = stepsTable([{ ...rest, steps: { ...(steps as NonNullable<Report['steps']>), peers } }]);
+  expect(table).toMatch(/^\*\*Restate failed after 1 runs: do not publish its figures\.\*\*/);
+});
+
+test('two runs of one day, one commit and one Node have files of their own', () => {
+  const later = { ...report(0), at: '2030-01-01T00:01:02.000Z' };
+  expect(resultName(report(0), true)).toBe('2030-01-01T000000-abc1234-node-v24.0.0.json');
+  expect(resultName(later, false)).toBe('partial-2030-01-01T000102-abc1234-node-v24.0.0.json');
 });
 
 test('without the part steps there is no table', () => {

@@ -28,6 +28,9 @@ function circumstances({ steps, ...report }: StepsReport): string {
   const busiest = Math.max(...steps.busy_before);
   const busy = busiest > QUIET_AT_MOST ? ['**Busy machine: do not publish.**'] : [];
   const quick = report.quick ? ['**Quick run: do not publish.**'] : [];
+  const failed = steps.peers
+    .filter((peer) => peer.failed !== undefined)
+    .map(({ name, runs }) => `**${name} failed after ${runs.length} runs: do not publish its figures.**`);
   const servers = [...new Set(steps.ours.map(({ server }) => `nats-server ${server}`))];
   const theirs = steps.peers.flatMap(({ name, runs }) => {
     const [run] = runs;
@@ -38,6 +41,7 @@ function circumstances({ steps, ...report }: StepsReport): string {
   return [
     ...busy,
     ...quick,
+    ...failed,
     `${report.at.slice(0, 10)}, commit \`${report.commit}\`${report.changed ? ' with changes' : ''}.`,
     `${report.cpus} cores (${report.cpu}), ${report.memory_gib} GiB.`,
     `Node ${report.node.slice(1)}; ${[...servers, ...theirs].join('; ')}.`,

@@ -5,13 +5,14 @@
 import type { HeapProfiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { createMemoryBus } from '@coxswain/adapter-memory';
-import type { Log } from '@coxswain/ports';
+import type { Log, SessionIndex } from '@coxswain/ports';
 import { sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { selectChartRunner } from '@coxswain/turn';
 import { expect, test } from 'vitest';
 import { FakeHooks, hook } from '../../libs/session/test/fake-hooks.ts';
 import { PLACID } from '../../libs/session/test/noticed-line.ts';
+import { RecordedIndex } from '../../libs/session/test/recorded-index.ts';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import { type AgentsWatch, instantModels, instantTools } from './instant-agents.ts';
 
@@ -30,10 +31,14 @@ const COSTS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
 };
 
 /**
- * Memory that one plain turn allocates on V8's heap, on a host in memory: 135,000 bytes on Node 20, 145,000 on Node 24.
- * Runs differ by at most 5 %, and also after other tests in the same process. A change that lowers it lowers it here, too.
+ * Memory that one plain turn allocates on V8's heap, on a host in memory, by the major version of Node: what is usual.
+ * Measured 2026-11-27, three runs each. They were 133,000 to 137,000 bytes on Node 20, 129,500 to 131,600 on 22, 136,500 to
+ * 142,000 on 24 and 143,200 to 147,400 on 26. The load of the machine has no influence. A change that lowers it lowers it
+ * here, too. Other versions have the highest number.
  */
-const ALLOCATED_BYTES = 145_000;
+const ALLOCATED_BYTES: Readonly<Record<number, number>> = { 20: 135_000, 22: 131_000, 24: 140_000, 26: 145_000 };
+/** More than runs differ: at most 5 %. */
+const ALLOCATED_AT_MOST = 1.1;
 
 const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const UNWATCHED: AgentsWatch = {
@@ -60,8 +65,13 @@ test.each(Object.keys(COSTS))('%s', async (kind) => {
   expect(changed, `the cost of ${kind} changed; ${accept}`).toEqual([]);
 });
 
+test('a session is noted and marked in the index once, for all its turns', async () => {
+  const counts = await countsOf(new FakeHooks(), SHORT);
+  expect([counts.get('active.note'), counts.get('index.mark')]).toEqual([1, 1]);
+});
+
 test('a plain turn allocates no more memory than before', async () => {
-  const usual = selectChartRunner('compiled');
+  const runner = selectChartRunner('compiled');
   const host = await startHost(new FakeHooks());
   try {
     // V8 allocates more before it has optimized the code.
@@ -70,12 +80,14 @@ test('a plain turn allocates no more memory than before', async () => {
       for (let i = 0; i < 2; i++) await host.run(SHORT);
     });
     const perTurn = bytes / (2 * SHORT);
+    const major = Number.parseInt(process.versions.node, 10);
+    const usual = ALLOCATED_BYTES[major] ?? Math.max(...Object.values(ALLOCATED_BYTES));
     const accept = 'if this is intended, change ALLOCATED_BYTES and give the reason in the commit';
     const rose = `the memory that a plain turn allocates rose by more than 10 %; ${accept}`;
-    expect(perTurn, rose).toBeLessThan(1.1 * ALLOCATED_BYTES);
+    expect(perTurn, rose).toBeLessThan(ALLOCATED_AT_MOST * usual);
   } finally {
     host.end();
-    selectChartRunner(usual);
+    selectChartRunner(runner);
   }
 });
 
@@ -135,10 +147,11 @@ async function startHost(hooks: FakeHooks, counted = <Port extends object>(_: st
   const time = new VirtualTime();
   const bus = createMemoryBus(time.clock());
   let ids = 0;
-  const ports = Object.entries(bus.hostPorts()).map(([name, port]) => [name, counted(name, port)]);
+  const index = new RecordedIndex(bus.journal);
+  const ports = Object.entries({ ...bus.hostPorts(), index }).map(([name, port]) => [name, counted(name, port)]);
   const host = createSessionHost(
     {
-      ...(Object.fromEntries(ports) as ReturnType<typeof bus.hostPorts>),
+      ...(Object.fromEntries(ports) as ReturnType<typeof bus.hostPorts> & { index: SessionIndex }),
       models: instantModels(UNWATCHED, async () => {}),
       tools: instantTools(UNWATCHED, async () => {}),
       personas: { find: async () => null, names: async () => [] },

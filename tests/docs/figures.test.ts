@@ -26,10 +26,21 @@ test.each([
   const rows = section.match(/^\| .*\d.*$/gm) ?? [];
   const results = RESULTS.split('\n');
   for (const row of rows) expect(results.filter((line) => line.startsWith(row.replace(/ \|$/, '')))).toHaveLength(1);
-  const figures = section.match(/\d[\d.,]* (?:ms|s|bytes|KiB|calls)\b/g) ?? [];
-  expect(figures).not.toHaveLength(0);
-  for (const figure of figures) expect(RESULTS).toMatch(new RegExp(`(?<![\\d.,])${figure.replace('.', '\\.')}\\b`));
+  expectMeasured(section.match(/\d[\d.,]* (?:ms|s|bytes|KiB|calls)\b/g) ?? []);
 });
+
+test('every missed goal of the FAQ, and what was reached, is in the results', () => {
+  const rows = sectionOf('Which goals of speed and memory are missed?').match(/^\| .*\d.*$/gm) ?? [];
+  expect(rows).not.toHaveLength(0);
+  for (const row of rows) expectMeasured(row.match(/\d[\d.,]* (?:ms|s|bytes|KiB|µs)(?!\w)|\b\d\.\d+/g) ?? []);
+});
+
+/** Expects figures, and each of them in the results. */
+function expectMeasured(figures: readonly string[]): void {
+  expect(figures).not.toHaveLength(0);
+  for (const figure of figures)
+    expect(RESULTS).toMatch(new RegExp(`(?<![\\d.,])${figure.replace('.', '\\.')}(?![\\w])`));
+}
 
 test('a median of an even number lies halfway between the two in the middle', () => {
   expect(median([4, 1, 3])).toBe(3);

@@ -66,6 +66,10 @@ test('two hosts share the sessions, one that dies restarts while they continue, 
     expect.objectContaining({ type: 'session_host_restarted', host: 'one-1', why: 'SIGKILL', restart: 1 }),
   );
   await until('the restarted host to serve', () => pidOf(service, 'one-1') !== pids[0]);
+  // A host that a signal stops in order restarts, too: its own stop is no failure of the bus.
+  process.kill(pids[1] as number, 'SIGINT');
+  await until('the stopped host to restart', () => pidOf(service, 'one-2') !== pids[1]);
+  expect(service.json).toContainEqual(expect.objectContaining({ host: 'one-2', why: 'exit code 0', restart: 1 }));
 
   // The service answers for all its hosts, at one address and one socket.
   const metrics = async () => (await fetch(ready.metrics_url)).text();

@@ -1,53 +1,15 @@
 /** What a host writes to the index of sessions, and when. */
-import type { SessionIndex } from '@coxswain/ports';
-import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { deleteSession } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
-import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
-
-/** An index in memory. Null is a mark. */
-class RecordedIndex implements SessionIndex {
-  readonly entries = new Map<string, { entry: SessionIndexEntry | null; revision: number }>();
-  readonly #bed: TestBed;
-  #revision = 0;
-
-  constructor(bed: TestBed) {
-    this.#bed = bed;
-  }
-
-  of(session = 's1'): SessionIndexEntry | null | undefined {
-    return this.entries.get(subjects.sessionEntry(refOf(session)))?.entry;
-  }
-
-  async mark(ref: SessionRef) {
-    this.entries.set(subjects.sessionEntry(ref), { entry: null, revision: ++this.#revision });
-    return this.#revision;
-  }
-
-  async put(ref: SessionRef, entry: SessionIndexEntry, revision: number) {
-    if ((this.entries.get(subjects.sessionEntry(ref))?.revision ?? 0) !== revision) return false;
-    this.entries.set(subjects.sessionEntry(ref), { entry, revision: ++this.#revision });
-    return true;
-  }
-
-  async prune(ref: SessionRef) {
-    if (!(await this.#bed.bus.journal.last(ref))) this.entries.delete(subjects.sessionEntry(ref));
-  }
-
-  async missing() {
-    const missing: SessionRef[] = [];
-    for await (const ref of this.#bed.bus.journal.sessions('default'))
-      if (!this.entries.has(subjects.sessionEntry(ref))) missing.push(ref);
-    return missing;
-  }
-}
+import { RecordedIndex } from './recorded-index.ts';
+import { ASKING, refOf, testBed } from './test-bed.ts';
 
 const SOON_AWAY = { passivateAfterMs: 1_000, sweepEveryMs: 500 };
 
 async function indexed(options = SOON_AWAY) {
   const bed = testBed();
-  const index = new RecordedIndex(bed);
+  const index = new RecordedIndex(bed.bus.journal);
   const host = await bed.host(options, { index });
   return { bed, index, host };
 }
@@ -57,15 +19,15 @@ test('a session has a mark before its first record, and its entry when it has le
   bed.models.answers = [say('done')];
   let markedFirst: unknown;
   const ends = bed.bus.subscribeEvents(refOf(), () => {
-    markedFirst ??= index.of();
+    markedFirst ??= index.of(refOf());
   });
   await bed.start();
   ends();
-  expect([markedFirst, index.of()]).toEqual([null, null]);
+  expect([markedFirst, index.of(refOf())]).toEqual([null, null]);
   await bed.time.advance(3_000);
   const [newest] = (await bed.records()).slice(-1);
-  expect(index.of()).toMatchObject({ session_id: 's1', n: newest?.n, at: newest?.at, state: 'stopped' });
-  expect(index.of()?.details).toMatchObject({ turn: 1, approvals: 0 });
+  expect(index.of(refOf())).toMatchObject({ session_id: 's1', n: newest?.n, at: newest?.at, state: 'stopped' });
+  expect(index.of(refOf())?.details).toMatchObject({ turn: 1, approvals: 0 });
 });
 
 test.each([
@@ -77,9 +39,9 @@ test.each([
   bed.models.answers = [ask(call('c1', 'ask', { path }))];
   await bed.start({ permissions: ASKING });
   await bed.time.advance(3_000);
-  expect(index.of()?.details).toMatchObject({ approvals: 1 });
+  expect(index.of(refOf())?.details).toMatchObject({ approvals: 1 });
   const pending = isInEntry ? [expect.objectContaining({ tool: 'ask', args: { path } })] : undefined;
-  expect(index.of()?.approvals).toEqual(pending);
+  expect(index.of(refOf())?.approvals).toEqual(pending);
 });
 
 test('a session that wakes is marked before its next record (INDEX-2)', async () => {
@@ -88,7 +50,7 @@ test('a session that wakes is marked before its next record (INDEX-2)', async ()
   await bed.start();
   await bed.time.advance(3_000);
   const marks: unknown[] = [];
-  bed.bus.subscribeEvents(refOf(), () => void marks.push(index.of()));
+  bed.bus.subscribeEvents(refOf(), () => void marks.push(index.of(refOf())));
   await bed.send('prompt', { text: 'go on' });
   expect(marks.length).toBeGreaterThan(0);
   expect(new Set(marks)).toEqual(new Set([null]));
@@ -99,7 +61,7 @@ test('a command for an unknown session leaves no entry', async () => {
   await bed.send('steer', { text: 'hello?' });
   await bed.time.advance(3_000);
   expect(host.live).toBe(0);
-  expect(index.of()).toBeUndefined();
+  expect(index.of(refOf())).toBeUndefined();
 });
 
 test('an entry of another host is not replaced: the session is marked again', async () => {
@@ -108,7 +70,7 @@ test('an entry of another host is not replaced: the session is marked again', as
   await bed.start();
   await index.mark(refOf());
   await bed.time.advance(3_000);
-  expect(index.of()).toBeNull();
+  expect(index.of(refOf())).toBeNull();
 });
 
 test('a host gives entries to sessions that have none, the longest unchanged first', async () => {
@@ -120,11 +82,11 @@ test('a host gives entries to sessions that have none, the longest unchanged fir
   await bed.start({}, { session: 'new' });
   await bed.time.advance(3_000);
   await before.stop();
-  const index = new RecordedIndex(bed);
+  const index = new RecordedIndex(bed.bus.journal);
   await bed.host(SOON_AWAY, { index });
   await bed.time.advance(6_000);
   expect([...index.entries.values()].map(({ entry }) => entry?.session_id)).toEqual(['old', 'new']);
-  expect(index.of('new')).toMatchObject({ state: 'stopped' });
+  expect(index.of(refOf('new'))).toMatchObject({ state: 'stopped' });
 });
 
 test('a session in memory that has lost its mark gets a mark, and no entry', async () => {
@@ -133,7 +95,7 @@ test('a session in memory that has lost its mark gets a mark, and no entry', asy
   await bed.start();
   index.entries.clear();
   await bed.time.advance(6_000);
-  expect(index.of()).toBeNull();
+  expect(index.of(refOf())).toBeNull();
 });
 
 test('a deleted session has an entry that says so', async () => {
@@ -146,5 +108,5 @@ test('a deleted session has an entry that says so', async () => {
   const deleting = deleteSession(ports, refOf(), { reason: 'done with' });
   await bed.time.settle();
   expect((await deleting).status).toBe('deleted');
-  expect(index.of()).toMatchObject({ state: 'deleted', deleted: { reason: 'done with' } });
+  expect(index.of(refOf())).toMatchObject({ state: 'deleted', deleted: { reason: 'done with' } });
 });

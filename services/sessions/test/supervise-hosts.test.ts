@@ -160,6 +160,39 @@ test('HOSTS-5: a stop also stops a host that is still starting', async () => {
   expect(launched[2]?.isStopped).toBe(true);
 });
 
+test('HOSTS-5: a stop while the first host starts ends the start: it stops, and no other host starts', async () => {
+  const { launched, behaviour, supervision } = world();
+  behaviour.set(1, () => undefined);
+  const stop = new AbortController();
+  const starting = HostSupervisor.start({ ...supervision, stopping: stop.signal });
+  stop.abort();
+  launched[0]?.serve();
+  await expect(starting).rejects.toBe(stop.signal.reason);
+  expect(launched.map(({ name, isStopped }) => [name, isStopped])).toEqual([['a', true]]);
+});
+
+test('HOSTS-5: a stop while the last host starts ends the start, and all hosts stop', async () => {
+  const { launched, behaviour, supervision } = world();
+  behaviour.set(2, () => undefined);
+  const stop = new AbortController();
+  const starting = HostSupervisor.start({ ...supervision, stopping: stop.signal });
+  await settled();
+  stop.abort();
+  launched[1]?.serve();
+  await expect(starting).rejects.toBe(stop.signal.reason);
+  expect(launched.map(({ isStopped }) => isStopped)).toEqual([true, true]);
+});
+
+test('HOSTS-5: a host that ends with the service does not restart', async () => {
+  const { launched, restarts, supervision } = world();
+  const stop = new AbortController();
+  await HostSupervisor.start({ ...supervision, stopping: stop.signal });
+  stop.abort();
+  launched[0]?.end('exit code 0');
+  await settled();
+  expect([launched.length, restarts]).toEqual([2, []]);
+});
+
 test('health names the host that cannot do its work, and fails if no host serves', async () => {
   const { launched, behaviour, start } = world(['a', 'b']);
   const supervisor = await start();

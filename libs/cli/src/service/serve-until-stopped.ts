@@ -29,12 +29,13 @@ export interface ServedAs<S> {
 
 /**
  * Starts a service, answers `cox health`, reports that it is ready, and stops it in order on a signal.
+ * @param start starts the service. Its signal aborts when the service is to stop; a start that fails afterwards is no error.
  * @param broken resolves with the reason when the process cannot continue: the service is abandoned.
  * @throws the reason of a failure; CliError `nats_unreachable` if the service could not deregister from the bus.
  */
 export async function serveUntilStopped<S extends StartedService>(
   { name, stateDir, title }: ServedAs<S>,
-  start: () => Promise<S>,
+  start: (stopping: AbortSignal) => Promise<S>,
   ready: (service: S) => void,
   broken?: Promise<Error>,
 ): Promise<ExitCode> {
@@ -44,7 +45,12 @@ export async function serveUntilStopped<S extends StartedService>(
     breaks = why;
     return why;
   });
-  const service = await Promise.race([start(), broke]);
+  const starting = start(stop.signal).catch((error: unknown) => {
+    if (stop.signal.aborted) return null;
+    throw error;
+  });
+  const service = await Promise.race([starting, broke]);
+  if (service === null) return EXIT.ok;
   if (service instanceof Error) throw service;
   const report = (problem: string) => process.stderr.write(`${problem}\n`);
   const checked = {

@@ -88,7 +88,9 @@ process.on('message', (message: ToHost) => {
     void started.then(async (service) => {
       if (service === null) return;
       send({ type: 'ready', hostId: service.hostId });
-      send({ type: 'failed', error: toSentError(await service.failed) });
+      const failure = await service.failed;
+      // `stop` closes the connection, which resolves `failed` too.
+      if (!isStopping) send({ type: 'failed', error: toSentError(failure) });
     });
   }
 });

@@ -5,6 +5,7 @@ import { HostName, readId } from '@coxswain/protocol';
 import type { HostSettings } from './host-messages.ts';
 import { HostProcess } from './host-process.ts';
 import { type HostRestart, HostSupervisor } from './supervise-hosts.ts';
+import { youngGeneration } from './young-generation.ts';
 
 export type { HostRestart } from './supervise-hosts.ts';
 
@@ -17,6 +18,8 @@ export interface SessionHostsOptions extends Omit<HostSettings, 'hasMetrics'> {
   readonly metrics: MetricsAddress | null;
   /** Called after each unexpected end of a host, before its restart. Must not throw. */
   onRestart(restart: HostRestart): void;
+  /** Aborts when the service is to stop, also during its start. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /** Running hosts. */
@@ -38,16 +41,17 @@ export interface SessionHosts {
 /**
  * Starts the hosts and resolves when all of them are serving.
  * @throws InvalidIdError if a host name is invalid; the errors of `startSessionsService` in a host;
- *   MetricsPortInUseError.
+ *   MetricsPortInUseError; the reason of a stop during the start.
  */
 export async function startSessionHosts(options: SessionHostsOptions): Promise<SessionHosts> {
-  const { hosts, env, metrics, onRestart, hostName, ...settings } = options;
+  const { hosts, env, metrics, onRestart, stopping, hostName, ...settings } = options;
   const { stateDir, log: target, nats } = settings;
   const names = Array.from({ length: hosts }, (_, at) => readId(HostName, 'hostName', `${hostName}-${at + 1}`));
   const log = createServiceLog('sessions', target, stateDir, env, [nats.token, nats.credentials?.seed]);
   const hasMetrics = metrics !== null;
   const supervisor = await HostSupervisor.start({
     names,
+    stopping,
     launch: (name) => new HostProcess({ ...settings, hostName: name, hasMetrics }, env, youngGeneration(env)),
     onRestart(restart) {
       log.warn({ ...restart }, 'a session host ended unexpectedly and restarts');
@@ -68,16 +72,6 @@ export async function startSessionHosts(options: SessionHostsOptions): Promise<S
       await supervisor.stop();
     },
   };
-}
-
-/**
- * Node flags for the young generation of a host with hundreds of running sessions. The default of Node 20, 16 MiB,
- * costs some percent more CPU. The default of Node 24, 64 MiB, needs 60 MiB more memory without less CPU
- * (docs/operations/plan-capacity.md).
- */
-function youngGeneration({ NODE_OPTIONS }: NodeJS.ProcessEnv): readonly string[] {
-  // Command-line flags would override those in NODE_OPTIONS.
-  return NODE_OPTIONS?.includes('semi-space-size') ? [] : ['--max-semi-space-size=32'];
 }
 
 /** One endpoint for all hosts. Each series has the label `host`. */

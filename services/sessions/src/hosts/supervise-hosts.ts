@@ -6,7 +6,8 @@
  * - HOSTS-2 A host that ends unexpectedly restarts after a pause. The pause doubles with each consecutive restart.
  * - HOSTS-3 A host that served for a minute gets a new budget of restarts. The service fails when a budget is used up.
  * - HOSTS-4 A failure of the bus that a host reports affects all hosts: the service fails without a restart.
- * - HOSTS-5 A stopping service starts no host. It also stops hosts that are still starting.
+ * - HOSTS-5 A stopping service starts no host. It also stops hosts that are still starting. A stop during the start of
+ *   the service ends that start.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackOff, delayAfter } from '@coxswain/protocol';
@@ -79,6 +80,8 @@ export interface Supervision {
   launch(name: string): HostHandle;
   /** Called after each unexpected end, before the restart. Must not throw. */
   onRestart(restart: HostRestart): void;
+  /** Aborts when the service is to stop. From then on no host starts. */
+  readonly stopping?: AbortSignal | undefined;
   /** Milliseconds of a monotonic clock. */
   readonly nowMs?: () => number;
   /** Waits for the given time in milliseconds. Rejects when the signal aborts. */
@@ -99,12 +102,16 @@ export class HostSupervisor {
   readonly #nowMs: () => number;
   readonly #pause: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly #slots: Slot[] = [];
-  readonly #stopping = new AbortController();
+  readonly #stop = new AbortController();
+  /** Aborts on {@link stop}, or when the service is to stop. */
+  readonly #stopping: AbortSignal;
   #fail: (error: Error) => void = () => undefined;
   #remark: string | null = null;
 
   private constructor(supervision: Supervision) {
     this.#supervision = supervision;
+    const { stopping } = supervision;
+    this.#stopping = stopping ? AbortSignal.any([this.#stop.signal, stopping]) : this.#stop.signal;
     this.#nowMs = supervision.nowMs ?? (() => performance.now());
     this.#pause = supervision.pause ?? ((ms, signal) => sleep(ms, undefined, { signal }));
     this.failed = new Promise((resolve) => {
@@ -114,7 +121,7 @@ export class HostSupervisor {
 
   /**
    * Starts all hosts.
-   * @throws the error of the first host that does not start. All hosts are stopped then.
+   * @throws the error of the first host that does not start, or the reason of a stop. All hosts are stopped then.
    */
   static async start(supervision: Supervision): Promise<HostSupervisor> {
     const supervisor = new HostSupervisor(supervision);
@@ -122,6 +129,7 @@ export class HostSupervisor {
     try {
       await supervisor.#open(first as string);
       await Promise.all(others.map((name) => supervisor.#open(name)));
+      supervisor.#stopping.throwIfAborted();
     } catch (error) {
       // Report the first failure only.
       await supervisor.stop().catch(() => undefined);
@@ -168,13 +176,14 @@ export class HostSupervisor {
    * @throws the error of a host that did not stop cleanly.
    */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#stop.abort();
     const stops = await Promise.allSettled(this.#slots.map(({ handle }) => handle.stop()));
     const failure = stops.find((stop) => stop.status === 'rejected');
     if (failure) throw failure.reason;
   }
 
   async #open(name: string): Promise<void> {
+    this.#stopping.throwIfAborted();
     const slot: Slot = { name, handle: this.#supervision.launch(name), status: 'starting', why: null };
     this.#slots.push(slot);
     Object.assign(slot, { status: 'serving', hostId: await slot.handle.ready });
@@ -182,7 +191,7 @@ export class HostSupervisor {
 
   /** Monitors one host through its restarts. */
   async #watch(slot: Slot): Promise<void> {
-    const { signal } = this.#stopping;
+    const signal = this.#stopping;
     const budget = new RestartBudget();
     let sinceMs = this.#nowMs();
     for (;;) {

@@ -160,8 +160,10 @@ export const serveSessions: CommandRun = async (invocation) => {
   const onRestart = (restart: HostRestart) => reportRestart(restart, flags.on('json'));
   return serveUntilStopped(
     { name: 'sessions', stateDir, title: (service) => titleOf(service.hostIds()) },
-    () =>
-      permitted(() => startSessionHosts({ ...settings, hostName: named ?? 'host', hosts: threads, env, onRestart })),
+    (stopping: AbortSignal) =>
+      permitted(() =>
+        startSessionHosts({ ...settings, hostName: named ?? 'host', hosts: threads, env, onRestart, stopping }),
+      ),
     (service) => served(service.hostIds(), service.metricsUrl),
   );
 };
