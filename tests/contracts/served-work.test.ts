@@ -516,11 +516,46 @@ describe.each(kindsWith(({ member }) => member.hook !== undefined))('%s', (_titl
   });
 });
 
-describe('an instance without a connection', () => {
-  const kind = SERVED_KINDS[0] as ServedKindCase;
+const [aCall] = SERVED_KINDS as [ServedKindCase];
 
+test('a call whose outcome is invalid ends as an error, and not when its instance ends', async () => {
+  const { bus, asking } = stage(aCall);
+  const at = subjectsOf(aCall.to);
+  const instance = new FakeProcess(bus);
+  const report = (reply: string | undefined, key: string, what: object) =>
+    instance.nc.publish(reply ?? '', JSON.stringify({ v: 1, key, instance: 'x', ...what }));
+  instance.nc.subscribe(at.requests, {
+    callback(_error, { reply, ...message }) {
+      const { key, hold } = message.json<WorkRequest>();
+      report(reply, key, { type: 'ready', hold });
+    },
+  });
+  instance.nc.subscribe(at.orderTo('x'), {
+    callback(_error, { reply, ...message }) {
+      const { key } = message.json<WorkOrder>();
+      report(reply, key, { type: 'running' });
+      report(reply, key, { type: 'ended', status: 'ok', result: 'no result' });
+    },
+  });
+  const call = {
+    idempotencyKey: keyOf('3-0'),
+    ref,
+    callId: 'c',
+    tool: 'stock',
+    args: {},
+    epoch: 1,
+    onProgress: () => undefined,
+    onFeedback: () => undefined,
+  };
+  const ending = asking.ask(askOf(call, aCall.to), new AbortController().signal);
+  await pass(100);
+  const text = 'the process that ran this call sent an invalid outcome';
+  expect(await ending).toMatchObject({ type: 'ended', status: 'error', result: { content: [{ text }] } });
+});
+
+describe('an instance without a connection', () => {
   test('stops within its time limit', async () => {
-    const { first } = await pair(kind);
+    const { first } = await pair(aCall);
     first.process.disconnect();
     let hasStopped = false;
     void first.serving.stop().then(() => {
@@ -531,7 +566,7 @@ describe('an instance without a connection', () => {
   });
 
   test('that is to serve does so when the connection is restored', async () => {
-    const { first, other, ask } = await pair(kind, { takesMs: 0 });
+    const { first, other, ask } = await pair(aCall, { takesMs: 0 });
     other.process.kill();
     await first.serving.setServing(false);
     first.process.disconnect();

@@ -7,7 +7,7 @@ import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { type AnyStateNode, createMachine } from 'xstate';
-import { JournalPages } from '../../services/gateway/src/feed/journal-pages.ts';
+import { JournalPages } from '../../services/gateway/src/feed/mod.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { guidePrograms } from './kit/guide-programs.ts';

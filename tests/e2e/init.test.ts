@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { VERSION } from '@coxswain/protocol';
 import { afterAll, expect, test, vi } from 'vitest';
-import { VERSION } from '../../libs/protocol/src/wire/version.ts';
 import { cox, REPOSITORY } from './kit/child.ts';
 import { cleanEnv } from './kit/clean-env.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';

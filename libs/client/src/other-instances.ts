@@ -43,7 +43,8 @@ export function watchOtherInstances(
       if (error) {
         cannotHear = true;
         notify();
-      } else hear(message.subject.slice(prefix.length), valueIn(message.data, Heartbeat));
+      } else
+        hear(message.subject.slice(prefix.length), valueIn(message.data, Heartbeat, SERVED_BOUNDS.heartbeatMaxBytes));
     },
   });
 

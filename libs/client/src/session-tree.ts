@@ -64,7 +64,7 @@ const READ_SIDE_BY_SIDE = 16;
 
 interface Found {
   readonly node: Omit<WireTreeNode, 'children'>;
-  readonly begun: readonly EventOf<'child_started'>[];
+  readonly started: readonly EventOf<'child_started'>[];
   readonly parent: WireSessionTree['parent'];
 }
 
@@ -84,7 +84,7 @@ export async function readTree(read: ReadRecords, sessionId: string): Promise<Wi
   let generation: readonly Found[] = [top];
   let leftOut = 0;
   while (generation.length > 0) {
-    const wanted = generation.flatMap(({ begun }) => begun).filter(({ session }) => !found.has(session));
+    const wanted = generation.flatMap(({ started }) => started).filter(({ session }) => !found.has(session));
     const room = Math.max(0, TREE_SESSIONS_MAX - found.size);
     leftOut += Math.max(0, wanted.length - room);
     const next: Found[] = [];
@@ -98,8 +98,8 @@ export async function readTree(read: ReadRecords, sessionId: string): Promise<Wi
   return { parent: top.parent, top: withChildren(top, found), left_out: leftOut };
 }
 
-function withChildren({ node, begun }: Found, found: ReadonlyMap<string, Found>): WireTreeNode {
-  const children = begun.flatMap(({ session }) => {
+function withChildren({ node, started }: Found, found: ReadonlyMap<string, Found>): WireTreeNode {
+  const children = started.flatMap(({ session }) => {
     const child = found.get(session);
     return child ? [withChildren(child, found)] : [];
   });
@@ -107,18 +107,19 @@ function withChildren({ node, begun }: Found, found: ReadonlyMap<string, Found>)
 }
 
 /** A child whose journal cannot be read is still included. */
-async function findChild(read: ReadRecords, begun: EventOf<'child_started'>): Promise<Found> {
+async function findChild(read: ReadRecords, started: EventOf<'child_started'>): Promise<Found> {
   try {
-    return await find(read, begun.session, begun);
+    return await find(read, started.session, started);
   } catch (error) {
-    if (error instanceof SessionNotFoundError) return { node: nodeOf(begun.session, begun), begun: [], parent: null };
+    if (error instanceof SessionNotFoundError)
+      return { node: nodeOf(started.session, started), started: [], parent: null };
     const { code } = error as { readonly code?: unknown };
     const problem = typeof code === 'string' && isErrorCode(code) ? code : 'record_unreadable';
-    return { node: { ...nodeOf(begun.session, begun), problem }, begun: [], parent: null };
+    return { node: { ...nodeOf(started.session, started), problem }, started: [], parent: null };
   }
 }
 
-async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_started'> | null): Promise<Found> {
+async function find(read: ReadRecords, sessionId: string, started: EventOf<'child_started'> | null): Promise<Found> {
   const usage = new UsageCollector();
   const children: EventOf<'child_started'>[] = [];
   const parked = new Set<string>();
@@ -138,7 +139,7 @@ async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_
   const { persona, model, runs, usage: used, cost_usd } = usage.wireReport;
   const run = runs.at(-1);
   const node = {
-    ...nodeOf(sessionId, begun),
+    ...nodeOf(sessionId, started),
     ...(run ? { persona, model } : {}),
     state,
     stop_reason: run?.stop_reason ?? null,
@@ -146,15 +147,15 @@ async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_
     usage: used,
     cost_usd,
   };
-  return { node, begun: children, parent };
+  return { node, started: children, parent };
 }
 
-function nodeOf(session_id: string, begun: EventOf<'child_started'> | null): Omit<WireTreeNode, 'children'> {
+function nodeOf(session_id: string, started: EventOf<'child_started'> | null): Omit<WireTreeNode, 'children'> {
   return {
     session_id,
-    call_id: begun?.call_id ?? null,
-    restart: begun?.restart ?? 0,
-    persona: begun?.persona ?? null,
+    call_id: started?.call_id ?? null,
+    restart: started?.restart ?? 0,
+    persona: started?.persona ?? null,
     model: null,
     state: null,
     stop_reason: null,

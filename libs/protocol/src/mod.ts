@@ -356,6 +356,7 @@ export {
   isQuestion,
   SERVED_BOUNDS,
   WorkEnded,
+  WorkEndHead,
   WorkFetch,
   WorkOrder,
   WorkReport,

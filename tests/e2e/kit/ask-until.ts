@@ -16,11 +16,11 @@ export async function askUntil<T>(
   ask: () => T | Promise<T>,
   patienceMs: number,
 ): Promise<NonNullable<Exclude<T, false>>> {
-  const begunAt = Date.now();
+  const startedAt = Date.now();
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== null && answer !== false) return answer as NonNullable<Exclude<T, false>>;
-    const waitedMs = Date.now() - begunAt;
+    const waitedMs = Date.now() - startedAt;
     if (waitedMs > patienceMs) throw new Error(`waited ${patienceMs} ms in vain for ${what}`);
     await sleep(Math.min(Math.max(waitedMs * PAUSE_SHARE, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS));
   }

@@ -3,7 +3,7 @@
  * it takes ten times what most commands do. Each has its own environment, standard output and error.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { dispatch } from '../../../libs/cli/src/line/dispatch.ts';
+import { dispatch } from '../../../libs/cli/src/line/mod.ts';
 
 /** A command line to run. */
 export interface RunnerRequest {

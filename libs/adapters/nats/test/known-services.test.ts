@@ -130,10 +130,37 @@ test('instances above the bound are ignored, with one warning, until earlier one
   for (let i = 0; i < max + 100; i++) hear('serving', `i${i}`);
   expect(living()).toHaveLength(max);
   expect(living()).not.toContain(`i${max}`);
-  expect(lines.filter((line) => /more than/.test(line))).toHaveLength(1);
+  expect(lines.filter((line) => /too many/.test(line))).toHaveLength(1);
   vi.advanceTimersByTime(SERVED_LIVENESS.ttlMs + 1);
   hear('serving', 'new');
   expect(living()).toEqual(['new']);
+});
+
+test('the instances of all names of a tenant are bounded, and silent ones of any name make room', () => {
+  const { known, announce, hear } = host();
+  const { instancesPerNameMax: perName, instancesPerTenantMax: max } = SERVED_BOUNDS;
+  const names = Array.from({ length: max / perName + 1 }, (_, i) => `s${i}`);
+  const living = (name: string) => known.living({ kind: 'hooks', tenant, name }).length;
+  for (const name of names) announce(name);
+  for (const name of names) for (let i = 0; i < perName; i++) hear('serving', `i${i}`, name);
+  expect(names.map(living)).toEqual([...names.slice(1).map(() => perName), 0]);
+  vi.advanceTimersByTime(SERVED_LIVENESS.ttlMs + 1);
+  hear('serving', 'new', names.at(-1));
+  expect(living(names.at(-1) as string)).toBe(1);
+});
+
+test('a heartbeat that is too large is not parsed', () => {
+  const { known, announce } = host();
+  announce('policy');
+  const parse = vi.spyOn(JSON, 'parse');
+  const heartbeat = {
+    v: 1,
+    state: 'serving',
+    ...Object.fromEntries(Array.from({ length: 75_000 }, (_, i) => [`k${i}`, 0])),
+  };
+  known.hear(subjects.heartbeat('hooks', 'default', 'policy', 'i1'), Buffer.from(JSON.stringify(heartbeat)));
+  expect(parse).not.toHaveBeenCalled();
+  expect(known.living({ kind: 'hooks', tenant, name: 'policy' })).toEqual([]);
 });
 
 test('a name that was removed before the start of the host is known by its instances, and does not count', () => {

@@ -21,6 +21,7 @@ import {
   type Ask,
   type AskEnd,
   type AskName,
+  invalidEnd,
   LOST,
   named,
   newAsk,
@@ -122,8 +123,11 @@ export function createAsking(
       const report = parseReport(message, key);
       if (!report) {
         // Once for each request: a faulty instance must not fill the log.
-        if (one && !one.hasInvalidReport) noteProblem({ key }, 'a report about a request is not valid');
+        if (one && !one.hasInvalidReport) noteProblem({ key, to: one.ask.to }, 'a report about a request is not valid');
         if (one) one.hasInvalidReport = true;
+        // An instance reports the end once: without this, a call would stay open for as long as the instance lives.
+        const end = one && invalidEnd(message, key);
+        if (end) onReport(one, end);
       } else if (one) onReport(one, report);
       else probes.take(token, report);
     },
@@ -261,7 +265,7 @@ export function createAsking(
       one.settle({ type: 'unaccepted', message: report.message, code: report.code });
       return;
     }
-    // Reports name any instance: one sending is refused once, so that forged refusals cannot postpone the next one for ever.
+    // Reports name any instance: one sending is refused once, so that forged refusals cannot postpone the next one forever.
     if (one.refusals >= one.sendings) return;
     one.refusals++;
     one.refusal = report.message;

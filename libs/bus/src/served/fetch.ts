@@ -30,7 +30,7 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
       // The sender chooses the subject of the reply, and a host may publish on many.
       if (error || !isAnswerSubject(message.reply ?? '')) return;
       const build = offered.get(message.subject.slice(inbox.length + 1));
-      const wanted = valueIn(message.data, WorkFetch);
+      const wanted = valueIn(message.data, WorkFetch, SERVED_BOUNDS.orderMaxBytes);
       const whole = (build && wanted && build(wanted.want)) ?? null;
       const head = headers();
       if (whole && wanted) {

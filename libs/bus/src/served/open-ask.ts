@@ -4,6 +4,7 @@ import {
   type ServedHookAnswer,
   type SessionRef,
   type WorkEnded,
+  WorkEndHead,
   type WorkOrder,
   WorkReport,
   type WorkRequest,
@@ -11,6 +12,7 @@ import {
 import type { Msg } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
 import type { ServedAddress } from './address.ts';
+import { failed } from './run-tool.ts';
 
 /** The identity of a request for the instance that runs it. */
 export interface AskName {
@@ -126,6 +128,20 @@ const REPORT_MAX_BYTES = SERVED_BOUNDS.outcomeMaxBytes + 4_096;
 export function parseReport(message: Msg, key: string): WorkReport | null {
   const report = valueIn(message.data, WorkReport, REPORT_MAX_BYTES);
   return report?.key === key ? report : null;
+}
+
+/** The end of a request whose outcome or answer is invalid. @returns null if the report is about something else. */
+export function invalidEnd(message: Msg, key: string): WorkEnded | null {
+  const end = valueIn(message.data, WorkEndHead);
+  return end?.key === key
+    ? {
+        v: 1,
+        key,
+        instance: end.instance,
+        type: 'ended',
+        ...failed('the process that ran this call sent an invalid outcome'),
+      }
+    : null;
 }
 
 /** The common members of every message about a request. */

@@ -4,6 +4,7 @@ import {
   isAnswerSubject,
   isKeyOf,
   QUEUE_GROUPS,
+  SERVED_BOUNDS,
   WorkOrder,
   type WorkReport,
   WorkRequest,
@@ -11,6 +12,7 @@ import {
 import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
 import { type ValueSchema, valueIn } from '../value-in.ts';
 import { type ServedAddress, subjectsOf } from './address.ts';
+import { type Rate, RateLimit } from './rate-limit.ts';
 import type { RunningWork, SendReport } from './running-work.ts';
 
 /** The receiver of an instance. */
@@ -28,6 +30,9 @@ export interface WorkReceiver {
   subscribeToOrders(): Subscription[];
 }
 
+/** How often the log of an instance mentions invalid requests: anyone who may send requests can send these. */
+const INVALID_LOGGED: Rate = { burst: 4, everyMs: 10_000 };
+
 /** Creates the receiver of an instance. It subscribes to nothing yet. */
 export function createWorkReceiver(
   nc: Pick<NatsConnection, 'publish' | 'subscribe'>,
@@ -35,6 +40,8 @@ export function createWorkReceiver(
 ): WorkReceiver {
   const { kind, tenant, name } = at;
   const { requests, orders, requestTo, orderTo } = subjectsOf(at);
+  let invalidSubject = '';
+  const logInvalid = new RateLimit(() => problem(`invalid request on ${invalidSubject}`), INVALID_LOGGED);
 
   const reportTo = (message: Msg, key: string) => (what: object) => {
     const report = { v: 1, key, instance, ...what } as WorkReport;
@@ -48,13 +55,17 @@ export function createWorkReceiver(
   const subscriptionFor = <T extends WorkRequest | WorkOrder>(
     schema: ValueSchema<T>,
     take: (data: T, send: SendReport, traceparent: string | undefined) => void,
+    maxBytes?: number,
   ) => ({
     callback: (error: Error | null, message: Msg) => {
       if (error) return problem(`${name} cannot be served: ${error.message}`);
-      const data = valueIn(message.data, schema);
+      const data = valueIn(message.data, schema, maxBytes);
       if (data && isKeyOf(data.key, tenant, data.session_id))
         take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
-      else problem(`invalid request on ${message.subject}`);
+      else {
+        invalidSubject = message.subject;
+        logInvalid.request();
+      }
     },
   });
 
@@ -71,7 +82,7 @@ export function createWorkReceiver(
       [orders, orderTo(instance)].map((subject) =>
         nc.subscribe(
           subject,
-          subscriptionFor(WorkOrder, (order, send) => work.order(order, send)),
+          subscriptionFor(WorkOrder, (order, send) => work.order(order, send), SERVED_BOUNDS.orderMaxBytes),
         ),
       ),
   };

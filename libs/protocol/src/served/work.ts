@@ -35,6 +35,10 @@ export const SERVED_BOUNDS = {
   heldMaxMs: SERVED_LIVENESS.ttlMs,
   /** Sessions with a remembered epoch. The least recently used one is removed first. */
   sessionsFencedMax: 65_536,
+  /** Maximum size of a heartbeat. */
+  heartbeatMaxBytes: 1024,
+  /** Maximum size of an order, and of a request for a part of long data. */
+  orderMaxBytes: 16 * 1024,
   /** Maximum size of one outcome as JSON. The default limit of NATS messages is twice that. */
   outcomeMaxBytes: 512 * 1024,
   progressMaxChars: 4_096,
@@ -45,6 +49,8 @@ export const SERVED_BOUNDS = {
   namesPerTenantMax: 4_096,
   /** Known instances of one service. Further ones are ignored, with a warning. */
   instancesPerNameMax: 1_024,
+  /** Known instances of all services of one kind per tenant. Further ones are ignored, with a warning. */
+  instancesPerTenantMax: 16_384,
 } as const;
 
 const about = {
@@ -136,6 +142,9 @@ export const WorkReport = z.discriminatedUnion('type', [
   }),
 ]);
 export type WorkReport = z.infer<typeof WorkReport>;
+
+/** The members that identify the report of an end, for a report that is otherwise invalid. */
+export const WorkEndHead = z.object({ ...report, type: z.enum(['ended', 'answered']) });
 
 const EFFECT = /^\d{1,15}-\d{1,15}(-\d{1,15}-\d{1,15})?(\.[A-Za-z0-9_:-]{1,129})?$/;
 

@@ -8,7 +8,7 @@
  *          always logged.
  * KNOWN-4  A change wakes only its tenant, and at a limited rate.
  */
-import { type Instances, type ServedAddress, type StoredMessage, valueIn } from '@coxswain/bus';
+import { type Instances, type Rate, RateLimit, type ServedAddress, type StoredMessage, valueIn } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import {
   cutText,
@@ -20,7 +20,6 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import { type AnnouncementOf, KINDS } from './kinds.ts';
-import { type Rate, RateLimit } from './rate-limit.ts';
 
 /** An announced tool, persona or hook service. */
 export interface Announced<A> {
@@ -79,6 +78,8 @@ interface Entry<A> {
   announcedMs: number;
   removedMs: number;
   readonly instances: Map<string, Instance>;
+  /** When it was last searched for silent instances. */
+  searchedMs: number;
   isServed: boolean;
   /** The last logged value of `isServed`. */
   loggedServed: boolean;
@@ -92,6 +93,10 @@ interface Tenant<A> {
   readonly names: Map<string, Entry<A>>;
   /** Number of counted names. */
   counted: number;
+  /** Number of instances of all names. */
+  instances: number;
+  /** When all names were last searched for silent instances. */
+  searchedMs: number;
   readonly wake: RateLimit;
   warnedMs: number;
 }
@@ -100,6 +105,7 @@ interface Tenant<A> {
  * After this silence an instance may be forgotten, milliseconds. The server detects a dead connection within minutes.
  */
 const REMEMBERED_MS = 600_000;
+const SEARCHED_EVERY_MS = 1_000;
 /** How long a removed name is kept, milliseconds: an earlier announcement may still arrive. */
 const REMOVED_KEPT_MS = 60_000;
 /** A rollout or a restart is logged at once, a service that changes its state all the time is not. */
@@ -129,7 +135,15 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     const wake = new RateLimit(() => {
       for (const listener of [...listeners]) listener(id);
     }, WAKE_RATE);
-    return { id, names: new Map(), counted: 0, wake, warnedMs: Number.NEGATIVE_INFINITY };
+    return {
+      id,
+      names: new Map(),
+      counted: 0,
+      instances: 0,
+      searchedMs: Number.NEGATIVE_INFINITY,
+      wake,
+      warnedMs: Number.NEGATIVE_INFINITY,
+    };
   }
 
   /** A name that is not stored yet. */
@@ -145,6 +159,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       announcedMs: Number.NEGATIVE_INFINITY,
       removedMs: 0,
       instances: new Map(),
+      searchedMs: Number.NEGATIVE_INFINITY,
       isServed: false,
       loggedServed: false,
       logAnnounced: new RateLimit(() => {
@@ -223,30 +238,43 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
 
   function hear(subject: string, data: Uint8Array): void {
     const key = parseServedKey(subject);
-    const heartbeat = valueIn(data, Heartbeat);
-    // Heartbeats for a service that was never announced are ignored, so that they use no memory.
+    // Heartbeats for a service that was never announced are not even parsed.
     const entry = key && find(key.tenant, key.name);
-    if (key?.kind !== kind || key.instance === undefined || !entry || !heartbeat) return;
-    const { instances } = entry;
+    if (key?.kind !== kind || key.instance === undefined || !entry) return;
+    const heartbeat = valueIn(data, Heartbeat, SERVED_BOUNDS.heartbeatMaxBytes);
+    if (!heartbeat) return;
+    const { of, instances } = entry;
     if (heartbeat.state === 'gone') {
-      instances.delete(key.instance);
+      if (instances.delete(key.instance)) of.instances--;
       entry.announcedMs = Number.NEGATIVE_INFINITY;
       setServed(entry, isServed(entry));
       return;
     }
-    if (!instances.has(key.instance) && !hasRoomForInstance(entry)) return;
     const { state, version } = heartbeat;
+    if (!instances.has(key.instance)) {
+      if (!hasRoomForInstance(entry)) return;
+      of.instances++;
+    }
     instances.set(key.instance, { heardMs: performance.now(), state, version });
     if (state === 'serving') setServed(entry, true);
   }
 
   function hasRoomForInstance(entry: Entry<A>): boolean {
     const { of, name, instances } = entry;
-    const max = SERVED_BOUNDS.instancesPerNameMax;
-    forgetSilent(instances, REMEMBERED_MS);
-    if (instances.size >= max) forgetSilent(instances, SERVED_LIVENESS.ttlMs);
-    if (instances.size < max) return true;
-    warn(entry, { tenant: of.id, [texts.member]: name }, `it has more than ${max} instances: further ones are ignored`);
+    const { instancesPerNameMax, instancesPerTenantMax } = SERVED_BOUNDS;
+    const isFull = () => instances.size >= instancesPerNameMax || of.instances >= instancesPerTenantMax;
+    const nowMs = performance.now();
+    // A search costs more than a heartbeat: new instances must not start one each.
+    if (nowMs - entry.searchedMs > SEARCHED_EVERY_MS) {
+      entry.searchedMs = nowMs;
+      forgetSilent(entry, isFull() ? SERVED_LIVENESS.ttlMs : REMEMBERED_MS);
+    }
+    if (of.instances >= instancesPerTenantMax && nowMs - of.searchedMs > SEARCHED_EVERY_MS) {
+      of.searchedMs = nowMs;
+      for (const other of of.names.values()) forgetSilent(other, SERVED_LIVENESS.ttlMs);
+    }
+    if (!isFull()) return true;
+    warn(entry, { tenant: of.id, [texts.member]: name }, 'it has too many instances: further ones are ignored');
     return false;
   }
 
@@ -306,7 +334,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
         const { of, name, removedMs, instances, isCounted } = entry;
         if (removedMs > oldestMs) continue;
         // A call that has started runs to its end there.
-        forgetSilent(instances, REMEMBERED_MS);
+        forgetSilent(entry, REMEMBERED_MS);
         if (instances.size > 0) continue;
         removed.delete(entry);
         of.names.delete(name);
@@ -326,7 +354,8 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     living: (of) => living(of).map(([instance]) => instance),
     silent: (of) => instancesOf(of).flatMap(([instance, one]) => (isSilent(one) ? [instance] : [])),
     forget({ tenant, name }, instance) {
-      find(tenant, name)?.instances.delete(instance);
+      const entry = find(tenant, name);
+      if (entry?.instances.delete(instance)) entry.of.instances--;
     },
     silentMs({ tenant, name }, instance) {
       const known = find(tenant, name)?.instances.get(instance);
@@ -345,7 +374,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
 
 const isSilent = ({ heardMs }: { readonly heardMs: number }) => performance.now() - heardMs >= SERVED_LIVENESS.ttlMs;
 
-function forgetSilent(instances: Map<string, Instance>, forMs: number): void {
+function forgetSilent({ of, instances }: Entry<unknown>, forMs: number): void {
   const oldest = performance.now() - forMs;
-  for (const [instance, { heardMs }] of instances) if (heardMs < oldest) instances.delete(instance);
+  for (const [instance, { heardMs }] of instances) if (heardMs < oldest && instances.delete(instance)) of.instances--;
 }

@@ -1,6 +1,6 @@
 /** Lists the announced tools, personas and hook services of a tenant, with their live instances. */
 import { isRemovedKey, valueIn } from '@coxswain/bus';
-import { Heartbeat, parseServedKey, type ServedKind, STREAMS, type TenantId } from '@coxswain/protocol';
+import { Heartbeat, parseServedKey, SERVED_BOUNDS, type ServedKind, STREAMS, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from '../ensure-streams.ts';
 import { readTenantKeys } from '../tenant-keys.ts';
@@ -57,7 +57,7 @@ export async function readServed<K extends ServedKind>(
   const instances = new Map<string, ListedInstance[]>();
   for (const { subject, data } of heartbeats) {
     const key = parseServedKey(subject);
-    const heartbeat = valueIn(data, Heartbeat);
+    const heartbeat = valueIn(data, Heartbeat, SERVED_BOUNDS.heartbeatMaxBytes);
     if (key?.instance === undefined || !heartbeat || heartbeat.state === 'gone') continue;
     const { state, since = null, version = null, running = null } = heartbeat;
     const ofName = instances.get(key.name) ?? [];
