@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createNatsSessionIndex } from '@coxswain/adapter-nats';
 import { pendingApprovals } from '@coxswain/client';
-import { type SessionIndexEntry, sessionRef, subjects, TenantId } from '@coxswain/protocol';
+import { type SessionIndexEntry, STREAMS, sessionRef, subjects, TenantId } from '@coxswain/protocol';
 import { beforeAll, expect, test } from 'vitest';
 import { BusTransport } from '../../libs/client/src/bus-transport.ts';
 import { busOfFile, withFault } from './contract-bus.ts';
@@ -151,4 +151,13 @@ test.each([
   ['too few parts', Buffer.from(JSON.stringify(['1', 'x'])).toString('base64url')],
 ])('a cursor of %s is rejected', async (_, cursor) => {
   await expect(transport().listSessions({ cursor })).rejects.toMatchObject({ code: 'invalid_field', field: 'cursor' });
+});
+
+test('a deleted index is created again, with another identity', async () => {
+  const before = await index().ensure();
+  expect(await index().ensure()).toBe(before);
+  await bus.nc.request(`$JS.API.STREAM.DELETE.${STREAMS.sessions}`);
+  await expect(index().mark(refOf('one'))).rejects.toThrow();
+  expect(await index().ensure()).not.toBe(before);
+  expect(await index().mark(refOf('one'))).toBe(1);
 });

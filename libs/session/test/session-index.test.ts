@@ -1,6 +1,6 @@
 /** What a host writes to the index of sessions, and when. */
 import type { SessionIndex } from '@coxswain/ports';
-import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
+import { partitionOf, type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { deleteSession } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -9,8 +9,11 @@ import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
 /** An index in memory. Null is a mark. */
 class RecordedIndex implements SessionIndex {
   readonly entries = new Map<string, { entry: SessionIndexEntry | null; revision: number }>();
+  /** Whether the store was deleted: each request fails. */
+  isLost = false;
   readonly #bed: TestBed;
   #revision = 0;
+  #store = 1;
 
   constructor(bed: TestBed) {
     this.#bed = bed;
@@ -20,18 +23,37 @@ class RecordedIndex implements SessionIndex {
     return this.entries.get(subjects.sessionEntry(refOf(session)))?.entry;
   }
 
+  /** The store is there again, and empty. */
+  recreate() {
+    this.isLost = false;
+    this.entries.clear();
+    this.#store++;
+  }
+
+  async ensure() {
+    this.#check();
+    return String(this.#store);
+  }
+
+  #check() {
+    if (this.isLost) throw new Error('no responders');
+  }
+
   async mark(ref: SessionRef) {
+    this.#check();
     this.entries.set(subjects.sessionEntry(ref), { entry: null, revision: ++this.#revision });
     return this.#revision;
   }
 
   async put(ref: SessionRef, entry: SessionIndexEntry, revision: number) {
+    this.#check();
     if ((this.entries.get(subjects.sessionEntry(ref))?.revision ?? 0) !== revision) return false;
     this.entries.set(subjects.sessionEntry(ref), { entry, revision: ++this.#revision });
     return true;
   }
 
   async prune(ref: SessionRef) {
+    this.#check();
     if (!(await this.#bed.bus.journal.last(ref))) this.entries.delete(subjects.sessionEntry(ref));
   }
 
@@ -134,6 +156,64 @@ test('a session in memory that has lost its mark gets a mark, and no entry', asy
   index.entries.clear();
   await bed.time.advance(6_000);
   expect(index.of()).toBeNull();
+});
+
+test('without an index that works, sessions start and end; the host warns once, and repeats its writes later', async () => {
+  const { bed, index, host } = await indexed();
+  index.isLost = true;
+  bed.models.answers = [say('done'), say('done')];
+  await bed.start();
+  await bed.start({}, { session: 's2' });
+  expect((await bed.lines()).at(-1)).toMatch(/^agent_end/);
+  expect((await bed.lines('s2')).at(-1)).toMatch(/^agent_end/);
+  expect(host.indexProblem).toContain('no responders');
+  await bed.time.advance(10_000);
+  const about = bed.log.filter(({ level, message }) => level === 'warn' && message.includes('index of sessions'));
+  expect(about).toHaveLength(1);
+  const notes = () => Promise.all(['s1', 's2'].map((id) => bed.bus.active.list(partitionOf(refOf(id).sessionId))));
+  // A host that crashes now leaves its notes: the next host marks these sessions.
+  expect((await notes()).flat()).toHaveLength(2);
+  index.isLost = false;
+  await bed.time.advance(5_000);
+  expect([index.of('s1'), index.of('s2')]).toEqual([null, null]);
+  expect((await notes()).flat()).toEqual([]);
+  expect(host.indexProblem).toBeNull();
+});
+
+test('a mark that failed replaces the entry of a session later', async () => {
+  const { bed, index } = await indexed({ passivateAfterMs: 60_000, sweepEveryMs: 500 });
+  await index.put(refOf(), { session_id: 's1' } as SessionIndexEntry, 0);
+  index.isLost = true;
+  bed.models.answers = [say('done')];
+  await bed.start();
+  index.isLost = false;
+  expect(index.of()).not.toBeNull();
+  await bed.time.advance(5_000);
+  expect(index.of()).toBeNull();
+});
+
+test('a session whose mark failed on a host that crashed is marked by the next one', async () => {
+  const { bed, index, host } = await indexed();
+  index.isLost = true;
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await bed.time.advance(3_000);
+  host.abandon();
+  index.isLost = false;
+  await index.put(refOf(), { session_id: 's1' } as SessionIndexEntry, 0);
+  await bed.host(SOON_AWAY, { index });
+  await bed.time.advance(60_000);
+  expect(index.of()).toBeNull();
+});
+
+test('an index that was lost is filled again at once', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await bed.time.advance(20_000);
+  index.recreate();
+  await bed.time.advance(5_000);
+  expect(index.of()).toMatchObject({ state: 'stopped' });
 });
 
 test('a deleted session has an entry that says so', async () => {
