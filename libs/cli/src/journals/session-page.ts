@@ -74,7 +74,7 @@ export async function pageOfSessions(
     for await (const { listing } of listingsOf(whole.sessions))
       if (listing === null || isHidden(listing)) unlisted++;
       else all.push(listing);
-    return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: whole.total };
+    return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: all.length + unlisted };
   }
   let list = whole;
   if (after !== undefined) {
