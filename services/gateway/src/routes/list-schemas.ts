@@ -26,7 +26,10 @@ export const ListQuery = z.strictObject({
     .default('false')
     .meta({ description: 'Adds details from hosts: persona, model, cost, open approvals.' }),
   limit: wholeNumber(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
-  cursor: Cursor,
+  cursor: Cursor.meta({
+    description:
+      '`next_cursor` of the previous page. All pages together show each session that exists during all of them. The last ones may repeat sessions that changed.',
+  }),
 });
 export type ListQuery = z.infer<typeof ListQuery>;
 
