@@ -55,22 +55,29 @@ export async function keepIndexFilled(
   if (!index) return;
   let known: string | null = null;
   let dueMs = 0;
+  // A search may take minutes. Meanwhile the checks go on.
+  let isFilling = false;
   for (;;) {
     await clock.sleep(CHECK_EVERY_MS, ended);
     if (ended.aborted) return;
     try {
       const now = await index.ensure();
       if (known !== null && now !== known) log.warn({}, 'the index of sessions was lost: it is filled again');
+      if (now !== known) dueMs = clock.monotonicMs();
+      known = now;
       // Before the search: an owed mark replaces an entry that is out of date.
       await writes.repeatOwed();
-      if (now === known && clock.monotonicMs() < dueMs) continue;
-      known = now;
     } catch (error) {
       writes.failed(error);
       continue;
     }
-    const isFilled = await fillIndex(ports, index, sessions, ended);
-    dueMs = clock.monotonicMs() + (isFilled ? APART_MS : AGAIN_MS);
+    if (isFilling || clock.monotonicMs() < dueMs) continue;
+    isFilling = true;
+    dueMs = clock.monotonicMs() + APART_MS;
+    void fillIndex(ports, index, sessions, ended).then((isFilled) => {
+      isFilling = false;
+      if (!isFilled) dueMs = Math.min(dueMs, clock.monotonicMs() + AGAIN_MS);
+    });
   }
 }
 
