@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createNatsSessionIndex } from '@coxswain/adapter-nats';
 import { pendingApprovals } from '@coxswain/client';
-import { type SessionIndexEntry, sessionRef, subjects, TenantId } from '@coxswain/protocol';
+import { type SessionIndexEntry, STREAMS, sessionRef, subjects, TenantId } from '@coxswain/protocol';
 import { beforeAll, expect, test } from 'vitest';
 import { BusTransport } from '../../libs/client/src/bus-transport.ts';
 import { busOfFile, withFault } from './contract-bus.ts';
@@ -39,9 +39,9 @@ function transport(): BusTransport & { readonly read: () => number } {
   return Object.assign(new BusTransport({ nc }, tenant), { read: () => read });
 }
 
-async function pageByPage(query: { limit: number; state?: string; persona?: string }): Promise<string[]> {
+async function pageByPage(query: { limit: number; state?: string; cursor?: string | undefined }): Promise<string[]> {
   const seen: string[] = [];
-  let cursor: string | undefined;
+  let { cursor } = query;
   do {
     const page = await transport().listSessions({ ...query, cursor });
     seen.push(...page.sessions.map(({ session_id }) => session_id));
@@ -100,6 +100,22 @@ test('with entries, pages have each session once and read no record', async () =
   expect(new Set(seen)).toEqual(new Set(ids));
 }, 120_000);
 
+test('marks of sessions that were never started hide no session without an entry (LIST-2)', async () => {
+  const [id = ''] = ids.slice(50);
+  await bus.nc.request(
+    `$JS.API.STREAM.PURGE.${STREAMS.sessions}`,
+    JSON.stringify({ filter: subjects.sessionEntry(refOf(id)) }),
+  );
+  const orphans = [sessionRef('orphan', tenant), sessionRef('orphan', TenantId.parse('another'))];
+  for (const orphan of orphans) await index().mark(orphan);
+  expect((await index().missing()).map(({ sessionId }) => sessionId)).toEqual([id]);
+  const seen = await pageByPage({ limit: 500 });
+  expect(seen).toHaveLength(SESSIONS);
+  expect(seen.at(-1)).toBe(id);
+  for (const orphan of orphans) await index().prune(orphan);
+  expect(await index().put(refOf(id), entryOf(id), 0)).toBe(true);
+});
+
 test('a page is ordered by the newest records, also a short one, and the next one continues', async () => {
   // The entry of an old session is the newest message of the index: the session has left memory.
   const old = ids[10] as string;
@@ -146,9 +162,26 @@ test('pending approvals are read from entries, and sessions without them there a
   for (const listed of page.sessions) expect(listed).not.toHaveProperty('approvals');
 });
 
-test.each([
-  ['a word', Buffer.from(JSON.stringify(['x', '0', '', ''])).toString('base64url')],
-  ['too few parts', Buffer.from(JSON.stringify(['1', 'x'])).toString('base64url')],
-])('a cursor of %s is rejected', async (_, cursor) => {
-  await expect(transport().listSessions({ cursor })).rejects.toMatchObject({ code: 'invalid_field', field: 'cursor' });
+test('sessions whose entries are written during a walk are shown all the same', async () => {
+  const late = ids.slice(0, 30);
+  const first = await transport().listSessions({ limit: 150 });
+  for (const id of late) await index().mark(refOf(id));
+  const seen = await pageByPage({ limit: 150, cursor: first.next_cursor ?? undefined });
+  const all = [...first.sessions.map(({ session_id }) => session_id), ...seen];
+  expect(all.slice(-late.length).toSorted()).toEqual(late);
+  expect(new Set(all)).toEqual(new Set(ids));
+});
+
+test('an invalid cursor is rejected', async () => {
+  const listed = transport().listSessions({ cursor: Buffer.from('["1","x"]').toString('base64url') });
+  await expect(listed).rejects.toMatchObject({ code: 'invalid_field', field: 'cursor' });
+});
+
+test('a deleted index is created again, with another identity', async () => {
+  const before = await index().ensure();
+  expect(await index().ensure()).toBe(before);
+  await bus.nc.request(`$JS.API.STREAM.DELETE.${STREAMS.sessions}`);
+  await expect(index().mark(refOf('one'))).rejects.toThrow();
+  expect(await index().ensure()).not.toBe(before);
+  expect(await index().mark(refOf('one'))).toBe(1);
 });

@@ -107,6 +107,7 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['a purge of files', '$JS.API.STREAM.PURGE.OBJ_cox_blobs', ['retention']],
   ['a deletion of a stream', `$JS.API.STREAM.DELETE.${firstJournal}`, []],
   ['a new stream', '$JS.API.STREAM.CREATE.EVIL', []],
+  ['the index of sessions again', '$JS.API.STREAM.CREATE.COX_SESSIONS', ['host']],
   ['a changed stream', '$JS.API.STREAM.UPDATE.COX_COMMANDS', []],
   ['a deletion of a record', `$JS.API.STREAM.MSG.DELETE.${firstJournal}`, []],
   ['a consumer of commands', '$JS.API.CONSUMER.CREATE.COX_COMMANDS.x', ['host']],

@@ -17,7 +17,7 @@ test('a page starts after the last entry of the page before, and counts the entr
   expect(ids(100)).toEqual([['e5', 'd4', 'c3', 'b2', 'a1'], 0]);
 });
 
-test('a session that moves to the top meanwhile may repeat, and no session is left out', () => {
+test('a page repeats entries if the session before it has moved to the top meanwhile', () => {
   const moved = [{ session_id: 'd4' }, ...all.filter(({ session_id }) => session_id !== 'd4')];
   expect(pageOf(moved, { limit: 9, after: 'd4' }).items.map(({ session_id }) => session_id)).toEqual([
     'e5',

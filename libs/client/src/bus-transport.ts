@@ -5,9 +5,9 @@ import { SessionNotFoundError } from './client-errors.ts';
 import { Closing } from './closing.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
-import { type ListPlace, type NewestSessions, newestSessions, placeInList } from './newest-sessions.ts';
+import { type ListPlace, type NewestSessions, newestSessions, placeInList, sessionsSince } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
-import { pageOf, placeBefore } from './page-of-sessions.ts';
+import { LOOKED_AT_MAX, pageOf } from './page-of-sessions.ts';
 import { pendingApprovals, type WirePendingApproval } from './pending-approvals.ts';
 import { queryState } from './query-state.ts';
 import {
@@ -102,8 +102,11 @@ export class BusTransport implements Transport {
   }
 
   async listSessions(query: ListQuery): Promise<WireSessionsPage> {
-    const { sessions } = await this.newestSessions(placeBefore(query.cursor));
-    return pageOf(sessions, query, (id) => this.#stateOf(id));
+    const source = {
+      list: async (after: ListPlace | null) => (await this.newestSessions(after)).sessions,
+      since: (seq: number) => sessionsSince(this.bus.nc, this.tenant, seq, LOOKED_AT_MAX),
+    };
+    return pageOf(source, query, (id) => this.#stateOf(id));
   }
 
   async approvals(): Promise<WirePendingApproval[]> {

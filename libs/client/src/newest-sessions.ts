@@ -4,8 +4,9 @@
  * session wakes, when a run of a live session starts, and when it passivates the session.
  *
  * LIST-1  The index is read from its end, in windows of some hundred entries, and only as far as the reader iterates.
- * LIST-2  A session without an entry is still listed. The streams count the sessions with a journal and those with an
- *         entry. If fewer have an entry, the others follow at the end, by id.
+ * LIST-2  A session without an entry is still listed. After the last entry, the ids of journals and entries are
+ *         compared, and the others follow by id. The counts of the streams cannot tell: they include other tenants, and
+ *         marks of sessions that were never started.
  * LIST-3  A replica that serves fewer entries than it reports is not trusted. Other replicas are read, and then the
  *         list fails.
  */
@@ -30,7 +31,7 @@ import {
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { type Consumer, DeliverPolicy, type StreamInfo } from '@nats-io/jetstream';
+import { type Consumer, DeliverPolicy, type JsMsg, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { openConsumer, readApart, sessionIds, storedSubjects } from './read-journal.ts';
 import { type IndexedSession, listingFrom, unreadableListing, type WireListedSession } from './session-listing.ts';
@@ -50,9 +51,12 @@ export interface PlacedSession extends ListPlace {
 
 /** A list of sessions, the most recently changed first. */
 export interface NewestSessions {
-  /** The number of sessions of the tenant, including deleted ones. */
+  /**
+   * The number of sessions of the tenant, including deleted ones. Sessions without an entry are included only if the
+   * streams report more journals than entries.
+   */
   readonly total: number;
-  /** The number of sessions from the start position on. */
+  /** The number of sessions from the start position on, counted like `total`. */
   readonly left: number;
   /** The sessions. Iterate it once, as far as needed. */
   readonly sessions: AsyncGenerator<PlacedSession, void, undefined>;
@@ -86,14 +90,37 @@ export async function newestSessions(
   const indexed = entries ? await entries.countFrom(1) : 0;
   const end = after?.seq ?? Number.POSITIVE_INFINITY;
   const above = !entries || end > entries.lastSeq ? 0 : end === 0 ? indexed : await entries.countFrom(end);
-  const unindexed = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(nc, tenant) : [];
-  const others = end === 0 ? unindexed.filter((id) => id < (after?.sessionId ?? '')) : unindexed;
+  const counted = withJournal > (index?.state.num_subjects ?? 0) ? await withoutEntry(nc, tenant) : null;
+  const isLeft = (id: string) => end > 0 || id < (after?.sessionId ?? '');
   async function* listed(): AsyncGenerator<PlacedSession, void, undefined> {
     if (entries && end > 0) yield* entries.below(Math.min(end, entries.lastSeq + 1), above, indexed);
-    for (const sessionId of others)
+    for (const sessionId of (counted ?? (await withoutEntry(nc, tenant))).filter(isLeft))
       yield { sessionId, seq: 0, listing: () => newestListing(nc, sessionRef(sessionId, tenant)) };
   }
-  return { total: indexed + unindexed.length, left: indexed - above + others.length, sessions: listed() };
+  const others = counted ?? [];
+  return {
+    total: indexed + others.length,
+    left: indexed - above + others.filter(isLeft).length,
+    sessions: listed(),
+  };
+}
+
+/**
+ * Reads the sessions with an entry after a sequence number, in no order: those that woke, left memory or started since.
+ * No session is missing that had an entry after it when the call began.
+ * @param max The maximum number of entries to read; then the newest ones are missing.
+ * @throws NatsUnavailableError; RecordNotServedError as in LIST-3.
+ * @internal
+ */
+export async function sessionsSince(
+  nc: NatsConnection,
+  tenant: TenantId,
+  seq: number,
+  max: number,
+): Promise<readonly PlacedSession[]> {
+  const index = await infoOf(nc, STREAMS.sessions);
+  if (!index || index.state.last_seq <= seq) return [];
+  return new Entries(nc, tenant, index.state).after(seq, max);
 }
 
 /**
@@ -166,6 +193,23 @@ class Entries {
     }
   }
 
+  /** Reads the entries after a sequence number, at most `max`, also those that are rewritten meanwhile. */
+  async after(seq: number, max: number): Promise<readonly PlacedSession[]> {
+    for (let tries = 1; ; tries++) {
+      const { consumer, source, pending } = await this.#open(seq + 1);
+      const found = new Map<string, PlacedSession | null>();
+      let read = 0;
+      // It reads on until nothing is pending: a rewritten entry comes again, at the end.
+      for await (const message of storedMessages(source, consumer, { max_messages: AT_ONCE })) {
+        found.set(message.subject, this.#placed(message));
+        if (++read >= max) break;
+      }
+      if (read >= max || found.size >= pending) return [...found.values()].filter((placed) => placed !== null);
+      // An entry that was removed meanwhile is not counted by the next try.
+      if (tries >= REPLICA_TRIES) throw this.#notServed();
+    }
+  }
+
   /** Reads the entries of the next window, the newest first. @returns them and the start of the window. */
   async #read(
     upTo: number,
@@ -177,10 +221,10 @@ class Entries {
     for (let tries = 1; ; tries++) {
       const { from, consumer, source, count } = await this.#window(upTo, above, left, scale);
       const found: PlacedSession[] = [];
-      for await (const { seq, subject, data } of storedMessages(source, consumer, { max_messages: AT_ONCE })) {
-        if (seq > upTo) break;
-        const ref = parseSessionEntry(subject);
-        if (ref) found.push({ sessionId: ref.sessionId, seq, listing: () => listingOf(this.#nc, ref, data) });
+      for await (const message of storedMessages(source, consumer, { max_messages: AT_ONCE })) {
+        if (message.seq > upTo) break;
+        const placed = this.#placed(message);
+        if (placed) found.push(placed);
       }
       found.reverse();
       if (found.length >= count) return { from, found, above };
@@ -189,9 +233,17 @@ class Entries {
       const isWhole = found.length >= count - Math.max(0, now - above);
       above = now;
       if (isWhole) return { from, found, above };
-      if (tries >= REPLICA_TRIES)
-        throw new RecordNotServedError(STREAMS.sessions, subjects.tenantEntries(this.#tenant), null);
+      if (tries >= REPLICA_TRIES) throw this.#notServed();
     }
+  }
+
+  #notServed(): RecordNotServedError {
+    return new RecordNotServedError(STREAMS.sessions, subjects.tenantEntries(this.#tenant), null);
+  }
+
+  #placed({ seq, subject, data }: JsMsg): PlacedSession | null {
+    const ref = parseSessionEntry(subject);
+    return ref && { sessionId: ref.sessionId, seq, listing: () => listingOf(this.#nc, ref, data) };
   }
 
   /** Finds a window that ends at `upTo` and has `scale` times the entries of {@link WINDOW}, by bisection. */

@@ -52,7 +52,10 @@ export interface ListQuery {
   readonly details?: boolean | undefined;
   /** The maximum number of sessions per page, 1 to 500. Default 100. */
   readonly limit?: number | undefined;
-  /** The `next_cursor` of the previous page. */
+  /**
+   * The `next_cursor` of the previous page. All pages together show each session that exists during all of them. The
+   * last ones may repeat sessions that changed.
+   */
   readonly cursor?: string | undefined;
 }
 

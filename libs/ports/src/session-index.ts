@@ -6,6 +6,7 @@
  *          mark.
  * INDEX-3  A reader that finds a mark reads the session's newest record instead.
  *
+ * No session waits for an index that fails. Then the first two rules do not hold until the host has repeated its writes.
  * The index can be rebuilt: a session without an entry is found by its journal, and gets an entry again.
  */
 import type { SessionIndexEntry, SessionRef } from '@coxswain/protocol';
@@ -25,6 +26,11 @@ export interface SessionIndex {
   put(ref: SessionRef, entry: SessionIndexEntry, revision: number): Promise<boolean>;
   /** Removes the entry of a session without a journal: it was marked for a command that did not start the session. */
   prune(ref: SessionRef): Promise<void>;
-  /** All sessions that have a journal and no entry. The usual result is empty, and needs only a few requests. */
+  /** All sessions that have a journal and no entry. */
   missing(): Promise<readonly SessionRef[]>;
+  /**
+   * Creates the store of the index if it is missing.
+   * @returns the identity of the store. Another one than before: the index was lost.
+   */
+  ensure(): Promise<string>;
 }

@@ -5,8 +5,11 @@ import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/pro
 export class RecordedIndex implements SessionIndex {
   /** By subject. Null is a mark. */
   readonly entries = new Map<string, { entry: SessionIndexEntry | null; revision: number }>();
+  /** Whether the store was deleted: each request fails. */
+  isLost = false;
   readonly #journal: Journal;
   #revision = 0;
+  #store = 1;
 
   /** @param journal of the sessions that the index is of. */
   constructor(journal: Journal) {
@@ -18,18 +21,37 @@ export class RecordedIndex implements SessionIndex {
     return this.entries.get(subjects.sessionEntry(ref))?.entry;
   }
 
+  /** The store is there again, and empty. */
+  recreate() {
+    this.isLost = false;
+    this.entries.clear();
+    this.#store++;
+  }
+
+  async ensure() {
+    this.#check();
+    return String(this.#store);
+  }
+
+  #check() {
+    if (this.isLost) throw new Error('no responders');
+  }
+
   async mark(ref: SessionRef) {
+    this.#check();
     this.entries.set(subjects.sessionEntry(ref), { entry: null, revision: ++this.#revision });
     return this.#revision;
   }
 
   async put(ref: SessionRef, entry: SessionIndexEntry, revision: number) {
+    this.#check();
     if ((this.entries.get(subjects.sessionEntry(ref))?.revision ?? 0) !== revision) return false;
     this.entries.set(subjects.sessionEntry(ref), { entry, revision: ++this.#revision });
     return true;
   }
 
   async prune(ref: SessionRef) {
+    this.#check();
     if (!(await this.#journal.last(ref))) this.entries.delete(subjects.sessionEntry(ref));
   }
 

@@ -1,4 +1,6 @@
 /** What a host writes to the index of sessions, and when. */
+import type { SessionIndexEntry } from '@coxswain/protocol';
+import { partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { deleteSession } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -96,6 +98,64 @@ test('a session in memory that has lost its mark gets a mark, and no entry', asy
   index.entries.clear();
   await bed.time.advance(6_000);
   expect(index.of(refOf())).toBeNull();
+});
+
+test('without an index that works, sessions start and end; the host warns once, and repeats its writes later', async () => {
+  const { bed, index, host } = await indexed();
+  index.isLost = true;
+  bed.models.answers = [say('done'), say('done')];
+  await bed.start();
+  await bed.start({}, { session: 's2' });
+  expect((await bed.lines()).at(-1)).toMatch(/^agent_end/);
+  expect((await bed.lines('s2')).at(-1)).toMatch(/^agent_end/);
+  expect(host.indexProblem).toContain('no responders');
+  await bed.time.advance(10_000);
+  const about = bed.log.filter(({ level, message }) => level === 'warn' && message.includes('index of sessions'));
+  expect(about).toHaveLength(1);
+  const notes = () => Promise.all(['s1', 's2'].map((id) => bed.bus.active.list(partitionOf(refOf(id).sessionId))));
+  // A host that crashes now leaves its notes: the next host marks these sessions.
+  expect((await notes()).flat()).toHaveLength(2);
+  index.isLost = false;
+  await bed.time.advance(5_000);
+  expect([index.of(refOf('s1')), index.of(refOf('s2'))]).toEqual([null, null]);
+  expect((await notes()).flat()).toEqual([]);
+  expect(host.indexProblem).toBeNull();
+});
+
+test('a mark that failed replaces the entry of a session later', async () => {
+  const { bed, index } = await indexed({ passivateAfterMs: 60_000, sweepEveryMs: 500 });
+  await index.put(refOf(), { session_id: 's1' } as SessionIndexEntry, 0);
+  index.isLost = true;
+  bed.models.answers = [say('done')];
+  await bed.start();
+  index.isLost = false;
+  expect(index.of(refOf())).not.toBeNull();
+  await bed.time.advance(5_000);
+  expect(index.of(refOf())).toBeNull();
+});
+
+test('a session whose mark failed on a host that crashed is marked by the next one', async () => {
+  const { bed, index, host } = await indexed();
+  index.isLost = true;
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await bed.time.advance(3_000);
+  host.abandon();
+  index.isLost = false;
+  await index.put(refOf(), { session_id: 's1' } as SessionIndexEntry, 0);
+  await bed.host(SOON_AWAY, { index });
+  await bed.time.advance(60_000);
+  expect(index.of(refOf())).toBeNull();
+});
+
+test('an index that was lost is filled again at once', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await bed.time.advance(20_000);
+  index.recreate();
+  await bed.time.advance(5_000);
+  expect(index.of(refOf())).toMatchObject({ state: 'stopped' });
 });
 
 test('a deleted session has an entry that says so', async () => {

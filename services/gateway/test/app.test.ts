@@ -243,6 +243,14 @@ test('the error of an unknown field does not offer the field actor', async () =>
   expect(detail).toBe('unknown field "acto"; cancel takes command_id, reason');
 });
 
+test('the error of an unknown query parameter is about the query', async () => {
+  const { app, authorization } = await appWithoutBus();
+  const { body } = await app.inject({ url: '/v1/sessions?foo=1', headers: { host, authorization } });
+  const problem = JSON.parse(body) as { detail: string; title: string };
+  expect(problem).toMatchObject({ code: 'unknown_field', title: expect.stringContaining('query parameter') });
+  expect(problem.detail).toBe('unknown query parameter "foo"; there are state, persona, details, limit, cursor');
+});
+
 test('a body with a repeated member is rejected, also as plain text', async () => {
   const { app, authorization } = await appWithoutBus();
   for (const type of ['application/json', 'text/plain']) {

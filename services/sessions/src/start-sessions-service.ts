@@ -158,8 +158,8 @@ export interface SessionsService {
    */
   ping(): Promise<void>;
   /**
-   * The last finding of the background check of replicas, in one sentence. Null if there is none, or another host runs
-   * the check.
+   * Why this host cannot write the index of sessions. Otherwise the last finding of the background check of replicas,
+   * if this host runs it. One sentence, or null.
    */
   remark(): string | null;
   /** Stops cleanly. In-flight calls may end first, within a time limit. */
@@ -335,7 +335,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         await checkStoreQuorum(nc);
         if (!host.isHeard) throw new Error('it has not received its own heartbeat for too long');
       },
-      remark: () => replicas.remark(),
+      remark: () => host.indexProblem ?? replicas.remark(),
       stop,
     };
   } catch (error) {

@@ -11,7 +11,9 @@ import {
   isTenantsKey,
   NatsUnavailableError,
   NotPermittedError,
+  nullIfNoStream,
   StreamsMissingError,
+  streamInfo,
   type Wire,
   wireOf,
 } from '@coxswain/bus';
@@ -116,6 +118,21 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   await Promise.all(
     wanted.map((spec) => ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression'])),
   );
+}
+
+/**
+ * Creates the stream of the session index if it is missing, with as many replicas as the command stream has.
+ * @returns when it was created, ISO 8601.
+ * @throws as {@link ensureStreams}; StreamNotFoundError if the command stream is missing, too.
+ */
+export async function ensureIndexStream(nc: NatsConnection): Promise<string> {
+  const existing = await nullIfNoStream(streamInfo(nc, STREAMS.sessions));
+  if (existing) return existing.created;
+  const { config } = await streamInfo(nc, STREAMS.commands);
+  const specs = streamSpecs({ replicas: config.num_replicas });
+  const spec = specs.find(({ name }) => name === STREAMS.sessions) as StreamSpec;
+  await ensureStream(wireOf(nc), spec, serverVersionOf(nc), () => ['num_replicas', 'compression']);
+  return (await streamInfo(nc, STREAMS.sessions)).created;
 }
 
 /** The version of the connected server; `unknown` before the server has reported it. */

@@ -1,8 +1,9 @@
 /** The index of sessions on a stream: the newest message on a session's subject is its entry, or a mark. */
-import { createStreamReader, storeMessage, streamInfo, wireOf } from '@coxswain/bus';
+import { createStreamReader, storeMessage, wireOf } from '@coxswain/bus';
 import type { SessionIndex } from '@coxswain/ports';
-import { JOURNAL_STREAMS, parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import { parseJournalSubject, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { ensureIndexStream } from './ensure-streams.ts';
 import { journalSubjects } from './list-sessions.ts';
 import { journalReaders } from './nats-journal.ts';
 
@@ -45,9 +46,8 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
       await write(subject, '', head);
     },
     async missing() {
-      // Count journals before entries: a session that starts meanwhile has its entry before its first record.
-      const counts = await Promise.all(JOURNAL_STREAMS.map(subjectsOf));
-      if (counts.reduce((sum, count) => sum + count, 0) <= (await subjectsOf(STREAMS.sessions))) return [];
+      // Compare sessions, not counts: marks of sessions that were never started count as well. List journals before
+      // entries: a session that starts meanwhile has its entry before its first record.
       const found = new Map<string, SessionRef>();
       for await (const subject of journalSubjects(nc, subjects.journals)) {
         const ref = parseJournalSubject(subject);
@@ -56,9 +56,6 @@ export function createNatsSessionIndex(nc: NatsConnection): SessionIndex {
       for await (const subject of entries.subjects(subjects.sessionEntries)) found.delete(subject);
       return [...found.values()];
     },
+    ensure: () => ensureIndexStream(nc),
   };
-
-  async function subjectsOf(stream: string): Promise<number> {
-    return (await streamInfo(nc, stream)).state.num_subjects ?? 0;
-  }
 }

@@ -236,7 +236,11 @@ export class MemoryTransport implements Transport {
   }
 
   async listSessions(query: ListQuery): Promise<WireSessionsPage> {
-    return pageOf(this.#newestFirst(), query, (id) => this.state(sessionRef(id, this.tenant)));
+    const source = {
+      list: async () => this.#newestFirst(),
+      since: async (seq: number) => (await this.#places()).filter((one) => one.seq > seq),
+    };
+    return pageOf(source, query, (id) => this.state(sessionRef(id, this.tenant)));
   }
 
   async approvals(): Promise<WirePendingApproval[]> {
@@ -257,6 +261,10 @@ export class MemoryTransport implements Transport {
 
   /** Sessions in the order of their newest records, the newest first. */
   async *#newestFirst(): AsyncGenerator<PlacedSession, void, undefined> {
+    yield* (await this.#places()).sort((one, other) => other.seq - one.seq);
+  }
+
+  async #places(): Promise<PlacedSession[]> {
     const found: PlacedSession[] = [];
     for await (const ref of this.#bus.journal.sessions(this.tenant)) {
       const last = await this.#bus.journal.last(ref);
@@ -268,7 +276,7 @@ export class MemoryTransport implements Transport {
         listing: async () => listingFrom(sessionId, last.bytes),
       });
     }
-    yield* found.sort((one, other) => other.seq - one.seq);
+    return found;
   }
 
   /** Stored records from a start on, then new ones. Ends when the signal aborts. */

@@ -34,8 +34,8 @@ export interface Page<T> {
 }
 
 /**
- * Cuts a page out of a sorted list. A session that changes meanwhile moves to the top of the list. Later pages may then
- * repeat entries, and leave none out.
+ * Cuts a page out of a sorted list. A session that changes between two pages moves to the top of the list: the later page
+ * misses it. If it is the one in `after`, the page repeats entries instead.
  * @throws CliError if `after` is not in the list, or matches several sessions.
  */
 export function pageOf<T extends { readonly session_id: string }>(
@@ -74,7 +74,7 @@ export async function pageOfSessions(
     for await (const { listing } of listingsOf(whole.sessions))
       if (listing === null || isHidden(listing)) unlisted++;
       else all.push(listing);
-    return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: whole.total };
+    return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: all.length + unlisted };
   }
   let list = whole;
   if (after !== undefined) {

@@ -66,8 +66,8 @@ export const ERROR_CATALOGUE = {
     'Send less, or put the content where a tool can read it.',
   ),
   unknown_field: rejection(
-    'The body has a field that the verb does not define.',
-    'Remove the field. The message lists the valid fields.',
+    'The body has a field, or the URL a query parameter, that the request does not define.',
+    'Remove it. The message lists the valid names.',
   ),
   invalid_field: rejection('A field has an invalid value.', 'Correct the field that the message names.'),
   invalid_mode: rejection(

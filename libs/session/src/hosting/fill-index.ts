@@ -1,5 +1,6 @@
 /**
- * Gives an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
+ * Keeps the index of sessions: creates it again if it was lost, repeats writes that failed (index-writes.ts), and
+ * gives an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
  * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2, libs/client,
  * newest-sessions.ts). A session in memory, or with a damaged journal, gets a mark instead.
  *
@@ -10,20 +11,25 @@ import type { Clock, Log, SessionIndex } from '@coxswain/ports';
 import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { statusOf } from '../runner/session-status.ts';
+import type { IndexWrites } from './index-writes.ts';
 import { sideBySide } from './load-limit.ts';
 
 /** Sessions that are read at a time: few, as commands come first. */
 const AT_ONCE = 4;
-/** The wait before the first search, so that other hosts get their partitions first, milliseconds. */
-const FIRST_AFTER_MS = 5_000;
-/** Between two searches, milliseconds. */
+/**
+ * Between two checks of the index, milliseconds. The first one is this long after the start, so that other hosts get their
+ * partitions first.
+ */
+const CHECK_EVERY_MS = 5_000;
+/** Between two searches in the same index, milliseconds; after a failed one the shorter time. */
 const APART_MS = 600_000;
+const AGAIN_MS = 60_000;
 
 /** The ports of the search. */
 export interface FillPorts extends LoadPorts {
   readonly index?: SessionIndex | undefined;
   readonly log: Log;
-  readonly clock: Pick<Clock, 'sleep'>;
+  readonly clock: Pick<Clock, 'sleep' | 'monotonicMs'>;
 }
 
 /**
@@ -35,21 +41,53 @@ export interface HostedSessions {
   isHere(ref: SessionRef): boolean;
 }
 
-/** Fills the index soon after the start of the host, and again from time to time, until the signal aborts. Contract: does not reject. */
-export async function keepIndexFilled(ports: FillPorts, sessions: HostedSessions, ended: AbortSignal): Promise<void> {
-  if (!ports.index) return;
-  for (let waitMs = FIRST_AFTER_MS; !ended.aborted; waitMs = APART_MS) {
-    await ports.clock.sleep(waitMs, ended);
-    if (!ended.aborted) await fillIndex(ports, ports.index, sessions, ended);
+/**
+ * Checks the index until the signal aborts. Fills it soon after the start of the host, after its loss, and from time to time.
+ * Contract: does not reject.
+ */
+export async function keepIndexFilled(
+  ports: FillPorts,
+  writes: IndexWrites,
+  sessions: HostedSessions,
+  ended: AbortSignal,
+): Promise<void> {
+  const { index, clock, log } = ports;
+  if (!index) return;
+  let known: string | null = null;
+  let dueMs = 0;
+  // A search may take minutes. Meanwhile the checks go on.
+  let isFilling = false;
+  for (;;) {
+    await clock.sleep(CHECK_EVERY_MS, ended);
+    if (ended.aborted) return;
+    try {
+      const now = await index.ensure();
+      if (known !== null && now !== known) log.warn({}, 'the index of sessions was lost: it is filled again');
+      if (now !== known) dueMs = clock.monotonicMs();
+      known = now;
+      // Before the search: an owed mark replaces an entry that is out of date.
+      await writes.repeatOwed();
+    } catch (error) {
+      writes.failed(error);
+      continue;
+    }
+    if (isFilling || clock.monotonicMs() < dueMs) continue;
+    isFilling = true;
+    dueMs = clock.monotonicMs() + APART_MS;
+    void fillIndex(ports, index, sessions, ended).then((isFilled) => {
+      isFilling = false;
+      if (!isFilled) dueMs = Math.min(dueMs, clock.monotonicMs() + AGAIN_MS);
+    });
   }
 }
 
+/** @returns whether all missing entries are stored. */
 async function fillIndex(
   ports: FillPorts,
   index: SessionIndex,
   sessions: HostedSessions,
   ended: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { log } = ports;
   try {
     const missing: { readonly ref: SessionRef; at: string }[] = (await index.missing())
@@ -68,11 +106,13 @@ async function fillIndex(
       else await fill(ports, index, ref);
     };
     await sideBySide(missing, enter, AT_ONCE);
+    return true;
   } catch (error) {
     log.warn(
       { error: (error as Error).message },
       'the index of sessions cannot be filled now; the host tries again later',
     );
+    return false;
   }
 }
 

@@ -68,6 +68,8 @@ export interface SessionHost {
   readonly isHeard: boolean;
   /** The name under which other hosts know this host now. */
   readonly peerName: string;
+  /** Why the index of sessions cannot be written now, one sentence; null if it works. */
+  readonly indexProblem: string | null;
   /** The number of sessions in memory. */
   readonly live: number;
   /** Stops in order: takes no command, starts no model call. Calls in flight may end within `graceMs`. Default 10,000. */

@@ -47,6 +47,7 @@ import type { HostOptions, HostPorts, SessionHost } from './host-interface.ts';
 import { HostPartitions } from './host-partitions.ts';
 import { HostState } from './host-state.ts';
 import { passivateIdle } from './idle-sessions.ts';
+import { IndexWrites } from './index-writes.ts';
 import { Leftovers } from './leftovers.ts';
 import { LoadLimit } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
@@ -86,6 +87,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #partitions: HostPartitions;
   readonly #runners = new Map<string, SessionRunner>();
   readonly #notes: SessionNotes;
+  readonly #index: IndexWrites;
   /** What runners that have left their sessions pass on to the next runners here (RUNNER-9, runner/session-runner.ts). */
   readonly #leftovers: Leftovers;
   /** Null without metrics. */
@@ -122,7 +124,8 @@ class Host implements SessionHost, PartitionedSessions {
       options,
     );
     this.#leftovers = new Leftovers(ports.log);
-    this.#notes = new SessionNotes(ports, () => this.#partitions.self);
+    this.#index = new IndexWrites(ports);
+    this.#notes = new SessionNotes(ports, this.#index, () => this.#partitions.self);
   }
 
   get isHeard(): boolean {
@@ -131,6 +134,10 @@ class Host implements SessionHost, PartitionedSessions {
 
   get peerName(): string {
     return this.#partitions.self;
+  }
+
+  get indexProblem(): string | null {
+    return this.#index.problem;
   }
 
   get live(): number {
@@ -156,7 +163,7 @@ class Host implements SessionHost, PartitionedSessions {
       isAssigned: (ref: SessionRef) => this.#partitions.isAssigned(ref),
       isHere: (ref: SessionRef) => this.isHere(ref),
     };
-    void keepIndexFilled(this.#ports, sessions, this.#state.ended);
+    void keepIndexFilled(this.#ports, this.#index, sessions, this.#state.ended);
     return { found };
   }
 
@@ -371,7 +378,7 @@ class Host implements SessionHost, PartitionedSessions {
     if (left.reason === 'deleted') {
       // No record can hold its outcomes and feedback any longer, so they are dropped.
       this.#retries.delete(key);
-      this.#notes.forget(ref);
+      this.#notes.forgetDeleted(ref);
       this.#ports.log.info({ session_id: ref.sessionId }, `session released: ${left.message}`);
       return;
     }

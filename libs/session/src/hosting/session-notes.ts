@@ -1,12 +1,13 @@
 /**
  * This host's notes of its active sessions, and the marks and entries of these sessions in the index. A lost note delays the
- * next claim. The first note and mark precede the first record of a session here; later writes delay no step.
- * `NoteComparison` (compare-notes.ts) finds lost notes.
+ * next claim. The first note precedes the first record of a session here, and so does the mark if the index works
+ * (index-writes.ts). Later writes delay no step. `NoteComparison` (compare-notes.ts) finds lost notes.
  */
-import type { ActiveSessions, Log, SessionIndex } from '@coxswain/ports';
+import type { ActiveSessions, Log } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
+import type { IndexWrites } from './index-writes.ts';
 
-/** The revisions of a session's note and of its mark in the index; 0 without an index. */
+/** The revisions of a session's note and of its mark in the index; 0 without an index, and for a mark that is owed. */
 interface Noted {
   readonly note: number;
   readonly mark: number;
@@ -15,7 +16,7 @@ interface Noted {
 /** Writes, repeats and removes notes. An entry is stored before the note is removed: a host that crashes in between leaves a note. */
 export class SessionNotes {
   readonly #active: ActiveSessions;
-  readonly #index: SessionIndex | undefined;
+  readonly #index: IndexWrites;
   readonly #log: Log;
   readonly #self: () => string;
   readonly #revisions = new Map<string, Promise<Noted>>();
@@ -23,17 +24,14 @@ export class SessionNotes {
   readonly #underWay = new Set<Promise<void>>();
 
   /** @param self the name under which other hosts know this host now. */
-  constructor(
-    ports: { readonly active: ActiveSessions; readonly index?: SessionIndex | undefined; readonly log: Log },
-    self: () => string,
-  ) {
+  constructor(ports: { readonly active: ActiveSessions; readonly log: Log }, index: IndexWrites, self: () => string) {
     this.#active = ports.active;
-    this.#index = ports.index;
+    this.#index = index;
     this.#log = ports.log;
     this.#self = self;
   }
 
-  /** Stores the note and the mark, unless this host has stored them already. Rejects where one is not stored. */
+  /** Stores the note and the mark, unless this host has stored them already. Rejects where the note is not stored. */
   async noted(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
@@ -65,10 +63,10 @@ export class SessionNotes {
   }
 
   /**
-   * Removes the note: the session has no work.
-   * @param revision of a note that this host has found, rather than written.
+   * Removes the note: the session has no work. Before that, the index shows the session as it is now.
+   * @param revision of a note that this host has found, rather than written. Its writer may have failed to mark the session.
    * @param entry what lists show of the session from then on. Null: a session without a journal loses its mark. Without
-   *   `entry`, the index stays as it is.
+   *   `entry`, the session is marked.
    */
   forget(
     ref: SessionRef,
@@ -77,11 +75,18 @@ export class SessionNotes {
     const own = this.untrack(ref);
     this.#write(ref, async () => {
       const noted = await own;
-      if (entry === null) await this.#index?.prune(ref);
-      // Another host has marked it since, and may have stored its own entry: a mark is right in any case.
-      else if (entry && noted && this.#index && !(await this.#index.put(ref, entry, noted.mark)))
-        await this.#index.mark(ref);
-      const note = revision ?? noted?.note;
+      await this.#index.replace(ref, entry, noted?.mark ?? 0, async () => {
+        const note = revision ?? noted?.note;
+        if (note) await this.#active.forget(ref, note);
+      });
+    });
+  }
+
+  /** Removes the note of a deleted session. The deletion has stored its entry. */
+  forgetDeleted(ref: SessionRef): void {
+    const own = this.untrack(ref);
+    this.#write(ref, async () => {
+      const { note } = (await own) ?? {};
       if (note) await this.#active.forget(ref, note);
     });
   }
@@ -101,6 +106,7 @@ export class SessionNotes {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     this.#revisions.delete(key);
+    this.#index.forget(ref);
     return known?.catch(() => null) ?? Promise.resolve(null);
   }
 
@@ -110,7 +116,7 @@ export class SessionNotes {
   }
 
   async #note(ref: SessionRef): Promise<Noted> {
-    const [note, mark = 0] = await Promise.all([this.#active.note(ref, this.#self()), this.#index?.mark(ref)]);
+    const [note, mark] = await Promise.all([this.#active.note(ref, this.#self()), this.#index.mark(ref)]);
     return { note, mark };
   }
 

@@ -12,7 +12,9 @@ export const strictValidation: FastifySchemaCompiler<z.ZodType> =
     if (read.ok) return { value: read.data };
     const codeOf = (): ErrorCode => (httpPart === 'params' ? 'invalid_id' : 'invalid_field');
     const { code, message, field } = problemOf(read.problems, codeOf, `; ${describeFields(schema)}`);
-    return { error: new Problem(code, message, { field }) };
+    const isQuery = httpPart === 'querystring' && code === 'unknown_field';
+    const words = isQuery ? message.replace('unknown field', 'unknown query parameter') : message;
+    return { error: new Problem(code, words, { field }) };
   };
 
 function describeFields(schema: z.ZodType): string {

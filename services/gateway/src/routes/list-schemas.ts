@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { wholeNumber } from '../http/mod.ts';
 
 /** The start of a page. */
-export const Cursor = z.string().max(512).optional().meta({ description: '`next_cursor` of the previous page.' });
+export const Cursor = z.string().max(2_048).optional().meta({ description: '`next_cursor` of the previous page.' });
 
 /** Valid values of `state`. An unknown state is rejected, because an empty list would suggest that no session runs. */
 const STATES = [...turnChart().root.states.map(({ path }) => path), 'deleted', 'unreadable'] as const;
@@ -26,7 +26,10 @@ export const ListQuery = z.strictObject({
     .default('false')
     .meta({ description: 'Adds details from hosts: persona, model, cost, open approvals.' }),
   limit: wholeNumber(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
-  cursor: Cursor,
+  cursor: Cursor.meta({
+    description:
+      '`next_cursor` of the previous page. All pages together show each session that exists during all of them. The last ones may repeat sessions that changed.',
+  }),
 });
 export type ListQuery = z.infer<typeof ListQuery>;
 

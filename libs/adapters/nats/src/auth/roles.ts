@@ -39,7 +39,7 @@ export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operat
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   admin:
     'Creates, changes and purges streams (`cox admin streams`), deletes sessions (`cox session delete`, `cox admin retention`); has all permissions in their account.',
-  host: 'A session host: writes journals, snapshots, timers, files and remembered rules; reads commands; creates no stream except the bucket of heartbeats.',
+  host: 'A session host: writes journals, snapshots, timers, files and remembered rules; reads commands; creates no stream except the bucket of heartbeats and the index of sessions.',
   retention:
     'The retention job (`cox serve retention`): purges records, timers, snapshots and files of deleted sessions, and sends `delete`; writes no journal.',
   gateway:
@@ -134,6 +134,8 @@ export function systemRights(role: SystemRole): RoleRights {
       // The bucket of heartbeats is in memory, so a restart of a single server deletes it. Hosts cannot start without
       // it.
       api(`STREAM.CREATE.${HOSTS}`),
+      // Hosts create and fill the index of sessions again if it was deleted.
+      api(`STREAM.CREATE.${STREAMS.sessions}`),
       api('STREAM.MSG.GET.*'),
       api('DIRECT.GET.>'),
       ...['LIST.', 'CREATE.', 'DELETE.', 'MSG.NEXT.', 'UNPIN.'].map((what) =>

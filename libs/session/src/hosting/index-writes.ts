@@ -1,0 +1,132 @@
+/**
+ * A host's marks and entries in the index of sessions. A failed write delays no session: it is owed, and repeated as soon as
+ * the index works again. Until then further writes are owed without a try.
+ *
+ * A session that leaves memory keeps its note while its write is owed. So if this host crashes, the next one finds the note
+ * and marks the session.
+ */
+import type { Log, SessionIndex } from '@coxswain/ports';
+import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
+import { sideBySide } from './load-limit.ts';
+
+/**
+ * The number of owed writes. A session beyond it is marked when it leaves memory, or when a host finds its note. If it has no
+ * entry at all, the next search finds it (fill-index.ts).
+ */
+const OWED_MAX = 10_000;
+/** Owed writes that are repeated at a time. */
+const REPEATED_AT_ONCE = 8;
+
+type Write = (index: SessionIndex) => Promise<unknown>;
+
+interface Owed {
+  readonly again: Write;
+  readonly onStored: () => Promise<void>;
+}
+
+/** Writes to the index, and remembers what is owed. Without an index it does nothing. */
+export class IndexWrites {
+  readonly #index: SessionIndex | undefined;
+  readonly #log: Log;
+  readonly #owed = new Map<string, Owed>();
+  #problem: string | null = null;
+
+  constructor({ index, log }: { readonly index?: SessionIndex | undefined; readonly log: Log }) {
+    this.#index = index;
+    this.#log = log;
+  }
+
+  /** Why the index cannot be written now, one sentence; null if it works. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /** Marks a session. Contract: does not reject. @returns the revision of the mark; 0 if it is owed. */
+  async mark(ref: SessionRef): Promise<number> {
+    let revision = 0;
+    const mark = async (index: SessionIndex) => {
+      revision = await index.mark(ref);
+    };
+    await this.#write(
+      ref,
+      mark,
+      (index) => index.mark(ref),
+      async () => undefined,
+    );
+    return revision;
+  }
+
+  /**
+   * Writes what lists show of a session that leaves memory.
+   * @param entry its entry. Null: the session has no journal, and loses its mark. Undefined: it gets a mark.
+   * @param mark the revision of this host's mark; 0 if none is known.
+   * @param onStored called when this is stored, or later a mark instead. Its errors are thrown here, or logged later.
+   */
+  async replace(
+    ref: SessionRef,
+    entry: SessionIndexEntry | null | undefined,
+    mark: number,
+    onStored: () => Promise<void>,
+  ): Promise<void> {
+    const again: Write = (index) => (entry === null ? index.prune(ref) : index.mark(ref));
+    const replace: Write = async (index) => {
+      // Another host has marked it since, and may have stored its own entry: a mark is right in any case.
+      if (!entry || !(await index.put(ref, entry, mark))) await again(index);
+    };
+    await this.#write(ref, replace, again, onStored);
+  }
+
+  /** The session is another host's now, which marks it. */
+  forget(ref: SessionRef): void {
+    this.#owed.delete(subjects.sessionEntry(ref));
+  }
+
+  /** The index cannot be written or read. Logs the first failure until {@link repeatOwed} has succeeded. */
+  failed(error: unknown): void {
+    const { message } = error as Error;
+    if (this.#problem === null)
+      this.#log.warn(
+        { error: message },
+        'the index of sessions cannot be written now: sessions continue, and lists may be slow or out of date',
+      );
+    this.#problem = `the index of sessions cannot be written: ${message}`;
+  }
+
+  /** Repeats what is owed. Rejects where the index cannot be written: the rest is still owed. */
+  async repeatOwed(): Promise<void> {
+    const index = this.#index;
+    if (!index) return;
+    while (this.#owed.size > 0) {
+      await sideBySide(
+        [...this.#owed],
+        async ([key, owed]) => {
+          if (this.#owed.get(key) !== owed) return;
+          await owed.again(index);
+          if (this.#owed.get(key) === owed) this.#owed.delete(key);
+          await owed.onStored().catch((error: Error) => {
+            this.#log.warn({ error: error.message }, 'the note of a session was not removed');
+          });
+        },
+        REPEATED_AT_ONCE,
+      );
+    }
+    if (this.#problem !== null) this.#log.info({}, 'the index of sessions is written again');
+    this.#problem = null;
+  }
+
+  async #write(ref: SessionRef, write: Write, again: Write, onStored: () => Promise<void>): Promise<void> {
+    this.forget(ref);
+    if (!this.#index || (this.#problem === null && (await this.#isWritten(write, this.#index)))) return onStored();
+    if (this.#owed.size < OWED_MAX) this.#owed.set(subjects.sessionEntry(ref), { again, onStored });
+  }
+
+  async #isWritten(write: Write, index: SessionIndex): Promise<boolean> {
+    try {
+      await write(index);
+      return true;
+    } catch (error) {
+      this.failed(error);
+      return false;
+    }
+  }
+}
