@@ -165,7 +165,9 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     ],
   },
   'other tenant': {
-    'files of the host': [protocol('policy', 'the section of a tenant replaces the shared one and keeps the others')],
+    'files of the host': [
+      protocol('host-policy', 'the section of a tenant replaces the shared one and keeps the others'),
+    ],
     environment: [T.fields],
     keys: [T.reads],
     'data of other tenants': [
