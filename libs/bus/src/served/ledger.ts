@@ -1,7 +1,4 @@
-import { SERVED_BOUNDS, type ServedHookAnswer, type WorkEnded } from '@coxswain/protocol';
-
-/** The ending of a call or a step. */
-export type CallEnding = Pick<WorkEnded, 'status' | 'result' | 'edited'>;
+import { type CallEnding, SERVED_BOUNDS, type ServedHookAnswer } from '@coxswain/protocol';
 
 /** The ending of a request: that of a call, or the answer of a hook. */
 export type WorkEnding = CallEnding | { readonly answer: ServedHookAnswer };
@@ -104,8 +101,8 @@ export class WorkLedger {
     this.#running.delete(entry.key);
   }
 
-  /** Records the ending of a call. */
-  end(entry: LedgerEntry, ending: WorkEnding): void {
+  /** Records the end of a call. @param ending null if its outcome arrives as a command. */
+  end(entry: LedgerEntry, ending: WorkEnding | null): void {
     this.#running.delete(entry.key);
     entry.ending = ending;
     const bytes = Buffer.byteLength(JSON.stringify(ending));

@@ -1,5 +1,6 @@
 import {
   cutText,
+  failedCall,
   SERVED_BOUNDS,
   type ServedHookAnswer,
   type SessionRef,
@@ -12,7 +13,6 @@ import {
 import type { Msg } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
 import type { ServedAddress } from './address.ts';
-import { failed } from './run-tool.ts';
 
 /** The identity of a request for the instance that runs it. */
 export interface AskName {
@@ -139,7 +139,7 @@ export function invalidEnd(message: Msg, key: string): WorkEnded | null {
         key,
         instance: end.instance,
         type: 'ended',
-        ...failed('the process that ran this call sent an invalid outcome'),
+        ...failedCall('the process that ran this call sent an invalid outcome'),
       }
     : null;
 }

@@ -1,13 +1,14 @@
 import {
-  APPROVAL_CHECK_MS,
+  type CallEnding,
+  cancelledCall,
   cutText,
   isQuestion,
   LATER,
   type ReceivedQuestion,
+  type RunnableCall,
   SERVED_BOUNDS,
   type ServedHookAnswer,
   type SessionRef,
-  type StartedWork,
   sessionRef,
   type WorkObserver,
   type WorkOrder,
@@ -15,8 +16,7 @@ import {
   type WorkRequest,
 } from '@coxswain/protocol';
 import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
-import { type CallEnding, type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
-import { cancelledBefore, codeOf, failed, type RunnableTool, runTool } from './run-tool.ts';
+import { type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
 
 /** A report without its common members. */
 type ReportBody = WorkReport extends infer One
@@ -28,11 +28,16 @@ type ReportBody = WorkReport extends infer One
 /** Reports to the sender of a request. Must not throw. */
 export type SendReport = (report: ReportBody) => void;
 
-/** Answers the questions to one hook. Contract: never rejects. @returns null if the host no longer waits. */
+/**
+ * Answers a question to a hook, or about the approval of a call. Contract: never rejects.
+ * @returns null if the host no longer waits.
+ */
 export type AnswerQuestion = (question: ReceivedQuestion) => Promise<ServedHookAnswer | null>;
 
-/** Finds the work of a request: a tool, a model step, or the function of a hook. Null if it is not served. */
-export type FindWork = (request: Pick<WorkRequest, 'tool' | 'hook'>) => RunnableTool | AnswerQuestion | null;
+/** Finds the work of a request: a call or a step to run, or the answer to a question. Null if it is not served. */
+export type FindWork = (
+  request: Pick<WorkRequest, 'tool' | 'call_id' | 'approval' | 'hook'>,
+) => RunnableCall | AnswerQuestion | null;
 
 /** A call of a `longRunning` tool that is answered later, identified by members of its function's context. */
 export interface AcceptedCall {
@@ -48,8 +53,6 @@ export interface RunningWorkPorts {
   readonly clock?: WorkClock | undefined;
   /** Notified of each call and step that runs. Hooks notify their own observer. */
   readonly observer?: WorkObserver | undefined;
-  /** The tool or persona of a request, by the request's member `tool`. */
-  servedAs?(tool: string | undefined): Pick<StartedWork, 'kind' | 'name'>;
   /**
    * Sends the outcome of a `long_running` call. Does not reject.
    * @returns whether it is durable; false: the attempts ended. Absent where no tool is `long_running`.
@@ -224,7 +227,7 @@ export class RunningWork {
   #forbid(key: string, epoch: number, reason: string): void {
     const entry = this.#ledger.start(key, epoch, () => undefined);
     entry.neverRan = true;
-    this.#ledger.end(entry, cancelledBefore(reason));
+    this.#ledger.end(entry, cancelledCall(`cancelled before the tool ran: ${reason}`));
   }
 
   #attach(entry: LedgerEntry, epoch: number, send: SendReport): void {
@@ -236,13 +239,8 @@ export class RunningWork {
     else send({ type: 'running' });
   }
 
-  #workOf(request: WorkRequest): RunnableTool | AnswerQuestion | null {
-    const found = this.#find(request);
-    return found && typeof found !== 'function' && request.approval ? approvalOf(found, request, this.#clock) : found;
-  }
-
   #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
-    const found = this.#workOf(request);
+    const found = this.#find(request);
     if (!found) return;
     const entry: LedgerEntry = this.#ledger.start(
       request.key,
@@ -307,21 +305,22 @@ export class RunningWork {
 
   async #runCall(
     entry: LedgerEntry,
-    tool: RunnableTool,
-    { tool: member, call_id = '', args }: WorkRequest,
+    { kind, name, isLongRunning, run }: RunnableCall,
+    { call_id = '', args }: WorkRequest,
     ref: SessionRef,
     parent: string | undefined,
   ): Promise<void> {
     const { epoch } = entry;
-    const { observer, servedAs, sendOutcome } = this.#ports;
+    const { observer, sendOutcome } = this.#ports;
     const work = observer?.begin({
-      ...(servedAs?.(member) ?? { kind: 'tool', name: tool.announced.name }),
+      kind,
+      name,
       tenant: ref.tenant,
       sessionId: ref.sessionId,
       callId: call_id,
       traceparent: parent,
     });
-    const ending = await runTool(tool, args, {
+    const ending = await run(args, {
       abortSignal: entry.stop.signal,
       toolCallId: call_id,
       idempotencyKey: entry.key,
@@ -333,15 +332,14 @@ export class RunningWork {
     });
     work?.end(ending === LATER ? { status: 'ok' } : { status: ending.status, code: codeOf(ending) });
     if (ending === LATER) {
-      this.#ledger.end(entry, failed('another process delivers the outcome'));
       // It can still be aborted, as long as the ledger keeps it.
-      entry.ending = null;
+      this.#ledger.end(entry, null);
       this.#accept(entry, epoch);
       return;
     }
     // A function that ended despite the abort has an outcome.
     if (ending.status !== 'cancelled') entry.givenUp = null;
-    if (sendOutcome && tool.announced.traits.long_running && entry.givenUp === null) {
+    if (sendOutcome && isLongRunning && entry.givenUp === null) {
       // Until it is stored, this process can lose it: hosts must still see the call as running here.
       const sent = entry.epoch;
       const call = { idempotencyKey: entry.key, toolCallId: call_id, epoch: sent };
@@ -359,22 +357,10 @@ export class RunningWork {
   }
 }
 
-/** The answer whether a person must approve a call: true without such a function, or if it does not answer in time. */
-function approvalOf(
-  { needsApproval }: RunnableTool,
-  { call_id: toolCallId = '' }: WorkRequest,
-  clock: WorkClock,
-): AnswerQuestion {
-  return async ({ ref, args, signal }) => {
-    const late = new AbortController();
-    const isLate = new Promise<true>((resolve) => late.signal.addEventListener('abort', () => resolve(true)));
-    const cancel = clock.after(APPROVAL_CHECK_MS, () => late.abort());
-    const abortSignal = AbortSignal.any([signal, late.signal]);
-    const needed = needsApproval?.(args, { toolCallId, ref, abortSignal }) ?? true;
-    const raw = await Promise.race([needed, isLate]);
-    cancel();
-    return { status: 'returned', raw };
-  };
+/** The error code of a failed call; undefined for any other ending. */
+function codeOf({ status, result }: CallEnding): string | undefined {
+  const code = status === 'error' ? result.detail?.code : undefined;
+  return typeof code === 'string' ? code : undefined;
 }
 
 /** Each kind has its own limit: the steps of a persona that wait must not keep its hooks from answering. */
