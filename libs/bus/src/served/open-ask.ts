@@ -1,18 +1,17 @@
 import {
   cutText,
   failedCall,
-  SERVED_BOUNDS,
   type ServedHookAnswer,
   type SessionRef,
   type WorkEnded,
   WorkEndHead,
   type WorkOrder,
-  WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
 import type { ServedAddress } from './address.ts';
+import type { Replies } from './reply-inbox.ts';
 
 /** The identity of a request for the instance that runs it. */
 export interface AskName {
@@ -77,13 +76,13 @@ export type AskEnd =
       readonly message: string;
       readonly code?: 'stale_epoch' | 'tool_unavailable' | undefined;
     }
-  | { readonly type: 'lost'; readonly message: string; readonly moves?: number }
+  | { readonly type: 'lost'; readonly message: string; readonly moves: number }
   | { readonly type: 'cancelled'; readonly message: string };
 
 /** The state of an open request. Times are on the monotonic clock, in milliseconds. */
 export interface OpenAsk {
   readonly ask: Ask;
-  readonly token: string;
+  readonly replies: Replies;
   /** The instance that holds or runs it; null while no instance has it. */
   instance: string | null;
   /** Whether the instance may have started it. */
@@ -121,15 +120,6 @@ export const LOST = {
   left: 'this host has left the session',
 } as const;
 
-/** Maximum bytes of one report of an instance, including its common members. */
-const REPORT_MAX_BYTES = SERVED_BOUNDS.outcomeMaxBytes + 4_096;
-
-/** Parses a report about a request. @returns null if it is too large, invalid, or about another request. */
-export function parseReport(message: Msg, key: string): WorkReport | null {
-  const report = valueIn(message.data, WorkReport, REPORT_MAX_BYTES);
-  return report?.key === key ? report : null;
-}
-
 /** The end of a request whose outcome or answer is invalid. @returns null if the report is about something else. */
 export function invalidEnd(message: Msg, key: string): WorkEnded | null {
   const end = valueIn(message.data, WorkEndHead);
@@ -157,14 +147,14 @@ export function reasonOf(reason: unknown): string {
 /** The state of a request that was not sent yet. @param instance the instance that runs it, as a probe has found. */
 export function newAsk(
   ask: Ask,
-  token: string,
+  replies: Replies,
   instance: string | undefined,
   nowMs: number,
   settle: OpenAsk['settle'],
 ): OpenAsk {
   return {
     ask,
-    token,
+    replies,
     instance: instance ?? null,
     hasStarted: instance !== undefined,
     startOrders: 0,
