@@ -12,21 +12,10 @@ import {
   sessionRef,
   type WorkObserver,
   type WorkOrder,
-  type WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
 import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
-import { type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
-
-/** A report without its common members. */
-type ReportBody = WorkReport extends infer One
-  ? One extends WorkReport
-    ? Omit<One, 'v' | 'key' | 'instance'>
-    : never
-  : never;
-
-/** Reports to the sender of a request. Must not throw. */
-export type SendReport = (report: ReportBody) => void;
+import { type LedgerEntry, type ReportBody, type SendReport, WorkLedger } from './ledger.ts';
 
 /**
  * Answers a question to a hook, or about the approval of a call. Contract: never rejects.
@@ -135,7 +124,7 @@ export class RunningWork {
     const { key, session_id, epoch = 0 } = order;
     const known = this.#ledger.find(key);
     const held = this.#heldRequest(key);
-    if (!this.#isNewestOwner(order)) {
+    if (!this.#ledger.admit(session_id, order.epoch)) {
       send(stale(session_id));
     } else if (held && order.want === 'start') {
       // A late order for an earlier sending: the host may have chosen another instance since.
@@ -186,13 +175,9 @@ export class RunningWork {
     }
   }
 
-  #isNewestOwner({ session_id, epoch }: WorkRequest | WorkOrder): boolean {
-    return epoch === undefined || this.#ledger.admit(session_id, epoch);
-  }
-
   #refusal(request: WorkRequest): ReportBody | null {
-    const { key, session_id, tool, hook } = request;
-    if (!this.#isNewestOwner(request)) return stale(session_id);
+    const { key, session_id, epoch, tool, hook } = request;
+    if (!this.#ledger.admit(session_id, epoch)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
     if (this.#draining && !isQuestion(request)) return refused('this instance is stopping and accepts no more calls');
     if (!this.#find(request)) {
@@ -232,21 +217,17 @@ export class RunningWork {
 
   #attach(entry: LedgerEntry, epoch: number, send: SendReport): void {
     entry.epoch = Math.max(entry.epoch, epoch);
-    entry.tell = tellBy(send, () => entry);
+    entry.send = send;
     // An outcome that is sent as a command is not reported here, too: the session accepts one and rejects the other.
     if (entry.accepted !== null) send(acceptedWith(entry.accepted, epoch));
-    else if (entry.ending) entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
+    else if (entry.ending) reportEnd(entry);
     else send({ type: 'running' });
   }
 
   #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
     const found = this.#find(request);
     if (!found) return;
-    const entry: LedgerEntry = this.#ledger.start(
-      request.key,
-      epoch,
-      tellBy(send, () => entry),
-    );
+    const entry = this.#ledger.start(request.key, epoch, send);
     const ref = sessionRef(request.session_id, this.#ports.tenant);
     if (typeof found !== 'function') send({ type: 'running' });
     const kind = kindOf(request);
@@ -285,7 +266,7 @@ export class RunningWork {
         args,
         signal: entry.stop.signal,
         traceparent,
-        onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+        onFeedback: (text) => sendFeedback(entry, text),
       });
     } catch (error) {
       // A broken contract must not cost a slot, and the host would wait for its time limit.
@@ -296,11 +277,8 @@ export class RunningWork {
       cancel();
       this.#ledger.forget(entry);
     }
-    if (entry.givenUp !== null) entry.tell({ type: 'given_up' });
-    else if (answered !== null) {
-      entry.ending = { answer: answered };
-      entry.tell({ type: 'ended' });
-    }
+    if (answered !== null) entry.ending = { answer: answered };
+    reportEnd(entry);
   }
 
   async #runCall(
@@ -327,8 +305,8 @@ export class RunningWork {
       epoch,
       ref,
       traceparent: work?.traceparent ?? parent,
-      progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
-      feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+      progress: (text) => entry.send({ type: 'progress', text: cutText(String(text), SERVED_BOUNDS.progressMaxChars) }),
+      feedback: (text) => sendFeedback(entry, text),
     });
     work?.end(ending === LATER ? { status: 'ok' } : { status: ending.status, code: codeOf(ending) });
     if (ending === LATER) {
@@ -347,13 +325,13 @@ export class RunningWork {
       this.#ledger.end(entry, ending);
       if (isDurable) return this.#accept(entry, sent);
     } else this.#ledger.end(entry, ending);
-    entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
+    reportEnd(entry);
   }
 
   /** From here on the call does not depend on this process. */
   #accept(entry: LedgerEntry, epoch: number): void {
     entry.accepted = epoch;
-    entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
+    entry.send(acceptedWith(epoch, entry.epoch));
   }
 }
 
@@ -373,21 +351,15 @@ function acceptedWith(epoch: number, asked: number): ReportBody {
   return { type: 'accepted', ...(epoch < asked ? { epoch } : {}) };
 }
 
-function tellBy(send: SendReport, entry: () => LedgerEntry): Tell {
-  return (what) => {
-    if (what.type === 'progress') send({ type: 'progress', text: cutText(what.text, SERVED_BOUNDS.progressMaxChars) });
-    else if (what.type === 'feedback')
-      send({ type: 'feedback', text: cutText(what.text, SERVED_BOUNDS.feedbackMaxChars) });
-    else if (what.type === 'accepted') send(acceptedWith(what.epoch, what.asked));
-    else if (what.type === 'given_up') send({ type: 'given_up', message: cutText(entry().givenUp ?? '', 2_048) });
-    else sendEnding(send, entry().ending);
-  };
+/** Reports the end of a request, if it has one. */
+function reportEnd({ send, ending, givenUp }: LedgerEntry): void {
+  if (givenUp !== null) send({ type: 'given_up', message: cutText(givenUp, 2_048) });
+  else if (ending && 'answer' in ending) send({ type: 'answered', answer: ending.answer });
+  else if (ending) send({ type: 'ended', ...ending });
 }
 
-function sendEnding(send: SendReport, ending: WorkEnding | null): void {
-  if (ending === null) return;
-  if ('answer' in ending) send({ type: 'answered', answer: ending.answer });
-  else send({ type: 'ended', ...ending });
+function sendFeedback({ send }: LedgerEntry, text: string): void {
+  send({ type: 'feedback', text: cutText(String(text), SERVED_BOUNDS.feedbackMaxChars) });
 }
 
 function refused(message: string): ReportBody {

@@ -76,7 +76,6 @@ interface Entry<A> {
    * and its heartbeats follow.
    */
   announcedMs: number;
-  removedMs: number;
   readonly instances: Map<string, Instance>;
   /** When it was last searched for silent instances. */
   searchedMs: number;
@@ -119,7 +118,8 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
   type A = AnnouncementOf[K];
   const { schema, identityOf, log: texts } = KINDS[kind];
   const tenants = new Map<TenantId, Tenant<A>>();
-  const removed = new Set<Entry<A>>();
+  /** Removed names, and when each was removed. */
+  const removed = new Map<Entry<A>, number>();
   const listeners = new Set<(tenant: TenantId) => void>();
   let invalidKey = '';
   const logInvalid = new RateLimit(
@@ -157,7 +157,6 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       revision: 0,
       isCounted: false,
       announcedMs: Number.NEGATIVE_INFINITY,
-      removedMs: 0,
       instances: new Map(),
       searchedMs: Number.NEGATIVE_INFINITY,
       isServed: false,
@@ -223,10 +222,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     entry.announcement = announcement;
     entry.revision = seq;
     if (announcement) removed.delete(entry);
-    else {
-      removed.add(entry);
-      entry.removedMs = performance.now();
-    }
+    else removed.set(entry, performance.now());
     if (isNew && announcement) {
       entry.announcedMs = performance.now();
       entry.isServed = true;
@@ -330,8 +326,8 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     },
     forgetRemoved() {
       const oldestMs = performance.now() - REMOVED_KEPT_MS;
-      for (const entry of removed) {
-        const { of, name, removedMs, instances, isCounted } = entry;
+      for (const [entry, removedMs] of removed) {
+        const { of, name, instances, isCounted } = entry;
         if (removedMs > oldestMs) continue;
         // A call that has started runs to its end there.
         forgetSilent(entry, REMEMBERED_MS);
