@@ -25,6 +25,8 @@ import {
   newAsk,
   type OpenAsk,
   reasonOf,
+  unaccepted,
+  unacceptedText,
 } from './open-ask.ts';
 import { type AskProbe, createProbes } from './probes.ts';
 import { createReplyInbox, SENT } from './reply-inbox.ts';
@@ -144,7 +146,7 @@ export function createAsking(
     publish(subjectsOf(one.ask.to).orderTo(instance), order, one.replies.to(SENT.start));
   }
 
-  function abort(one: OpenAsk, reason = one.abortReason): void {
+  function abort(one: OpenAsk, reason = one.aborted?.reason ?? ''): void {
     // Order all instances if this host sent it several times, or follows a request that an earlier owner sent.
     const mayBeElsewhere = one.sendings !== 1;
     publish(orderSubject(one, mayBeElsewhere), { ...named(one.ask), want: 'abort', reason });
@@ -190,7 +192,7 @@ export function createAsking(
     const isCurrent = report.instance === one.instance;
     switch (report.type) {
       case 'ready':
-        if (one.abortedMs === null && (one.instance === null || (isCurrent && !one.hasStarted))) {
+        if (one.aborted === null && (one.instance === null || (isCurrent && !one.hasStarted))) {
           if (!isCurrent) one.startOrders = 0;
           one.instance = report.instance;
           one.reportedMs = clock.nowMs();
@@ -204,7 +206,7 @@ export function createAsking(
         one.hasStarted = true;
         one.reportedMs = clock.nowMs();
         ask.onStarted?.(report.instance);
-        if (one.abortedMs !== null) abort(one);
+        if (one.aborted !== null) abort(one);
         return;
       case 'progress':
         if (isCurrent) ask.onProgress(report.text);
@@ -263,7 +265,7 @@ export function createAsking(
   /** Moves it away from an instance that will not complete it. It may run twice. If it may not move, it is lost. */
   function move(one: OpenAsk, why: string): void {
     const { isRepeatable, movesMax } = one.ask.traits;
-    if (!isRepeatable || one.abortedMs !== null || one.moves >= movesMax) {
+    if (!isRepeatable || one.aborted !== null || one.moves >= movesMax) {
       lose(one, why);
       return;
     }
@@ -306,7 +308,7 @@ export function createAsking(
     const passedMs = Math.min(nowMs - checkedMs, 2 * CHECKED_EVERY_MS);
     checkedMs = nowMs;
     for (const one of connected ? [...open] : []) {
-      if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs)
+      if (one.aborted !== null && nowMs - one.aborted.atMs > 2 * BOUNDS.abortGraceMs)
         one.settle({ type: 'cancelled', message: 'It did not stop within its grace.' });
       else if (one.instance !== null) checkInstance(one, one.instance, nowMs);
       else checkUnaccepted(one, nowMs, passedMs);
@@ -324,9 +326,9 @@ export function createAsking(
     if (traits.isRepeatable && silence > traits.silentAfterMs && mayMove) {
       // When the instance resumes, its answer no longer counts.
       if (traits.isStreamed) abort(one, 'it has not responded for too long');
-      move(one, silentText(traits.silentAfterMs));
+      move(one, LOST.silent(traits.silentAfterMs));
     } else if (silence > silenceMaxMs) {
-      lose(one, silentText(silenceMaxMs));
+      lose(one, LOST.silent(silenceMaxMs));
     } else {
       const isSilent = instances.silentMs(to, instance) > SILENT_MS;
       const isHeld = traits.isHeld && !one.hasStarted;
@@ -338,7 +340,7 @@ export function createAsking(
   function checkUnaccepted(one: OpenAsk, nowMs: number, passedMs: number): void {
     const { to, traits } = one.ask;
     one.unacceptedMs += passedMs;
-    if (one.abortedMs !== null) return;
+    if (one.aborted !== null) return;
     // No instance is known any longer: all have announced that they leave, or were forgotten.
     const isDeserted = one.moves === 0 && one.sendings > 0 && isWithoutInstances(instances, to);
     if (one.unacceptedMs <= traits.unacceptedMaxMs && !isDeserted) {
@@ -370,8 +372,7 @@ export function createAsking(
       const aborted = () => {
         // The session's next owner probes it.
         if (signal.reason === SESSION_LEFT) return lose(one, LOST.left);
-        one.abortedMs = clock.nowMs();
-        one.abortReason = reasonOf(signal.reason);
+        one.aborted = { atMs: clock.nowMs(), reason: reasonOf(signal.reason) };
         abort(one);
         const isHeld = ask.traits.isHeld && one.moves === 0 && one.instance === null;
         if (isHeld) one.settle({ type: 'cancelled', message: 'cancelled before it started' });
@@ -411,13 +412,4 @@ export function createAsking(
   };
 }
 
-const silentText = (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`;
-
-const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message });
-
 const lose = (one: OpenAsk, message: string) => one.settle({ type: 'lost', message, moves: one.moves });
-
-function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {
-  if (isDeserted) return `no process serves ${name} at the moment`;
-  return `no process that serves ${name} has accepted the call within ${traits.unacceptedMaxMs / 1_000} seconds`;
-}

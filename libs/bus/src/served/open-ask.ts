@@ -107,8 +107,7 @@ export interface OpenAsk {
   reportedMs: number;
   /** Time of the last message about it. */
   askedMs: number;
-  abortedMs: number | null;
-  abortReason: string;
+  aborted: { readonly atMs: number; readonly reason: string } | null;
   /** Whether an invalid report about it has arrived. */
   hasInvalidReport: boolean;
   settle(end: AskEnd): void;
@@ -118,7 +117,19 @@ export interface OpenAsk {
 export const LOST = {
   gone: 'the process that ran this call ended',
   left: 'this host has left the session',
+  silent: (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`,
 } as const;
+
+/** The end of a request that no instance has accepted. */
+export function unaccepted(message: string): AskEnd {
+  return { type: 'unaccepted', message };
+}
+
+/** Why no instance has accepted a request. @param isDeserted whether no instance is known. */
+export function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {
+  if (isDeserted) return `no process serves ${name} at the moment`;
+  return `no process that serves ${name} has accepted the call within ${traits.unacceptedMaxMs / 1_000} seconds`;
+}
 
 /** The end of a request whose outcome or answer is invalid. @returns null if the report is about something else. */
 export function invalidEnd(message: Msg, key: string): WorkEnded | null {
@@ -168,8 +179,7 @@ export function newAsk(
     refusal: null,
     reportedMs: instance === undefined ? Number.NEGATIVE_INFINITY : nowMs,
     askedMs: nowMs,
-    abortedMs: null,
-    abortReason: '',
+    aborted: null,
     hasInvalidReport: false,
     settle,
   };

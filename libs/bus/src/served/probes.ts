@@ -69,7 +69,6 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
         answers.set(report.instance, report);
         wake();
       },
-      onNoResponders: () => undefined,
     });
     try {
       let askedMs = Number.NEGATIVE_INFINITY;

@@ -17,7 +17,7 @@ export interface Receiver {
   /** A report is too large, invalid, or about another request. */
   onInvalid?(message: Msg): void;
   /** The server reports no responders. @param sent the message without responders, as in {@link SENT}. */
-  onNoResponders(sent: string | undefined): void;
+  onNoResponders?(sent: string | undefined): void;
 }
 
 /** The reply subjects of one request. */
@@ -46,7 +46,7 @@ export function createReplyInbox(nc: Pick<NatsConnection, 'subscribe'>): ReplyIn
       const [token = '', sent] = message.subject.slice(inbox.length + 1).split('.');
       const receiver = receivers.get(token);
       if (error || !receiver) return;
-      if (statusOf(message) === STATUS.noResponders) return receiver.onNoResponders(sent);
+      if (statusOf(message) === STATUS.noResponders) return receiver.onNoResponders?.(sent);
       const report = parseReport(message, receiver.key);
       if (report) receiver.onReport(report);
       else receiver.onInvalid?.(message);

@@ -99,6 +99,7 @@ export class RunningWork {
    */
   take(request: WorkRequest, send: SendReport, traceparent?: string): void {
     const { key, epoch = 0, hold } = request;
+    this.#dropExpired();
     const refusal = this.#refusal(request);
     if (refusal) {
       send(refusal);
@@ -123,7 +124,8 @@ export class RunningWork {
   order(order: WorkOrder, send: SendReport): void {
     const { key, session_id, epoch = 0 } = order;
     const known = this.#ledger.find(key);
-    const held = this.#heldRequest(key);
+    this.#dropExpired();
+    const held = this.#held.get(key);
     if (!this.#ledger.admit(session_id, order.epoch)) {
       send(stale(session_id));
     } else if (held && order.want === 'start') {
@@ -188,24 +190,17 @@ export class RunningWork {
       return refused(message);
     }
     const kind = kindOf(request);
-    const taken = this.#runs[kind] + (kind === 'calls' ? this.#heldCount() : 0);
+    const taken = this.#runs[kind] + (kind === 'calls' ? this.#held.size : 0);
     if (taken < SERVED_BOUNDS.requestsAtOnceMax || this.#held.has(key)) return null;
     return refused(`this instance has reached its limit of concurrent ${kind}`);
   }
 
-  #heldRequest(key: string): HeldRequest | undefined {
-    this.#heldCount();
-    return this.#held.get(key);
-  }
-
-  /** Drops expired held requests. @returns the number that remain. */
-  #heldCount(): number {
+  #dropExpired(): void {
     const nowMs = this.#clock.nowMs();
     for (const [key, { untilMs }] of this.#held) {
-      if (untilMs > nowMs) break;
+      if (untilMs > nowMs) return;
       this.#held.delete(key);
     }
-    return this.#held.size;
   }
 
   /** Records a call as ended: a request that arrives after its abort must not start it. */

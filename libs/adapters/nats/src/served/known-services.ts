@@ -48,10 +48,11 @@ export interface KnownServices<A> extends Omit<Instances, 'listenedMs'> {
   hear(subject: string, data: Uint8Array): void;
   /** Counts all instances as heard now, after a time without a connection. */
   hearAll(): void;
-  /** Whether the heartbeats of a service that counts as served have ceased. */
-  hasCeased(): boolean;
-  /** Marks these services as unserved. */
-  noteCeased(): void;
+  /**
+   * Marks services whose heartbeats have ceased as unserved.
+   * @param hearQueued first hears the queued heartbeats; false if silence proves nothing.
+   */
+  noteCeased(hearQueued: () => Promise<boolean>): Promise<void>;
   /** Forgets removed services. */
   forgetRemoved(): void;
   /** Drops the log lines and calls that are due later. */
@@ -320,9 +321,8 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       const nowMs = performance.now();
       for (const { instances } of entries()) for (const instance of instances.values()) instance.heardMs = nowMs;
     },
-    hasCeased: () => ceased().length > 0,
-    noteCeased() {
-      for (const entry of ceased()) setServed(entry, false);
+    async noteCeased(hearQueued) {
+      if (ceased().length > 0 && (await hearQueued())) for (const entry of ceased()) setServed(entry, false);
     },
     forgetRemoved() {
       const oldestMs = performance.now() - REMOVED_KEPT_MS;
