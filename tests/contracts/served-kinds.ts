@@ -3,7 +3,7 @@
  * differ.
  */
 import { type Asking, type FindWork, type Instances, offerData, type ServedAddress } from '@coxswain/bus';
-import { answerHook } from '@coxswain/handlers';
+import { answerHook, toolWork } from '@coxswain/handlers';
 import type { HookReply, ServedPersonas } from '@coxswain/ports';
 import { BOUNDS, type HookRegistration, type ModelAnswered, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -187,7 +187,7 @@ export async function workOf(
       () => answerOf('cancelled', ''),
     );
   const models = { check: async () => null, resolve: () => ({ stream }) };
-  const step = personaStep(fetchRequest(nc), models, new StepLine(16));
+  const step = personaStep(PERSONA.name, fetchRequest(nc), models, new StepLine(16));
   const hook = {
     registrationAt: () => registrationOf(hookTimeoutMs),
     fetch: () => Promise.reject(new Error('these hooks read no messages')),
@@ -199,7 +199,7 @@ export async function workOf(
   };
   return (wanted) => {
     if (wanted.hook !== undefined) return (received) => answerHook(received, hook);
-    return wanted.tool !== undefined || kind === 'tools' ? tool : step;
+    return wanted.tool !== undefined || kind === 'tools' ? toolWork(tool, wanted) : toolWork(step, wanted, 'step');
   };
 }
 

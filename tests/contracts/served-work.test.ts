@@ -439,7 +439,7 @@ test.each(kindsWith(({ isRepeatable }) => !isRepeatable))(
     await pass(10);
     killed.first.process.kill();
     await pass(5_000);
-    expect(gone.ending).toEqual({ status: 'lost', text: 'the process that ran this call ended' });
+    expect(gone.ending).toEqual({ status: 'lost', text: 'the process that ran this call ended', moves: 0 });
 
     const frozen = await pair(kind);
     const silent = frozen.ask();

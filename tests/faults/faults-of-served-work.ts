@@ -1,6 +1,7 @@
 /** Faults of served work: when an instance starts it, when it moves, and what its end means. */
 import { RunningWork, WorkLedger } from '@coxswain/bus';
-import { type AskTraits, newAsk, parseReport } from '../../libs/bus/src/served/open-ask.ts';
+import { type AskTraits, newAsk } from '../../libs/bus/src/served/open-ask.ts';
+import { parseReport } from '../../libs/bus/src/served/reply-inbox.ts';
 import { type Fault, fault, faultOfMethod } from './fault.ts';
 
 /** The host asks with other traits. */

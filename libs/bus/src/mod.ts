@@ -43,12 +43,11 @@ export { type Asking, type AskingConnection, createAsking, type NoteProblem } fr
 export type { WorkClock } from './served/clock.ts';
 export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
 export type { Instances } from './served/instances.ts';
-export { type CallEnding, WorkLedger } from './served/ledger.ts';
+export { WorkLedger } from './served/ledger.ts';
 export type { Ask, AskEnd, AskName, AskTraits } from './served/open-ask.ts';
 export type { AskProbe } from './served/probes.ts';
 export { type Rate, RateLimit } from './served/rate-limit.ts';
 export { createWorkReceiver, type ReceivedWork, type WorkReceiver } from './served/receive-work.ts';
-export { failed, type RunnableTool } from './served/run-tool.ts';
 export {
   type AcceptedCall,
   type AnswerQuestion,

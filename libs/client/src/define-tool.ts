@@ -1,4 +1,5 @@
 /** Declares a tool with an input type from its schema, and checks tools that are served on the bus. */
+import type { ServableTool } from '@coxswain/handlers';
 import {
   type InputSchema,
   type JsonObject,
@@ -35,14 +36,8 @@ export function defineTool<const Schema extends InputSchema | JsonObject>(tool: 
 }
 
 /** A validated tool, ready to be announced and run. */
-export interface CheckedTool {
+export interface CheckedTool extends ServableTool {
   readonly announced: Omit<ToolAnnouncement, 'v' | 'since'>;
-  /** Validates arguments from the bus. @returns the input for `run`, or a description of the problem. */
-  check(args: JsonObject): Promise<{ readonly args: unknown } | { readonly problem: string }>;
-  /** Whether a person must approve the call. Does not reject. Absent: no approval needed. */
-  needsApproval?(args: JsonObject, context: ToolApprovalContext): Promise<boolean>;
-  /** Runs the tool. @returns a result in its wire form, or {@link LATER}. */
-  run(args: unknown, context: ToolCallContext): Promise<unknown>;
 }
 
 /** Validates a definition, which may come from JavaScript. @throws ToolDefinitionError. */

@@ -2,8 +2,8 @@
  * Runs a step of a served persona as a call. It reads or fetches the request, reports pieces as progress, and returns
  * the result.
  */
-import { fetchWhole, type RunnableTool } from '@coxswain/bus';
-import { runModelStep } from '@coxswain/handlers';
+import { fetchWhole } from '@coxswain/bus';
+import { runModelStep, type ServableTool } from '@coxswain/handlers';
 import {
   cutText,
   DEFAULT_TRAITS,
@@ -39,10 +39,15 @@ export function fetchRequest(nc: NatsConnection): FetchRequest {
   return (subject) => fetchWhole(nc, subject, 'request', PERSONA_SERVICE_BOUNDS.requestMaxBytes);
 }
 
-/** The step of a persona as a tool. @internal */
-export function personaStep(fetch: FetchRequest, models: StepModels<AnswerPart>, line: StepLine): RunnableTool {
+/** The step of a persona as a tool with the persona's name. @internal */
+export function personaStep(
+  name: string,
+  fetch: FetchRequest,
+  models: StepModels<AnswerPart>,
+  line: StepLine,
+): ServableTool {
   return {
-    announced: { name: 'step', traits: DEFAULT_TRAITS },
+    announced: { name, traits: DEFAULT_TRAITS },
     async check(args) {
       const read = readStrictly(ModelStepArgs, args);
       return read.ok ? { args: read.data } : { problem: `invalid step request: ${problemSentences(read.problems)[0]}` };

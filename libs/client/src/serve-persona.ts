@@ -12,7 +12,7 @@ import {
   RunningWork,
   serveWork,
 } from '@coxswain/bus';
-import { answerHook, runHookHandler } from '@coxswain/handlers';
+import { answerHook, runHookHandler, toolWork } from '@coxswain/handlers';
 import {
   type AnyHandler,
   BOUNDS,
@@ -247,17 +247,15 @@ async function serveCheckedPersona(
   const instance = nuid.next();
   const problem = options.onProblem ?? (() => undefined);
   const line = new StepLine(stepsAtOnce);
-  const step = personaStep(fetchRequest(nc), options.models, line);
+  const step = personaStep(name, fetchRequest(nc), options.models, line);
   const work = new RunningWork(
-    ({ tool, hook }) => {
-      if (hook !== undefined) return hookNamed(nc, hooks, hook, options.observer);
-      return tool === undefined ? step : (tools.get(tool) ?? null);
+    (request) => {
+      if (request.hook !== undefined) return hookNamed(nc, hooks, request.hook, options.observer);
+      if (request.tool === undefined) return toolWork(step, request, 'step');
+      const tool = tools.get(request.tool);
+      return tool ? toolWork(tool, request) : null;
     },
-    {
-      tenant,
-      observer: options.observer,
-      servedAs: (tool) => (tool === undefined ? { kind: 'step', name } : { kind: 'tool', name: tool }),
-    },
+    { tenant, observer: options.observer },
   );
   const since = new Date().toISOString();
   const announcement: Announcement<PersonaAnnouncement> = {

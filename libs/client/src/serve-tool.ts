@@ -1,9 +1,12 @@
 /** Serves a tool on the bus: announces it, sends heartbeats, and answers calls in a queue group. */
-import { type AcceptedCall, awaitPermanentClose, type CallEnding, failed, RunningWork, serveWork } from '@coxswain/bus';
+import { type AcceptedCall, awaitPermanentClose, RunningWork, serveWork } from '@coxswain/bus';
+import { toolWork } from '@coxswain/handlers';
 import {
   type BackOff,
+  type CallEnding,
   DEFAULT_TENANT,
   delayAfter,
+  failedCall,
   type JsonObject,
   readId,
   type SessionRef,
@@ -115,7 +118,7 @@ export async function serveToolOn(
   const { name } = tool.announced;
   const instance = nuid.next();
   const problem = options.onProblem ?? (() => undefined);
-  const work = new RunningWork(() => tool, {
+  const work = new RunningWork((request) => toolWork(tool, request), {
     tenant,
     observer: options.observer,
     sendOutcome: (ref, call, ending) => sendOutcome(bus, ref, call, ending, problem),
@@ -213,7 +216,7 @@ async function sendOutcome(
       const { message } = error as Error;
       if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
       // The result does not fit into a command: an error replaces it.
-      if (error instanceof CommandRejectedError) end = failed(`the call ran; ${message}`, 'tool_result_too_large');
+      if (error instanceof CommandRejectedError) end = failedCall(`the call ran; ${message}`, 'tool_result_too_large');
       else await new Promise((resolve) => setTimeout(resolve, delayAfter(attempt, OUTCOME_PAUSES)));
     }
   }

@@ -1,8 +1,9 @@
 /** The calls of a served tool and its ledger, without a bus: what is asked and ordered, and what is said. */
-import { type CallEnding, RunningWork, WorkLedger } from '@coxswain/bus';
-import type { WorkOrder, WorkReport, WorkRequest } from '@coxswain/protocol';
-import { SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
-import { expect, test, vi } from 'vitest';
+import { RunningWork, WorkLedger } from '@coxswain/bus';
+import { toolWork } from '@coxswain/handlers';
+import type { CallEnding, WorkOrder, WorkReport, WorkRequest } from '@coxswain/protocol';
+import { APPROVAL_CHECK_MS, SERVED_BOUNDS, SERVED_LIVENESS } from '@coxswain/protocol';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { checkTool, defineTool, LATER, type Tool, ToolDefinitionError } from '../src/define-tool.ts';
 
@@ -37,17 +38,10 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
     return new Promise((resolve) => ends.push(resolve));
   };
   const clock = { nowMs: 0 };
-  const timers: (() => void)[] = [];
   const tool = await checkTool({ name: 't', description: '', inputSchema: { type: 'object' }, execute, ...more });
-  const calls = new RunningWork(() => tool, {
+  const calls = new RunningWork((request) => toolWork(tool, request), {
     tenant: 'default',
-    clock: {
-      nowMs: () => clock.nowMs,
-      after(_, callback) {
-        timers.push(callback);
-        return () => undefined;
-      },
-    },
+    clock: { nowMs: () => clock.nowMs, after: () => () => undefined },
     sendOutcome: (_, call, ending) => {
       brought.push({ ...call, ...ending });
       return durable;
@@ -63,7 +57,6 @@ async function bed(more: Partial<Tool> = {}, durable: Promise<boolean> = Promise
     runs,
     brought,
     clock,
-    timers,
     ask: (one: WorkRequest) => say((answer) => calls.take(one, answer as never)),
     order: (one: WorkOrder) => say((answer) => calls.order(one, answer as never)),
     /** Lets the oldest call end, and what follows of it happen. */
@@ -385,11 +378,11 @@ test.each<[string, Tool['needsApproval'], boolean]>([
 });
 
 test('a function that does not answer in time whether a call needs an approval counts as yes', async () => {
-  const { ask, timers } = await bed({ needsApproval: () => new Promise(() => undefined) });
+  const { ask } = await bed({ needsApproval: () => new Promise(() => undefined) });
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   const said = ask({ ...asked('0-0.q'), epoch: undefined, approval: true });
-  await turns();
-  for (const isOver of timers) isOver();
-  await turns();
+  await vi.advanceTimersByTimeAsync(APPROVAL_CHECK_MS);
   expect(said.at(-1)).toEqual({ type: 'answered', answer: { status: 'returned', raw: true } });
 });
 

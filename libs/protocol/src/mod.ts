@@ -351,6 +351,7 @@ export { StopCondition, textStops } from './personas/stop-conditions.ts';
 // served/: heartbeats, requests, orders and reports of served work, and its observation
 export { Heartbeat, QUEUE_GROUPS, SERVED_LIVENESS, type ServedKind } from './served/heartbeats.ts';
 export type { StartedWork, WorkObserver } from './served/observe-work.ts';
+export { type CallEnding, cancelledCall, failedCall, type RunnableCall } from './served/runnable-call.ts';
 export {
   isKeyOf,
   isQuestion,

@@ -1,5 +1,6 @@
 /** What the processes of personas do: they ask models, as hosts do that run a step themselves. */
 import { type OfferedData, RunningWork } from '@coxswain/bus';
+import { toolWork } from '@coxswain/handlers';
 import { type Persona, TenantId } from '@coxswain/protocol';
 import { personaStep } from '../../../libs/client/src/persona-step.ts';
 import { StepLine } from '../../../libs/client/src/step-line.ts';
@@ -59,7 +60,7 @@ export class StepWork {
     const models = new SimModels(this.#plans, process.clock, history, plant.shown);
     return this.#personas.map(({ name }) => {
       const line = new StepLine(STEPS_AT_ONCE);
-      const step = personaStep((subject) => this.#requests.fetch(subject), models, line);
+      const step = personaStep(name, (subject) => this.#requests.fetch(subject), models, line);
       const noted = {
         ...step,
         run: (args: unknown, context: Parameters<typeof step.run>[1]) => {
@@ -69,7 +70,10 @@ export class StepWork {
       };
       return {
         at: { kind: 'personas', tenant: TenantId.parse('default'), name, version: PERSONA_VERSION },
-        work: new RunningWork(() => noted, { tenant: 'default', clock: workClock(process.clock) }),
+        work: new RunningWork((request) => toolWork(noted, request, 'step'), {
+          tenant: 'default',
+          clock: workClock(process.clock),
+        }),
         onDraining: () => line.close(),
       };
     });

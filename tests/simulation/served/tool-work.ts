@@ -3,8 +3,9 @@
  * sometimes twice, in two versions, with an unknown epoch, or not at all. If a function returned LATER, another process
  * sends the outcome.
  */
-import { type AcceptedCall, type CallEnding, type RunnableTool, RunningWork } from '@coxswain/bus';
-import { DEFAULT_TRAITS, type JsonObject, type SessionRef, TenantId } from '@coxswain/protocol';
+import { type AcceptedCall, RunningWork } from '@coxswain/bus';
+import { type ServableTool, toolWork } from '@coxswain/handlers';
+import { type CallEnding, DEFAULT_TRAITS, type JsonObject, type SessionRef, TenantId } from '@coxswain/protocol';
 import { LATER, type ToolCallContext } from '../../../libs/client/src/define-tool.ts';
 import { answer } from '../../../libs/session/test/fake-tools.ts';
 import type { ToolRun } from '../history.ts';
@@ -38,12 +39,12 @@ export class ToolWork {
 
   #workOf(process: ServedProcess, name: string): RunningWork {
     const traits = this.#world.plant.traits(name, { ...DEFAULT_TRAITS, ...TOOLS[name]?.traits });
-    const tool: RunnableTool = {
+    const tool: ServableTool = {
       announced: { name, traits: { ...DEFAULT_TRAITS, ...traits } },
       check: async (args) => ({ args }),
       run: (args, context) => this.#run(process, name, args, context),
     };
-    return new RunningWork(() => tool, {
+    return new RunningWork((request) => toolWork(tool, request), {
       tenant: 'default',
       clock: workClock(process.clock),
       sendOutcome: async (ref, call, ending) => {

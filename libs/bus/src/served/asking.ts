@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   type BackOff,
   BOUNDS,
@@ -10,10 +9,9 @@ import {
   type WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
-import { createInbox, type NatsConnection } from '@nats-io/nats-core';
+import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
-import { STATUS, statusOf } from '../status.ts';
-import { inboxPrefixOf, tracedBy } from '../wire.ts';
+import { tracedBy } from '../wire.ts';
 import { subjectsOf } from './address.ts';
 import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
 import { type Instances, isWithoutInstances } from './instances.ts';
@@ -26,10 +24,12 @@ import {
   named,
   newAsk,
   type OpenAsk,
-  parseReport,
   reasonOf,
+  unaccepted,
+  unacceptedText,
 } from './open-ask.ts';
 import { type AskProbe, createProbes } from './probes.ts';
+import { createReplyInbox, SENT } from './reply-inbox.ts';
 
 /**
  * The asking side of served work, the same for calls, steps and questions to hooks: sends requests, follows them, moves
@@ -81,9 +81,6 @@ const RESENT_AFTER_MS = 1_000;
 /** The delay after a refusal, or after "no responders". */
 const RESENDS: BackOff = { firstMs: 100, maxMs: RESENT_AFTER_MS };
 
-/** The message that a report or "no responders" answers, as the last token of its reply subject. */
-const SENT = { request: 'q', attach: 'a', start: 's', probe: 'p' } as const;
-
 /** The part of a connection that the asking side uses. */
 export type AskingConnection = Pick<NatsConnection, 'publish' | 'subscribe' | 'flush' | 'isClosed' | 'status'>;
 
@@ -94,44 +91,19 @@ export function createAsking(
   noteProblem: NoteProblem,
   clock: WorkClock = SYSTEM_CLOCK,
 ): Asking {
-  const inbox = createInbox(inboxPrefixOf(nc));
-  const open = new Map<string, OpenAsk>();
+  const inbox = createReplyInbox(nc);
+  const open = new Set<OpenAsk>();
   const probes = createProbes(instances, clock, {
+    inbox,
     isConnected: () => connected,
     isClosed: () => nc.isClosed(),
-    publish: (subject, order, token) => publish(subject, order, replyTo(token, SENT.probe)),
+    publish,
   });
   /** The number of the last held sending. An instance starts a request only by an order with the same number. */
   let sendings = 0;
   let connected = true;
   let checkedMs = clock.nowMs();
   let cancelCheck: (() => void) | undefined;
-  const replyTo = (token: string, sent: string) => `${inbox}.${token}.${sent}`;
-
-  const subscription = nc.subscribe(`${inbox}.*.*`, {
-    callback(error, message) {
-      if (error) return;
-      const [token = '', sent] = message.subject.slice(inbox.length + 1).split('.');
-      const one = open.get(token);
-      if (statusOf(message) === STATUS.noResponders) {
-        if (one) onNoResponders(one, sent);
-        else probes.onNoResponders(token);
-        return;
-      }
-      const key = one?.ask.key ?? probes.keyOf(token);
-      if (key === undefined) return;
-      const report = parseReport(message, key);
-      if (!report) {
-        // Once for each request: a faulty instance must not fill the log.
-        if (one && !one.hasInvalidReport) noteProblem({ key, to: one.ask.to }, 'a report about a request is not valid');
-        if (one) one.hasInvalidReport = true;
-        // An instance reports the end once: without this, a call would stay open for as long as the instance lives.
-        const end = one && invalidEnd(message, key);
-        if (end) onReport(one, end);
-      } else if (one) onReport(one, report);
-      else probes.take(token, report);
-    },
-  });
 
   const endListening = onConnectionChange(nc, {
     lost() {
@@ -140,7 +112,7 @@ export function createAsking(
     restored() {
       connected = true;
       const nowMs = clock.nowMs();
-      for (const one of open.values()) {
+      for (const one of open) {
         one.askedMs = Number.NEGATIVE_INFINITY;
         // A request may have been lost with its server.
         one.resendAtMs = Math.min(one.resendAtMs, nowMs);
@@ -164,17 +136,17 @@ export function createAsking(
 
   function attach(one: OpenAsk): void {
     one.askedMs = clock.nowMs();
-    publish(orderSubject(one, one.moves > 0), { ...named(one.ask), want: 'attach' }, replyTo(one.token, SENT.attach));
+    publish(orderSubject(one, one.moves > 0), { ...named(one.ask), want: 'attach' }, one.replies.to(SENT.attach));
   }
 
   function orderStart(one: OpenAsk, { instance, hold }: Extract<WorkReport, { type: 'ready' }>): void {
     one.startOrders++;
     one.askedMs = clock.nowMs();
     const order: WorkOrder = { ...named(one.ask), want: 'start', hold };
-    publish(subjectsOf(one.ask.to).orderTo(instance), order, replyTo(one.token, SENT.start));
+    publish(subjectsOf(one.ask.to).orderTo(instance), order, one.replies.to(SENT.start));
   }
 
-  function abort(one: OpenAsk, reason = one.abortReason): void {
+  function abort(one: OpenAsk, reason = one.aborted?.reason ?? ''): void {
     // Order all instances if this host sent it several times, or follows a request that an earlier owner sent.
     const mayBeElsewhere = one.sendings !== 1;
     publish(orderSubject(one, mayBeElsewhere), { ...named(one.ask), want: 'abort', reason });
@@ -191,26 +163,36 @@ export function createAsking(
     if (one.instance === null) {
       if (sent !== SENT.request) return;
       if (traits.endsUnserved && one.sendings === 1) one.settle(unaccepted('no process serves it'));
-      else sendLater(one);
+      else releaseAndResend(one);
     } else if (sent === SENT.request) {
       // A copy of the request for an instance that is gone; another instance has accepted it.
     } else if (sent === SENT.start && !one.hasStarted && one.startOrders === 1) {
       // The only order to start it has reached no process, so it has not run.
       releaseAndResend(one);
     } else if (traits.isRepeatable) move(one, LOST.gone);
-    else if (silenceMs(one, one.instance) > SERVED_LIVENESS.ttlMs) one.settle(lost());
+    else if (silenceMs(one, one.instance) > SERVED_LIVENESS.ttlMs) lose(one, LOST.gone);
   }
 
   // An instance that has just accepted it may not have sent a heartbeat yet.
   const silenceMs = ({ ask, reportedMs }: OpenAsk, instance: string) =>
     Math.min(instances.silentMs(ask.to, instance), clock.nowMs() - reportedMs);
 
+  function onInvalid(one: OpenAsk, message: Msg): void {
+    const { key, to } = one.ask;
+    // Once for each request: a faulty instance must not fill the log.
+    if (!one.hasInvalidReport) noteProblem({ key, to }, 'a report about a request is not valid');
+    one.hasInvalidReport = true;
+    // An instance reports the end once: without this, a call would stay open for as long as the instance lives.
+    const end = invalidEnd(message, key);
+    if (end) onReport(one, end);
+  }
+
   function onReport(one: OpenAsk, report: WorkReport): void {
     const { ask } = one;
     const isCurrent = report.instance === one.instance;
     switch (report.type) {
       case 'ready':
-        if (one.abortedMs === null && (one.instance === null || (isCurrent && !one.hasStarted))) {
+        if (one.aborted === null && (one.instance === null || (isCurrent && !one.hasStarted))) {
           if (!isCurrent) one.startOrders = 0;
           one.instance = report.instance;
           one.reportedMs = clock.nowMs();
@@ -224,7 +206,7 @@ export function createAsking(
         one.hasStarted = true;
         one.reportedMs = clock.nowMs();
         ask.onStarted?.(report.instance);
-        if (one.abortedMs !== null) abort(one);
+        if (one.aborted !== null) abort(one);
         return;
       case 'progress':
         if (isCurrent) ask.onProgress(report.text);
@@ -276,11 +258,6 @@ export function createAsking(
   /** Sends it again later: no instance has it, and none has started it. */
   function releaseAndResend(one: OpenAsk): void {
     one.instance = null;
-    one.startOrders = 0;
-    sendLater(one);
-  }
-
-  function sendLater(one: OpenAsk): void {
     one.delays++;
     one.resendAtMs = clock.nowMs() + delayAfter(one.delays, RESENDS);
   }
@@ -288,14 +265,14 @@ export function createAsking(
   /** Moves it away from an instance that will not complete it. It may run twice. If it may not move, it is lost. */
   function move(one: OpenAsk, why: string): void {
     const { isRepeatable, movesMax } = one.ask.traits;
-    if (!isRepeatable || one.abortedMs !== null || one.moves >= movesMax) {
-      one.settle({ ...lost(why), moves: one.moves });
+    if (!isRepeatable || one.aborted !== null || one.moves >= movesMax) {
+      lose(one, why);
       return;
     }
     one.moves++;
     if (one.instance !== null) one.tried.add(one.instance);
     noteProblem({ key: one.ask.key, instance: one.instance }, 'a request moves to another instance');
-    Object.assign(one, { instance: null, hasStarted: false, startOrders: 0, unacceptedMs: 0, delays: 0 });
+    Object.assign(one, { instance: null, hasStarted: false, unacceptedMs: 0, delays: 0 });
     send(one);
   }
 
@@ -319,7 +296,7 @@ export function createAsking(
     publish(
       instance === undefined ? at.requests : at.requestTo(instance),
       { ...named(ask), ...ask.request, ...(ask.traits.isHeld ? { hold: ++sendings } : {}) },
-      replyTo(one.token, SENT.request),
+      one.replies.to(SENT.request),
       ask.traceparent,
     );
   }
@@ -330,8 +307,8 @@ export function createAsking(
     // If this host was suspended, that time does not count as waiting time.
     const passedMs = Math.min(nowMs - checkedMs, 2 * CHECKED_EVERY_MS);
     checkedMs = nowMs;
-    for (const one of connected ? [...open.values()] : []) {
-      if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs)
+    for (const one of connected ? [...open] : []) {
+      if (one.aborted !== null && nowMs - one.aborted.atMs > 2 * BOUNDS.abortGraceMs)
         one.settle({ type: 'cancelled', message: 'It did not stop within its grace.' });
       else if (one.instance !== null) checkInstance(one, one.instance, nowMs);
       else checkUnaccepted(one, nowMs, passedMs);
@@ -342,16 +319,16 @@ export function createAsking(
   function checkInstance(one: OpenAsk, instance: string, nowMs: number): void {
     const { to, traits } = one.ask;
     const silence = silenceMs(one, instance);
-    const mayMove = traits.isStreamed || hasAnother(one, instance);
+    const mayMove = traits.isStreamed || instances.serving(to).some((other) => other !== instance);
     // Repeatable work waits longer where no other instance is alive: one that starts can run it.
     const { silentMaxMs, unacceptedMaxMs } = SERVED_LIVENESS;
     const silenceMaxMs = traits.isRepeatable ? unacceptedMaxMs : silentMaxMs;
     if (traits.isRepeatable && silence > traits.silentAfterMs && mayMove) {
       // When the instance resumes, its answer no longer counts.
       if (traits.isStreamed) abort(one, 'it has not responded for too long');
-      move(one, silentText(traits.silentAfterMs));
+      move(one, LOST.silent(traits.silentAfterMs));
     } else if (silence > silenceMaxMs) {
-      one.settle({ ...lost(silentText(silenceMaxMs)), moves: one.moves });
+      lose(one, LOST.silent(silenceMaxMs));
     } else {
       const isSilent = instances.silentMs(to, instance) > SILENT_MS;
       const isHeld = traits.isHeld && !one.hasStarted;
@@ -360,15 +337,12 @@ export function createAsking(
     }
   }
 
-  const hasAnother = ({ ask }: OpenAsk, than: string) =>
-    instances.serving(ask.to).some((instance) => instance !== than);
-
   function checkUnaccepted(one: OpenAsk, nowMs: number, passedMs: number): void {
     const { to, traits } = one.ask;
     one.unacceptedMs += passedMs;
-    if (one.abortedMs !== null) return;
+    if (one.aborted !== null) return;
     // No instance is known any longer: all have announced that they leave, or were forgotten.
-    const isDeserted = one.moves === 0 && one.sendings > 0 && isWithoutInstances(instances, to, SERVED_LIVENESS.ttlMs);
+    const isDeserted = one.moves === 0 && one.sendings > 0 && isWithoutInstances(instances, to);
     if (one.unacceptedMs <= traits.unacceptedMaxMs && !isDeserted) {
       if (nowMs >= one.resendAtMs) send(one);
     } else if (one.moves > 0) {
@@ -380,28 +354,35 @@ export function createAsking(
     if (open.size > 0) cancelCheck ??= clock.after(CHECKED_EVERY_MS, check);
   }
 
-  function follow(ask: Ask, signal: AbortSignal, start: (one: OpenAsk) => void, instance?: string): Promise<AskEnd> {
-    const token = randomBytes(12).toString('hex');
+  /** @param instance the instance that runs it, as a probe has found; undefined for a new request. */
+  function follow(ask: Ask, signal: AbortSignal, instance?: string): Promise<AskEnd> {
     return new Promise((resolve) => {
-      const one = newAsk(ask, token, instance, clock.nowMs(), (end) => {
-        open.delete(token);
+      const replies = inbox.listen({
+        key: ask.key,
+        onReport: (report) => onReport(one, report),
+        onInvalid: (message) => onInvalid(one, message),
+        onNoResponders: (sent) => onNoResponders(one, sent),
+      });
+      const one = newAsk(ask, replies, instance, clock.nowMs(), (end) => {
+        open.delete(one);
+        replies.end();
         signal.removeEventListener('abort', aborted);
         resolve(end);
       });
       const aborted = () => {
         // The session's next owner probes it.
-        if (signal.reason === SESSION_LEFT) return one.settle(lost(LOST.left));
-        one.abortedMs = clock.nowMs();
-        one.abortReason = reasonOf(signal.reason);
+        if (signal.reason === SESSION_LEFT) return lose(one, LOST.left);
+        one.aborted = { atMs: clock.nowMs(), reason: reasonOf(signal.reason) };
         abort(one);
         const isHeld = ask.traits.isHeld && one.moves === 0 && one.instance === null;
         if (isHeld) one.settle({ type: 'cancelled', message: 'cancelled before it started' });
         else if (ask.traits.endsAtAbort) one.settle({ type: 'cancelled', message: 'the host no longer waits for it' });
       };
       if (open.size === 0) checkedMs = clock.nowMs();
-      open.set(token, one);
+      open.add(one);
       signal.addEventListener('abort', aborted, { once: true });
-      start(one);
+      if (instance === undefined) send(one);
+      else attach(one);
       if (signal.aborted) aborted();
       armTimer();
     });
@@ -411,35 +392,24 @@ export function createAsking(
     isConnected: () => connected,
     async ask(ask, signal) {
       const isDeserted = () =>
-        ask.traits.endsUnserved
-          ? !instances.isServed(ask.to)
-          : isWithoutInstances(instances, ask.to, SERVED_LIVENESS.ttlMs);
+        ask.traits.endsUnserved ? !instances.isServed(ask.to) : isWithoutInstances(instances, ask.to);
       if (isDeserted()) {
         // Heartbeats may be queued for a host that was suspended. After a flush they have been received.
         await nc.flush().catch(() => undefined);
         if (connected && isDeserted()) return unaccepted(unacceptedText(ask, true));
       }
       if (signal.aborted) return { type: 'cancelled', message: 'cancelled before it was sent' };
-      return follow(ask, signal, send);
+      return follow(ask, signal);
     },
-    probe: (about) => probes.probe(about, (instance) => (ask, signal) => follow(ask, signal, attach, instance)),
+    probe: (about) => probes.probe(about, (instance) => (ask, signal) => follow(ask, signal, instance)),
     stop: (about, reason) => probes.stop(about, reasonOf(reason)),
     close() {
       cancelCheck?.();
       endListening();
-      subscription.unsubscribe();
-      for (const one of [...open.values()]) one.settle(lost(LOST.left));
+      inbox.close();
+      for (const one of [...open]) lose(one, LOST.left);
     },
   };
 }
 
-const silentText = (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`;
-
-const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message });
-
-const lost = (message: string = LOST.gone) => ({ type: 'lost', message }) as const;
-
-function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {
-  if (isDeserted) return `no process serves ${name} at the moment`;
-  return `no process that serves ${name} has accepted the call within ${traits.unacceptedMaxMs / 1_000} seconds`;
-}
+const lose = (one: OpenAsk, message: string) => one.settle({ type: 'lost', message, moves: one.moves });

@@ -1,3 +1,4 @@
+import { SERVED_LIVENESS } from '@coxswain/protocol';
 import type { ServedAddress } from './address.ts';
 
 /** The live instances of services, by their heartbeats. */
@@ -25,7 +26,7 @@ export interface Instances {
  * Whether no instance is known any longer: all have announced that they leave, or were forgotten. Never true on a new
  * connection, which may not have received a heartbeat from every instance.
  */
-export function isWithoutInstances(instances: Instances, of: ServedAddress, ttlMs: number): boolean {
+export function isWithoutInstances(instances: Instances, of: ServedAddress): boolean {
   const isKnown = instances.living(of).length > 0 || instances.silent(of).length > 0;
-  return !isKnown && !instances.isServed(of) && instances.listenedMs() > ttlMs;
+  return !isKnown && !instances.isServed(of) && instances.listenedMs() > SERVED_LIVENESS.ttlMs;
 }

@@ -1,7 +1,14 @@
-import { SERVED_BOUNDS, type ServedHookAnswer, type WorkEnded } from '@coxswain/protocol';
+import { type CallEnding, SERVED_BOUNDS, type ServedHookAnswer, type WorkReport } from '@coxswain/protocol';
 
-/** The ending of a call or a step. */
-export type CallEnding = Pick<WorkEnded, 'status' | 'result' | 'edited'>;
+/** A report without its common members. */
+export type ReportBody = WorkReport extends infer One
+  ? One extends WorkReport
+    ? Omit<One, 'v' | 'key' | 'instance'>
+    : never
+  : never;
+
+/** Reports to the sender of a request. Must not throw. */
+export type SendReport = (report: ReportBody) => void;
 
 /** The ending of a request: that of a call, or the answer of a hook. */
 export type WorkEnding = CallEnding | { readonly answer: ServedHookAnswer };
@@ -12,8 +19,8 @@ export interface LedgerEntry {
   readonly stop: AbortController;
   /** The newest epoch that has requested it; 0 for a question to a hook. */
   epoch: number;
-  /** Notifies the last sender of a request for it. */
-  tell: Tell;
+  /** Reports to the last sender of a request for it. */
+  send: SendReport;
   /** It was cancelled before its request arrived. It must not start; whether it ran elsewhere is unknown. */
   neverRan: boolean;
   /** Why this process aborted it before its end: then its outcome is unknown. Otherwise null. */
@@ -22,15 +29,6 @@ export interface LedgerEntry {
   accepted: number | null;
   ending: WorkEnding | null;
 }
-
-/** Notifies the waiting sender of a request. Must not throw. */
-export type Tell = (
-  what:
-    | { readonly type: 'progress' | 'feedback'; readonly text: string }
-    | { readonly type: 'ended' | 'given_up' }
-    /** `epoch`: the one of the outcome; `asked`: the newest one that has requested the call. */
-    | { readonly type: 'accepted'; readonly epoch: number; readonly asked: number },
-) => void;
 
 /** The limits of a ledger; see {@link SERVED_BOUNDS}. */
 export interface LedgerBounds {
@@ -84,12 +82,12 @@ export class WorkLedger {
   }
 
   /** Adds a request that starts. */
-  start(key: string, epoch: number, tell: Tell): LedgerEntry {
+  start(key: string, epoch: number, send: SendReport): LedgerEntry {
     const entry: LedgerEntry = {
       key,
       stop: new AbortController(),
       epoch,
-      tell,
+      send,
       neverRan: false,
       givenUp: null,
       accepted: null,
@@ -104,8 +102,8 @@ export class WorkLedger {
     this.#running.delete(entry.key);
   }
 
-  /** Records the ending of a call. */
-  end(entry: LedgerEntry, ending: WorkEnding): void {
+  /** Records the end of a call. @param ending null if its outcome arrives as a command. */
+  end(entry: LedgerEntry, ending: WorkEnding | null): void {
     this.#running.delete(entry.key);
     entry.ending = ending;
     const bytes = Buffer.byteLength(JSON.stringify(ending));

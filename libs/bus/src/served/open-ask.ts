@@ -1,18 +1,17 @@
 import {
   cutText,
-  SERVED_BOUNDS,
+  failedCall,
   type ServedHookAnswer,
   type SessionRef,
   type WorkEnded,
   WorkEndHead,
   type WorkOrder,
-  WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
 import type { ServedAddress } from './address.ts';
-import { failed } from './run-tool.ts';
+import type { Replies } from './reply-inbox.ts';
 
 /** The identity of a request for the instance that runs it. */
 export interface AskName {
@@ -77,13 +76,13 @@ export type AskEnd =
       readonly message: string;
       readonly code?: 'stale_epoch' | 'tool_unavailable' | undefined;
     }
-  | { readonly type: 'lost'; readonly message: string; readonly moves?: number }
+  | { readonly type: 'lost'; readonly message: string; readonly moves: number }
   | { readonly type: 'cancelled'; readonly message: string };
 
 /** The state of an open request. Times are on the monotonic clock, in milliseconds. */
 export interface OpenAsk {
   readonly ask: Ask;
-  readonly token: string;
+  readonly replies: Replies;
   /** The instance that holds or runs it; null while no instance has it. */
   instance: string | null;
   /** Whether the instance may have started it. */
@@ -108,8 +107,7 @@ export interface OpenAsk {
   reportedMs: number;
   /** Time of the last message about it. */
   askedMs: number;
-  abortedMs: number | null;
-  abortReason: string;
+  aborted: { readonly atMs: number; readonly reason: string } | null;
   /** Whether an invalid report about it has arrived. */
   hasInvalidReport: boolean;
   settle(end: AskEnd): void;
@@ -119,15 +117,18 @@ export interface OpenAsk {
 export const LOST = {
   gone: 'the process that ran this call ended',
   left: 'this host has left the session',
+  silent: (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`,
 } as const;
 
-/** Maximum bytes of one report of an instance, including its common members. */
-const REPORT_MAX_BYTES = SERVED_BOUNDS.outcomeMaxBytes + 4_096;
+/** The end of a request that no instance has accepted. */
+export function unaccepted(message: string): AskEnd {
+  return { type: 'unaccepted', message };
+}
 
-/** Parses a report about a request. @returns null if it is too large, invalid, or about another request. */
-export function parseReport(message: Msg, key: string): WorkReport | null {
-  const report = valueIn(message.data, WorkReport, REPORT_MAX_BYTES);
-  return report?.key === key ? report : null;
+/** Why no instance has accepted a request. @param isDeserted whether no instance is known. */
+export function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {
+  if (isDeserted) return `no process serves ${name} at the moment`;
+  return `no process that serves ${name} has accepted the call within ${traits.unacceptedMaxMs / 1_000} seconds`;
 }
 
 /** The end of a request whose outcome or answer is invalid. @returns null if the report is about something else. */
@@ -139,7 +140,7 @@ export function invalidEnd(message: Msg, key: string): WorkEnded | null {
         key,
         instance: end.instance,
         type: 'ended',
-        ...failed('the process that ran this call sent an invalid outcome'),
+        ...failedCall('the process that ran this call sent an invalid outcome'),
       }
     : null;
 }
@@ -157,14 +158,14 @@ export function reasonOf(reason: unknown): string {
 /** The state of a request that was not sent yet. @param instance the instance that runs it, as a probe has found. */
 export function newAsk(
   ask: Ask,
-  token: string,
+  replies: Replies,
   instance: string | undefined,
   nowMs: number,
   settle: OpenAsk['settle'],
 ): OpenAsk {
   return {
     ask,
-    token,
+    replies,
     instance: instance ?? null,
     hasStarted: instance !== undefined,
     startOrders: 0,
@@ -178,8 +179,7 @@ export function newAsk(
     refusal: null,
     reportedMs: instance === undefined ? Number.NEGATIVE_INFINITY : nowMs,
     askedMs: nowMs,
-    abortedMs: null,
-    abortReason: '',
+    aborted: null,
     hasInvalidReport: false,
     settle,
   };

@@ -1,16 +1,16 @@
-import { randomBytes } from 'node:crypto';
 import { SERVED_LIVENESS, type WorkOrder, type WorkReport } from '@coxswain/protocol';
 import { subjectsOf } from './address.ts';
 import type { WorkClock } from './clock.ts';
 import type { Instances } from './instances.ts';
 import { type Ask, type AskEnd, type AskName, named } from './open-ask.ts';
+import { type ReplyInbox, SENT } from './reply-inbox.ts';
 
 /** The part of a connection that probes use. */
 export interface ProbeWire {
+  readonly inbox: ReplyInbox;
   isConnected(): boolean;
   isClosed(): boolean;
-  /** Publishes an order. Answers go to {@link Probes.take} and {@link Probes.onNoResponders}, with the token. */
-  publish(subject: string, order: WorkOrder, token: string): void;
+  publish(subject: string, order: WorkOrder, reply: string): void;
 }
 
 /**
@@ -21,12 +21,6 @@ export interface ProbeWire {
  *          connected may have the request; the wait for it is bounded.
  */
 export interface Probes {
-  /** The idempotency key of the request that a token belongs to. */
-  keyOf(token: string): string | undefined;
-  /** Takes an answer. */
-  take(token: string, report: WorkReport): void;
-  /** The server reports "no responders". */
-  onNoResponders(token: string): void;
   /** Asks all instances for the state of a request. @param attachTo follows the request at the instance that runs it. */
   probe(about: AskName, attachTo: (instance: string) => Attach): Promise<AskProbe>;
   /** Orders all instances to stop a request. @returns whether an instance that runs it has answered. */
@@ -44,12 +38,6 @@ export type AskProbe =
 
 type Answers = ReadonlyMap<string, WorkReport>;
 
-interface Gathering {
-  readonly key: string;
-  take(report: WorkReport): void;
-  onNoResponders(): void;
-}
-
 const PROBED_EVERY_MS = 250;
 const PROBE_MAX_MS = 10_000;
 /** Maximum number of answers to one question. Answers name any instance, and the number of live ones is bounded. */
@@ -65,8 +53,6 @@ const LISTENED_MIN_MS = 1_000;
 
 /** Creates the probes of a connection. */
 export function createProbes(instances: Instances, clock: WorkClock, wire: ProbeWire): Probes {
-  const gathering = new Map<string, Gathering>();
-
   /** Publishes an order to all instances and collects answers until `done`, or for `withinMs` of connected time. */
   async function gather(
     about: AskName,
@@ -74,17 +60,15 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
     withinMs: number,
     done: (answers: Answers) => boolean,
   ): Promise<Answers> {
-    const token = randomBytes(12).toString('hex');
     const answers = new Map<string, WorkReport>();
     let wake: () => void = () => undefined;
-    gathering.set(token, {
+    const replies = wire.inbox.listen({
       key: about.key,
-      take(report) {
+      onReport(report) {
         if (answers.size >= ANSWERS_MAX && !answers.has(report.instance)) return;
         answers.set(report.instance, report);
         wake();
       },
-      onNoResponders: () => undefined,
     });
     try {
       let askedMs = Number.NEGATIVE_INFINITY;
@@ -93,7 +77,7 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
         const nowMs = clock.nowMs();
         if (wire.isConnected() && nowMs - askedMs >= PROBED_EVERY_MS) {
           askedMs = nowMs;
-          wire.publish(subjectsOf(about.to).orders, order, token);
+          wire.publish(subjectsOf(about.to).orders, order, replies.to(SENT.probe));
         }
         await new Promise<void>((resolve) => {
           const cancel = clock.after(PROBED_EVERY_MS, resolve);
@@ -106,7 +90,7 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
       }
       return answers;
     } finally {
-      gathering.delete(token);
+      replies.end();
     }
   }
 
@@ -123,13 +107,15 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
       .filter((instance) => instances.silentMs(to, instance) < SERVED_LIVENESS.silentMaxMs);
     const isConnected = await Promise.all(
       silent.map(async (instance) => {
-        const token = randomBytes(12).toString('hex');
         const isThere = await new Promise<boolean>((resolve) => {
-          gathering.set(token, { key, take: () => resolve(true), onNoResponders: () => resolve(false) });
-          clock.after(SILENT_ANSWER_MS, () => resolve(true));
-          wire.publish(subjectsOf(to).orderTo(instance), order, token);
+          const replies = wire.inbox.listen({ key, onReport: () => end(true), onNoResponders: () => end(false) });
+          const end = (isThere: boolean) => {
+            replies.end();
+            resolve(isThere);
+          };
+          clock.after(SILENT_ANSWER_MS, () => end(true));
+          wire.publish(subjectsOf(to).orderTo(instance), order, replies.to(SENT.probe));
         });
-        gathering.delete(token);
         if (!isThere) instances.forget(to, instance);
         return isThere;
       }),
@@ -138,9 +124,6 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
   }
 
   return {
-    keyOf: (token) => gathering.get(token)?.key,
-    take: (token, report) => gathering.get(token)?.take(report),
-    onNoResponders: (token) => gathering.get(token)?.onNoResponders(),
     async probe(about, attachTo) {
       const order: WorkOrder = { ...named(about), want: 'probe' };
       const isKnown = ({ type }: WorkReport) => type === 'ended' || type === 'running' || type === 'accepted';

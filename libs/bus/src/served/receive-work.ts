@@ -12,8 +12,9 @@ import {
 import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
 import { type ValueSchema, valueIn } from '../value-in.ts';
 import { type ServedAddress, subjectsOf } from './address.ts';
+import type { SendReport } from './ledger.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
-import type { RunningWork, SendReport } from './running-work.ts';
+import type { RunningWork } from './running-work.ts';
 
 /** The receiver of an instance. */
 export interface ReceivedWork {

@@ -1,38 +1,32 @@
 import {
-  APPROVAL_CHECK_MS,
+  type CallEnding,
+  cancelledCall,
   cutText,
   isQuestion,
   LATER,
   type ReceivedQuestion,
+  type RunnableCall,
   SERVED_BOUNDS,
   type ServedHookAnswer,
   type SessionRef,
-  type StartedWork,
   sessionRef,
   type WorkObserver,
   type WorkOrder,
-  type WorkReport,
   type WorkRequest,
 } from '@coxswain/protocol';
 import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
-import { type CallEnding, type LedgerEntry, type Tell, type WorkEnding, WorkLedger } from './ledger.ts';
-import { cancelledBefore, codeOf, failed, type RunnableTool, runTool } from './run-tool.ts';
+import { type LedgerEntry, type ReportBody, type SendReport, WorkLedger } from './ledger.ts';
 
-/** A report without its common members. */
-type ReportBody = WorkReport extends infer One
-  ? One extends WorkReport
-    ? Omit<One, 'v' | 'key' | 'instance'>
-    : never
-  : never;
-
-/** Reports to the sender of a request. Must not throw. */
-export type SendReport = (report: ReportBody) => void;
-
-/** Answers the questions to one hook. Contract: never rejects. @returns null if the host no longer waits. */
+/**
+ * Answers a question to a hook, or about the approval of a call. Contract: never rejects.
+ * @returns null if the host no longer waits.
+ */
 export type AnswerQuestion = (question: ReceivedQuestion) => Promise<ServedHookAnswer | null>;
 
-/** Finds the work of a request: a tool, a model step, or the function of a hook. Null if it is not served. */
-export type FindWork = (request: Pick<WorkRequest, 'tool' | 'hook'>) => RunnableTool | AnswerQuestion | null;
+/** Finds the work of a request: a call or a step to run, or the answer to a question. Null if it is not served. */
+export type FindWork = (
+  request: Pick<WorkRequest, 'tool' | 'call_id' | 'approval' | 'hook'>,
+) => RunnableCall | AnswerQuestion | null;
 
 /** A call of a `longRunning` tool that is answered later, identified by members of its function's context. */
 export interface AcceptedCall {
@@ -48,8 +42,6 @@ export interface RunningWorkPorts {
   readonly clock?: WorkClock | undefined;
   /** Notified of each call and step that runs. Hooks notify their own observer. */
   readonly observer?: WorkObserver | undefined;
-  /** The tool or persona of a request, by the request's member `tool`. */
-  servedAs?(tool: string | undefined): Pick<StartedWork, 'kind' | 'name'>;
   /**
    * Sends the outcome of a `long_running` call. Does not reject.
    * @returns whether it is durable; false: the attempts ended. Absent where no tool is `long_running`.
@@ -107,6 +99,7 @@ export class RunningWork {
    */
   take(request: WorkRequest, send: SendReport, traceparent?: string): void {
     const { key, epoch = 0, hold } = request;
+    this.#dropExpired();
     const refusal = this.#refusal(request);
     if (refusal) {
       send(refusal);
@@ -131,8 +124,9 @@ export class RunningWork {
   order(order: WorkOrder, send: SendReport): void {
     const { key, session_id, epoch = 0 } = order;
     const known = this.#ledger.find(key);
-    const held = this.#heldRequest(key);
-    if (!this.#isNewestOwner(order)) {
+    this.#dropExpired();
+    const held = this.#held.get(key);
+    if (!this.#ledger.admit(session_id, order.epoch)) {
       send(stale(session_id));
     } else if (held && order.want === 'start') {
       // A late order for an earlier sending: the host may have chosen another instance since.
@@ -183,13 +177,9 @@ export class RunningWork {
     }
   }
 
-  #isNewestOwner({ session_id, epoch }: WorkRequest | WorkOrder): boolean {
-    return epoch === undefined || this.#ledger.admit(session_id, epoch);
-  }
-
   #refusal(request: WorkRequest): ReportBody | null {
-    const { key, session_id, tool, hook } = request;
-    if (!this.#isNewestOwner(request)) return stale(session_id);
+    const { key, session_id, epoch, tool, hook } = request;
+    if (!this.#ledger.admit(session_id, epoch)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
     if (this.#draining && !isQuestion(request)) return refused('this instance is stopping and accepts no more calls');
     if (!this.#find(request)) {
@@ -200,55 +190,39 @@ export class RunningWork {
       return refused(message);
     }
     const kind = kindOf(request);
-    const taken = this.#runs[kind] + (kind === 'calls' ? this.#heldCount() : 0);
+    const taken = this.#runs[kind] + (kind === 'calls' ? this.#held.size : 0);
     if (taken < SERVED_BOUNDS.requestsAtOnceMax || this.#held.has(key)) return null;
     return refused(`this instance has reached its limit of concurrent ${kind}`);
   }
 
-  #heldRequest(key: string): HeldRequest | undefined {
-    this.#heldCount();
-    return this.#held.get(key);
-  }
-
-  /** Drops expired held requests. @returns the number that remain. */
-  #heldCount(): number {
+  #dropExpired(): void {
     const nowMs = this.#clock.nowMs();
     for (const [key, { untilMs }] of this.#held) {
-      if (untilMs > nowMs) break;
+      if (untilMs > nowMs) return;
       this.#held.delete(key);
     }
-    return this.#held.size;
   }
 
   /** Records a call as ended: a request that arrives after its abort must not start it. */
   #forbid(key: string, epoch: number, reason: string): void {
     const entry = this.#ledger.start(key, epoch, () => undefined);
     entry.neverRan = true;
-    this.#ledger.end(entry, cancelledBefore(reason));
+    this.#ledger.end(entry, cancelledCall(`cancelled before the tool ran: ${reason}`));
   }
 
   #attach(entry: LedgerEntry, epoch: number, send: SendReport): void {
     entry.epoch = Math.max(entry.epoch, epoch);
-    entry.tell = tellBy(send, () => entry);
+    entry.send = send;
     // An outcome that is sent as a command is not reported here, too: the session accepts one and rejects the other.
     if (entry.accepted !== null) send(acceptedWith(entry.accepted, epoch));
-    else if (entry.ending) entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
+    else if (entry.ending) reportEnd(entry);
     else send({ type: 'running' });
   }
 
-  #workOf(request: WorkRequest): RunnableTool | AnswerQuestion | null {
-    const found = this.#find(request);
-    return found && typeof found !== 'function' && request.approval ? approvalOf(found, request, this.#clock) : found;
-  }
-
   #start(request: WorkRequest, epoch: number, send: SendReport, traceparent: string | undefined): void {
-    const found = this.#workOf(request);
+    const found = this.#find(request);
     if (!found) return;
-    const entry: LedgerEntry = this.#ledger.start(
-      request.key,
-      epoch,
-      tellBy(send, () => entry),
-    );
+    const entry = this.#ledger.start(request.key, epoch, send);
     const ref = sessionRef(request.session_id, this.#ports.tenant);
     if (typeof found !== 'function') send({ type: 'running' });
     const kind = kindOf(request);
@@ -287,7 +261,7 @@ export class RunningWork {
         args,
         signal: entry.stop.signal,
         traceparent,
-        onFeedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+        onFeedback: (text) => sendFeedback(entry, text),
       });
     } catch (error) {
       // A broken contract must not cost a slot, and the host would wait for its time limit.
@@ -298,50 +272,47 @@ export class RunningWork {
       cancel();
       this.#ledger.forget(entry);
     }
-    if (entry.givenUp !== null) entry.tell({ type: 'given_up' });
-    else if (answered !== null) {
-      entry.ending = { answer: answered };
-      entry.tell({ type: 'ended' });
-    }
+    if (answered !== null) entry.ending = { answer: answered };
+    reportEnd(entry);
   }
 
   async #runCall(
     entry: LedgerEntry,
-    tool: RunnableTool,
-    { tool: member, call_id = '', args }: WorkRequest,
+    { kind, name, isLongRunning, run }: RunnableCall,
+    { call_id = '', args }: WorkRequest,
     ref: SessionRef,
     parent: string | undefined,
   ): Promise<void> {
     const { epoch } = entry;
-    const { observer, servedAs, sendOutcome } = this.#ports;
+    const { observer, sendOutcome } = this.#ports;
     const work = observer?.begin({
-      ...(servedAs?.(member) ?? { kind: 'tool', name: tool.announced.name }),
+      kind,
+      name,
       tenant: ref.tenant,
       sessionId: ref.sessionId,
       callId: call_id,
       traceparent: parent,
     });
-    const ending = await runTool(tool, args, {
+    const ending = await run(args, {
       abortSignal: entry.stop.signal,
       toolCallId: call_id,
       idempotencyKey: entry.key,
       epoch,
       ref,
       traceparent: work?.traceparent ?? parent,
-      progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
-      feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+      progress: (text) => entry.send({ type: 'progress', text: cutText(String(text), SERVED_BOUNDS.progressMaxChars) }),
+      feedback: (text) => sendFeedback(entry, text),
     });
     work?.end(ending === LATER ? { status: 'ok' } : { status: ending.status, code: codeOf(ending) });
     if (ending === LATER) {
-      this.#ledger.end(entry, failed('another process delivers the outcome'));
       // It can still be aborted, as long as the ledger keeps it.
-      entry.ending = null;
+      this.#ledger.end(entry, null);
       this.#accept(entry, epoch);
       return;
     }
     // A function that ended despite the abort has an outcome.
     if (ending.status !== 'cancelled') entry.givenUp = null;
-    if (sendOutcome && tool.announced.traits.long_running && entry.givenUp === null) {
+    if (sendOutcome && isLongRunning && entry.givenUp === null) {
       // Until it is stored, this process can lose it: hosts must still see the call as running here.
       const sent = entry.epoch;
       const call = { idempotencyKey: entry.key, toolCallId: call_id, epoch: sent };
@@ -349,32 +320,20 @@ export class RunningWork {
       this.#ledger.end(entry, ending);
       if (isDurable) return this.#accept(entry, sent);
     } else this.#ledger.end(entry, ending);
-    entry.tell({ type: entry.givenUp === null ? 'ended' : 'given_up' });
+    reportEnd(entry);
   }
 
   /** From here on the call does not depend on this process. */
   #accept(entry: LedgerEntry, epoch: number): void {
     entry.accepted = epoch;
-    entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
+    entry.send(acceptedWith(epoch, entry.epoch));
   }
 }
 
-/** The answer whether a person must approve a call: true without such a function, or if it does not answer in time. */
-function approvalOf(
-  { needsApproval }: RunnableTool,
-  { call_id: toolCallId = '' }: WorkRequest,
-  clock: WorkClock,
-): AnswerQuestion {
-  return async ({ ref, args, signal }) => {
-    const late = new AbortController();
-    const isLate = new Promise<true>((resolve) => late.signal.addEventListener('abort', () => resolve(true)));
-    const cancel = clock.after(APPROVAL_CHECK_MS, () => late.abort());
-    const abortSignal = AbortSignal.any([signal, late.signal]);
-    const needed = needsApproval?.(args, { toolCallId, ref, abortSignal }) ?? true;
-    const raw = await Promise.race([needed, isLate]);
-    cancel();
-    return { status: 'returned', raw };
-  };
+/** The error code of a failed call; undefined for any other ending. */
+function codeOf({ status, result }: CallEnding): string | undefined {
+  const code = status === 'error' ? result.detail?.code : undefined;
+  return typeof code === 'string' ? code : undefined;
 }
 
 /** Each kind has its own limit: the steps of a persona that wait must not keep its hooks from answering. */
@@ -387,21 +346,15 @@ function acceptedWith(epoch: number, asked: number): ReportBody {
   return { type: 'accepted', ...(epoch < asked ? { epoch } : {}) };
 }
 
-function tellBy(send: SendReport, entry: () => LedgerEntry): Tell {
-  return (what) => {
-    if (what.type === 'progress') send({ type: 'progress', text: cutText(what.text, SERVED_BOUNDS.progressMaxChars) });
-    else if (what.type === 'feedback')
-      send({ type: 'feedback', text: cutText(what.text, SERVED_BOUNDS.feedbackMaxChars) });
-    else if (what.type === 'accepted') send(acceptedWith(what.epoch, what.asked));
-    else if (what.type === 'given_up') send({ type: 'given_up', message: cutText(entry().givenUp ?? '', 2_048) });
-    else sendEnding(send, entry().ending);
-  };
+/** Reports the end of a request, if it has one. */
+function reportEnd({ send, ending, givenUp }: LedgerEntry): void {
+  if (givenUp !== null) send({ type: 'given_up', message: cutText(givenUp, 2_048) });
+  else if (ending && 'answer' in ending) send({ type: 'answered', answer: ending.answer });
+  else if (ending) send({ type: 'ended', ...ending });
 }
 
-function sendEnding(send: SendReport, ending: WorkEnding | null): void {
-  if (ending === null) return;
-  if ('answer' in ending) send({ type: 'answered', answer: ending.answer });
-  else send({ type: 'ended', ...ending });
+function sendFeedback({ send }: LedgerEntry, text: string): void {
+  send({ type: 'feedback', text: cutText(String(text), SERVED_BOUNDS.feedbackMaxChars) });
 }
 
 function refused(message: string): ReportBody {

@@ -11,8 +11,9 @@ import { type Heartbeat, SERVED_LIVENESS, subjects, type WorkRequest } from '@co
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
 import type { ServedAddress } from './address.ts';
+import type { SendReport } from './ledger.ts';
 import { createWorkReceiver } from './receive-work.ts';
-import type { RunningWork, SendReport } from './running-work.ts';
+import type { RunningWork } from './running-work.ts';
 
 /** The work to serve, and its announcement. */
 export interface WorkService {

@@ -48,10 +48,11 @@ export interface KnownServices<A> extends Omit<Instances, 'listenedMs'> {
   hear(subject: string, data: Uint8Array): void;
   /** Counts all instances as heard now, after a time without a connection. */
   hearAll(): void;
-  /** Whether the heartbeats of a service that counts as served have ceased. */
-  hasCeased(): boolean;
-  /** Marks these services as unserved. */
-  noteCeased(): void;
+  /**
+   * Marks services whose heartbeats have ceased as unserved.
+   * @param hearQueued first hears the queued heartbeats; false if silence proves nothing.
+   */
+  noteCeased(hearQueued: () => Promise<boolean>): Promise<void>;
   /** Forgets removed services. */
   forgetRemoved(): void;
   /** Drops the log lines and calls that are due later. */
@@ -76,7 +77,6 @@ interface Entry<A> {
    * and its heartbeats follow.
    */
   announcedMs: number;
-  removedMs: number;
   readonly instances: Map<string, Instance>;
   /** When it was last searched for silent instances. */
   searchedMs: number;
@@ -119,7 +119,8 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
   type A = AnnouncementOf[K];
   const { schema, identityOf, log: texts } = KINDS[kind];
   const tenants = new Map<TenantId, Tenant<A>>();
-  const removed = new Set<Entry<A>>();
+  /** Removed names, and when each was removed. */
+  const removed = new Map<Entry<A>, number>();
   const listeners = new Set<(tenant: TenantId) => void>();
   let invalidKey = '';
   const logInvalid = new RateLimit(
@@ -157,7 +158,6 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       revision: 0,
       isCounted: false,
       announcedMs: Number.NEGATIVE_INFINITY,
-      removedMs: 0,
       instances: new Map(),
       searchedMs: Number.NEGATIVE_INFINITY,
       isServed: false,
@@ -223,10 +223,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     entry.announcement = announcement;
     entry.revision = seq;
     if (announcement) removed.delete(entry);
-    else {
-      removed.add(entry);
-      entry.removedMs = performance.now();
-    }
+    else removed.set(entry, performance.now());
     if (isNew && announcement) {
       entry.announcedMs = performance.now();
       entry.isServed = true;
@@ -324,14 +321,13 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       const nowMs = performance.now();
       for (const { instances } of entries()) for (const instance of instances.values()) instance.heardMs = nowMs;
     },
-    hasCeased: () => ceased().length > 0,
-    noteCeased() {
-      for (const entry of ceased()) setServed(entry, false);
+    async noteCeased(hearQueued) {
+      if (ceased().length > 0 && (await hearQueued())) for (const entry of ceased()) setServed(entry, false);
     },
     forgetRemoved() {
       const oldestMs = performance.now() - REMOVED_KEPT_MS;
-      for (const entry of removed) {
-        const { of, name, removedMs, instances, isCounted } = entry;
+      for (const [entry, removedMs] of removed) {
+        const { of, name, instances, isCounted } = entry;
         if (removedMs > oldestMs) continue;
         // A call that has started runs to its end there.
         forgetSilent(entry, REMEMBERED_MS);

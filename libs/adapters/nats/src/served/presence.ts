@@ -37,19 +37,14 @@ export async function watchPresence<K extends ServedKind>(
 
   const timer = setInterval(() => void check(), CHECKED_EVERY_MS);
   timer.unref();
-  // Heartbeats may be queued for a host that was suspended. After a flush they have been received.
   async function check(): Promise<void> {
     known.forgetRemoved();
-    if (isChecking || !isConnected || !known.hasCeased()) return;
+    if (isChecking || !isConnected) return;
     isChecking = true;
-    try {
-      await nc.flush();
-      if (isConnected) known.noteCeased();
-    } catch {
-      // The connection was lost: then silence proves nothing about services.
-    } finally {
-      isChecking = false;
-    }
+    // Heartbeats may be queued for a host that was suspended. After a flush they have been received. If it fails, the
+    // connection was lost: then silence proves nothing about services.
+    await known.noteCeased(() => nc.flush().then(() => isConnected)).catch(() => undefined);
+    isChecking = false;
   }
 
   const subscription = nc.subscribe(subjects.heartbeats(kind), {

@@ -75,15 +75,13 @@ export function outcomeOf(end: AskEnd): ToolOutcome {
     case 'unaccepted':
       return unavailable(end.message, end.code);
     case 'lost':
-      return { status: 'lost', result: textOf(end.message, true, 'tool_interrupted'), ...movesOf(end) };
+      return { status: 'lost', result: textOf(end.message, true, 'tool_interrupted'), moves: end.moves };
     case 'cancelled':
       return { status: 'cancelled', result: textOf(end.message, true) };
     case 'answered':
       return { status: 'error', result: textOf('a tool answered as a hook', true, 'tool_failed') };
   }
 }
-
-const movesOf = ({ moves }: { readonly moves?: number }) => (moves === undefined ? {} : { moves });
 
 /** Converts a probe of a call. @param asCall converts the call that attaches. */
 export function probeOf(probe: AskProbe, asCall: (call: ToolCall) => Ask): ToolProbe {
