@@ -211,7 +211,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
 }
 
 /** Resolves when the server has confirmed something, or after {@link CONFIRMED_WITHIN_MS}. Never rejects. */
-async function confirmed(confirmation: Promise<unknown>): Promise<void> {
+export async function confirmed(confirmation: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, CONFIRMED_WITHIN_MS);
