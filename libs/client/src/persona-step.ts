@@ -36,7 +36,7 @@ export interface StepWire {
   /** Fetches a request that is too long for a message, from an inbox of the host. @returns its JSON text. */
   fetch(subject: string): Promise<string>;
   /** Resolves when the messages that the server has sent so far are read, at most after a second. */
-  readSocket(): Promise<void>;
+  readSocket(): Promise<unknown>;
 }
 
 /** Creates the wire of steps on a connection. @internal */
