@@ -20,7 +20,7 @@ test('a start that fails after a stop signal is no error: the exit code is that 
     KIND,
     async (stopping) => {
       states.push(stopping.aborted);
-      for (const listener of added()) listener('SIGHUP', 1);
+      for (const listener of added()) listener('SIGHUP');
       states.push(stopping.aborted);
       throw new Error('a host has ended');
     },
