@@ -11,7 +11,7 @@ import { createHookQuestions } from '../../libs/adapters/nats/src/served/hook-qu
 import { createPersonaSteps } from '../../libs/adapters/nats/src/served/persona-steps.ts';
 import { askOf, outcomeOf } from '../../libs/adapters/nats/src/served/tool-outcomes.ts';
 import { checkTool } from '../../libs/client/src/define-tool.ts';
-import { fetchRequest, personaStep } from '../../libs/client/src/persona-step.ts';
+import { personaStep, stepWire } from '../../libs/client/src/persona-step.ts';
 import { StepLine } from '../../libs/client/src/step-line.ts';
 import { type Ending, endingOfCall, endingOfQuestion, PERSONA_VERSION, runServedStep } from './served-endings.ts';
 
@@ -187,7 +187,7 @@ export async function workOf(
       () => answerOf('cancelled', ''),
     );
   const models = { check: async () => null, resolve: () => ({ stream }) };
-  const step = personaStep(PERSONA.name, fetchRequest(nc), models, new StepLine(16));
+  const step = personaStep(PERSONA.name, stepWire(nc), models, new StepLine(16));
   const hook = {
     registrationAt: () => registrationOf(hookTimeoutMs),
     fetch: () => Promise.reject(new Error('these hooks read no messages')),

@@ -54,7 +54,7 @@ export {
   type FindWork,
   RunningWork,
 } from './served/running-work.ts';
-export { type ServingWork, serveWork, type WorkService } from './served/serve-work.ts';
+export { confirmed, type ServingWork, serveWork, type WorkService } from './served/serve-work.ts';
 export { answerOf, type PublishAck, STATUS, statusOf } from './status.ts';
 export { type CommandHeaders, type StoredPosition, storeCommand, storeMessage } from './store-message.ts';
 export { createStreamReader, directMessage, type StoredMessage, type StreamReader } from './stream-reader.ts';

@@ -1,13 +1,17 @@
 /** A service that is stopped while it starts. */
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { serveUntilStopped } from '../src/service/mod.ts';
 
 const KIND = { name: 'sessions', stateDir: '/nowhere', title: () => 'the service' };
 
-/** The signal's listeners as they were before the test. */
-const before = process.listeners('SIGHUP');
+/** The listeners of the signal that tests of other files in this process have left: one may end the process. */
+let before: readonly NodeJS.SignalsListener[] = [];
+const added = () => process.listeners('SIGHUP').filter((listener) => !before.includes(listener));
+beforeEach(() => {
+  before = process.listeners('SIGHUP');
+});
 afterEach(() => {
-  for (const listener of process.listeners('SIGHUP')) if (!before.includes(listener)) process.off('SIGHUP', listener);
+  for (const listener of added()) process.off('SIGHUP', listener);
 });
 
 test('a start that fails after a stop signal is no error: the exit code is that of a stop', async () => {
@@ -16,7 +20,7 @@ test('a start that fails after a stop signal is no error: the exit code is that 
     KIND,
     async (stopping) => {
       states.push(stopping.aborted);
-      process.emit('SIGHUP', 'SIGHUP');
+      for (const listener of added()) listener('SIGHUP');
       states.push(stopping.aborted);
       throw new Error('a host has ended');
     },

@@ -2,7 +2,7 @@
  * Runs a step of a served persona as a call. It reads or fetches the request, reports pieces as progress, and returns
  * the result.
  */
-import { fetchWhole } from '@coxswain/bus';
+import { confirmed, fetchWhole } from '@coxswain/bus';
 import { runModelStep, type ServableTool } from '@coxswain/handlers';
 import {
   cutText,
@@ -31,18 +31,32 @@ export type AnswerPart =
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
   | { readonly type: 'again' };
 
-/** Fetches a request that is too long for a message, from an inbox of the host. @returns its JSON text. */
-export type FetchRequest = (subject: string) => Promise<string>;
-
-/** Fetches requests over a connection. @internal */
-export function fetchRequest(nc: NatsConnection): FetchRequest {
-  return (subject) => fetchWhole(nc, subject, 'request', PERSONA_SERVICE_BOUNDS.requestMaxBytes);
+/** The part of a connection that steps use. @internal */
+export interface StepWire {
+  /** Fetches a request that is too long for a message, from an inbox of the host. @returns its JSON text. */
+  fetch(subject: string): Promise<string>;
+  /** Resolves when the messages that the server has sent so far are read, at most after a second. */
+  readSocket(): Promise<unknown>;
 }
+
+/** Creates the wire of steps on a connection. @internal */
+export function stepWire(nc: NatsConnection): StepWire {
+  return {
+    fetch: (subject) => fetchWhole(nc, subject, 'request', PERSONA_SERVICE_BOUNDS.requestMaxBytes),
+    readSocket: () => confirmed(nc.flush()),
+  };
+}
+
+/**
+ * A pause after which a host may have moved a step, milliseconds. It declares an instance dead after a longer silence (`ttlMs`
+ * of SERVED_LIVENESS).
+ */
+const PAUSE_MS = 1_000;
 
 /** The step of a persona as a tool with the persona's name. @internal */
 export function personaStep(
   name: string,
-  fetch: FetchRequest,
+  wire: StepWire,
   models: StepModels<AnswerPart>,
   line: StepLine,
 ): ServableTool {
@@ -50,12 +64,18 @@ export function personaStep(
     announced: { name, traits: DEFAULT_TRAITS },
     async check(args) {
       const read = readStrictly(ModelStepArgs, args);
-      return read.ok ? { args: read.data } : { problem: `invalid step request: ${problemSentences(read.problems)[0]}` };
+      return read.ok
+        ? { args: { step: read.data, takenMs: performance.now() } }
+        : { problem: `invalid step request: ${problemSentences(read.problems)[0]}` };
     },
     async run(args, context): Promise<ToolResult> {
+      const { step, takenMs } = args as { readonly step: ModelStepArgs; readonly takenMs: number };
       if (!(await line.enter(context.abortSignal))) return returnedStep();
       try {
-        const request = await requestOf(fetch, args as ModelStepArgs);
+        const request = await requestOf(wire, step);
+        // If this process was suspended after it had taken the step, the abort waits in its socket.
+        if (performance.now() - takenMs > PAUSE_MS) await wire.readSocket();
+        if (context.abortSignal.aborted) return returnedStep();
         const parts = new Parts(context.progress);
         const result = await runModelStep(models, asked(request), (part) => parts.report(part), context.abortSignal);
         return { content: [], is_error: false, detail: { step: toStepResult(result) as unknown as JsonObject } };
@@ -106,11 +126,11 @@ function cut(text: string): string[] {
   return found;
 }
 
-async function requestOf(fetch: FetchRequest, args: ModelStepArgs): Promise<StepRequest> {
+async function requestOf(wire: Pick<StepWire, 'fetch'>, args: ModelStepArgs): Promise<StepRequest> {
   if ('request' in args) return args.request;
   const { subject } = args.fetch;
   if (!isInboxSubject(subject)) throw new Error('the request must be fetched, and its inbox is invalid');
-  return StepRequest.parse(JSON.parse(await fetch(subject)));
+  return StepRequest.parse(JSON.parse(await wire.fetch(subject)));
 }
 
 function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelAsked {

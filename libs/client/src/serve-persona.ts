@@ -43,7 +43,7 @@ import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
 import { readPersonaDefinition } from './persona-form.ts';
 import type { PersonaHandlers } from './persona-handlers.ts';
-import { type AnswerPart, fetchRequest, personaStep } from './persona-step.ts';
+import { type AnswerPart, personaStep, stepWire } from './persona-step.ts';
 import type { CommandBus } from './send-command.ts';
 import { StepLine } from './step-line.ts';
 
@@ -247,7 +247,7 @@ async function serveCheckedPersona(
   const instance = nuid.next();
   const problem = options.onProblem ?? (() => undefined);
   const line = new StepLine(stepsAtOnce);
-  const step = personaStep(name, fetchRequest(nc), options.models, line);
+  const step = personaStep(name, stepWire(nc), options.models, line);
   const work = new RunningWork(
     (request) => {
       if (request.hook !== undefined) return hookNamed(nc, hooks, request.hook, options.observer);

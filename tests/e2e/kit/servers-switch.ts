@@ -30,6 +30,7 @@ export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'gateway-up.test.ts': 'cox starts its embedded server',
   'health.test.ts': 'its server is stopped',
   'init.test.ts': 'installs, tests and runs a project of its own',
+  'lost-index.test.ts': 'the stream of the index is deleted',
   'main-job.test.ts': 'cox starts its embedded server, which is killed',
   'mcp-embedded.test.ts': 'cox mcp starts its embedded server',
   'own-keys.test.ts': 'a server that knows the users of cox admin auth',

@@ -60,7 +60,12 @@ export class StepWork {
     const models = new SimModels(this.#plans, process.clock, history, plant.shown);
     return this.#personas.map(({ name }) => {
       const line = new StepLine(STEPS_AT_ONCE);
-      const step = personaStep(name, (subject) => this.#requests.fetch(subject), models, line);
+      const step = personaStep(
+        name,
+        { fetch: (subject) => this.#requests.fetch(subject), readSocket: async () => undefined },
+        models,
+        line,
+      );
       const noted = {
         ...step,
         run: (args: unknown, context: Parameters<typeof step.run>[1]) => {

@@ -10,6 +10,7 @@
 import { type Heartbeat, SERVED_LIVENESS, subjects, type WorkRequest } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
+import { NatsUnavailableError } from '../errors.ts';
 import type { ServedAddress } from './address.ts';
 import type { SendReport } from './ledger.ts';
 import { createWorkReceiver } from './receive-work.ts';
@@ -36,8 +37,8 @@ export interface WorkService {
 /** A running service. */
 export interface ServingWork {
   /**
-   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later. Does not
-   * reject.
+   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later.
+   * @throws NatsUnavailableError at the end, if the connection is lost: hosts miss the last heartbeat.
    */
   stop(): Promise<void>;
   /**
@@ -60,10 +61,7 @@ const ABORT_GRACE_MS = 5_000;
 const ANNOUNCED_AGAIN_MS = 1_000;
 /** Without a heartbeat for longer than this, a process counts as suspended: hosts may have moved its requests. Milliseconds. */
 const SUSPENDED_MS = 2 * SERVED_LIVENESS.heartbeatMs;
-/**
- * Maximum wait for the messages in the socket after a suspension, and for a confirmation of the server that may never
- * come because the connection is lost. Milliseconds.
- */
+/** Maximum wait for a confirmation of the server: none comes if the connection is lost. Milliseconds. */
 const CONFIRMED_WITHIN_MS = 1_000;
 /** One for each subscription, and some more. */
 const EARLY_MAX = 16;
@@ -205,17 +203,18 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       await Promise.race([work.drain(), givenUp]);
       clearTimeout(late);
       clearTimeout(giveUp);
-      if (!nc.isClosed()) await confirmed(nc.flush());
+      if (!nc.isClosed() && !(await confirmed(nc.flush()))) throw new NatsUnavailableError('the connection is lost');
     },
   };
 }
 
-/** Resolves when the server has confirmed something, or after {@link CONFIRMED_WITHIN_MS}. Never rejects. */
-async function confirmed(confirmation: Promise<unknown>): Promise<void> {
+/** Resolves with true when the server has confirmed something, else with false, at the latest after a second. */
+export async function confirmed(confirmation: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, CONFIRMED_WITHIN_MS);
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), CONFIRMED_WITHIN_MS);
   });
-  await Promise.race([confirmation.catch(() => undefined), late]);
+  const isConfirmed = await Promise.race([confirmation.then(() => true).catch(() => false), late]);
   clearTimeout(timer);
+  return isConfirmed;
 }
