@@ -204,7 +204,7 @@ async function readRange(
   return rangeTo(null);
 }
 
-/** The start after a session. @param read the range that the next page goes on with. */
+/** The start after a session. @param read the range that the next page continues. */
 function startAfter(walk: number, { seq, sessionId }: ListPlace, read: IndexStart | null = null): PageStart {
   if (read && seq > read.from) return { ...read, upTo: seq - 1 };
   if (seq > 1) return { part: 'index', walk, upTo: seq - 1, from: 0, shown: NONE_SHOWN };

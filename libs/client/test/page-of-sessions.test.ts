@@ -135,7 +135,7 @@ test.each([
   ['shown sessions without a range', ['index', '9', '5', '0', '1']],
   ['shown sessions after the start of the walk', ['index', '9', '5', '1', 'zz']],
   ['shown sessions that are no numbers', ['index', '9', '5', '1', '1..1']],
-  ['an id that is none', ['since', '9', '0', '0', '../x']],
+  ['an invalid id', ['since', '9', '0', '0', '../x']],
   ['an id with a range', ['unindexed', '9', '5', '1', 's1']],
 ])('a cursor with %s is rejected', async (_, parts) => {
   const page = new Index('s1').page({ cursor: cursorOf(parts) });

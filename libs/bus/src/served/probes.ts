@@ -1,4 +1,4 @@
-import { SERVED_LIVENESS, type WorkOrder, type WorkReport } from '@coxswain/protocol';
+import { SERVED_BOUNDS, SERVED_LIVENESS, type WorkOrder, type WorkReport } from '@coxswain/protocol';
 import { subjectsOf } from './address.ts';
 import type { WorkClock } from './clock.ts';
 import type { Instances } from './instances.ts';
@@ -40,8 +40,6 @@ type Answers = ReadonlyMap<string, WorkReport>;
 
 const PROBED_EVERY_MS = 250;
 const PROBE_MAX_MS = 10_000;
-/** Maximum number of answers to one question. Answers name any instance, and the number of live ones is bounded. */
-const ANSWERS_MAX = 1_024;
 const STOP_ANSWERED_WITHIN_MS = 2_000;
 /**
  * How long a silent instance may take to answer, milliseconds. Without an answer or "no responders" it counts as
@@ -65,7 +63,8 @@ export function createProbes(instances: Instances, clock: WorkClock, wire: Probe
     const replies = wire.inbox.listen({
       key: about.key,
       onReport(report) {
-        if (answers.size >= ANSWERS_MAX && !answers.has(report.instance)) return;
+        // A forged answer can name any instance; no more than these can be live.
+        if (answers.size >= SERVED_BOUNDS.instancesPerNameMax && !answers.has(report.instance)) return;
         answers.set(report.instance, report);
         wake();
       },
