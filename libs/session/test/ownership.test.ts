@@ -386,6 +386,23 @@ test('a session that is assigned to another host and back keeps the answer its h
   expect(await bed.lines(moving)).toContain('call_ended c1 ok');
 });
 
+test('a host that stops drops the outcomes that it could not record, with a log line', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(500, 'known') } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  const [open] = (await bed.records(moving)).at(-1)?.effects_open ?? [];
+  bed.journal.always = 'lost';
+  await bed.time.advance(1_000);
+  await join();
+  await bed.time.advance(12_000);
+  expect(late(bed)).toEqual([]);
+  const stopped = first.stop();
+  await bed.time.advance(60_000);
+  await stopped;
+  expect(late(bed)).toContainEqual({ session_id: moving, effect_id: open });
+});
+
 test('messages of a refused append are dropped, with a log line', async () => {
   const { bed, first, moving } = await crew();
   bed.models.answers = [say('mine', { delayMs: 1_000 }), say('theirs')];

@@ -10,6 +10,7 @@
  * | `Host.#runnerLeft`, reason `foreign_writer` | Another host has appended a record: they are dropped. |
  * | `Host.claim` | Another host wrote the newest record, and it leaves no effect open: they are dropped. |
  * | `HostPartitions.#findUnowned` | The notes of the partition do not list the session: they are dropped. |
+ * | `Host.stop` | The host ends: they are dropped. |
  * | `Leftovers.keep` | Beyond the bounds, the oldest are dropped. |
  *
  * Dropped outcomes and feedback are logged. An assignment or a note of another host drops nothing: the session may come back

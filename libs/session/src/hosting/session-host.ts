@@ -187,7 +187,7 @@ class Host implements SessionHost, PartitionedSessions {
    *    session is left as soon as its tool calls have ended: with its work for another host, or with a snapshot.
    * 3. The notes about these sessions are written.
    * 4. From here on the host is `gone`: a last heartbeat says so, and whatever is still in memory is left at once.
-   * 5. The rest of `graceMs` is for the tool connections, which are child processes.
+   * 5. The rest of `graceMs` is for the tool connections, which are child processes. At its end, leftovers are dropped.
    */
   async stop(graceMs = TRANSFER_GRACE_MS): Promise<void> {
     await this.#retire();
@@ -203,6 +203,7 @@ class Host implements SessionHost, PartitionedSessions {
     const late = new AbortController();
     await Promise.race([closed, clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), late.signal)]);
     late.abort();
+    this.dropLeftovers(() => true);
   }
 
   abandon(): void {
