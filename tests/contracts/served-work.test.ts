@@ -314,6 +314,22 @@ describe.each(kindsWith(({ isHeld }) => isHeld))('%s starts at an order:', (_tit
     expect(asked.ending).toBeUndefined();
   });
 
+  test('a frozen instance that finds the order and its abort starts nothing', async () => {
+    const { bus, first, ask, startedBy } = await pair(kind);
+    bus.loses = (subject) => {
+      if (subject.startsWith('_INBOX')) first.process.freeze();
+      return false;
+    };
+    const cancel = new AbortController();
+    ask({ signal: cancel.signal });
+    await pass(1_000);
+    cancel.abort();
+    await pass(1_000);
+    first.process.wake();
+    await pass(60_000);
+    expect(startedBy()).toEqual([]);
+  });
+
   test('an order that is lost on its way is repeated within 2 seconds', async () => {
     const { bus, ask, startedBy } = await pair(kind);
     loseFirst(bus, subjectsOf(kind.to).orderTo('a'));

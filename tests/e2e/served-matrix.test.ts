@@ -67,12 +67,14 @@ test.concurrent.each(isSample ? sample : FLEETS)(
           answered: count(({ ending }) => ending.status === 'answered'),
           lost: count(({ ending }) => ending.status === 'lost'),
           ...(isRepeatable
-            ? { repeated: count(({ starts }) => starts > 1) }
+            ? { repeated: count(({ starts }) => starts > 1), late: count(({ isLate }) => isLate) }
             : { doubled: count(({ starts }) => starts > 1) }),
           'longest wait, s': (Math.max(0, ...cell.map(({ waitedMs }) => waitedMs)) / 1_000).toFixed(1),
         });
       }
     expect(judged.flatMap(({ broken }) => broken)).toEqual([]);
+    // A process can be suspended after its last check, in the middle of a start. Then it starts what may run twice.
+    expect(judged.filter(({ isLate }) => isLate).length).toBeLessThanOrEqual(judged.length / 1_000);
     const late = judged.filter(({ waitedMs }) => waitedMs > SLOWER * WAIT_MAX_MS);
     expect(late.map(({ kind, moment, waitedMs }) => `${kind.title}, ${moment}: ${waitedMs} ms`)).toEqual([]);
   },

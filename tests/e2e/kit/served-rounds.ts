@@ -49,6 +49,8 @@ export interface Judged {
   readonly starts: number;
   /** How much longer its session waited than the work took: on the failed instance before the failure, and again. */
   readonly waitedMs: number;
+  /** An instance that had resumed started it, although it was decided elsewhere. */
+  readonly isLate: boolean;
   readonly broken: readonly string[];
 }
 
@@ -129,10 +131,11 @@ function judge(observed: Observed, starts: readonly WorkStart[]): Judged {
   const lostMs = onFailed && !isOfFailed ? Math.max(0, failed.atMs - onFailed.atMs) : 0;
   const waitedMs = endedMs - sentMs - lostMs - (isAnswered ? work.takesMs : 0);
   const mayBeLost = !kind.isRepeatable && moment !== null && moment !== 'before the ask';
-  const isLate = ({ pid, atMs, acceptedMs }: WorkStart, place: number) =>
+  const startsLate = ({ pid, atMs, acceptedMs }: WorkStart, place: number) =>
     pid === failed.pid &&
     Math.min(atMs, acceptedMs) >= failed.resumedMs &&
     (kind.isHeld ? atMs > endedMs || place > 0 : kind.isStreamed && atMs > endedMs + ABORTED_MS);
+  const isLate = starts.some(startsLate);
   const isExpected = isAnswered || (mayBeLost && ending.status === 'lost');
   return {
     kind,
@@ -141,10 +144,11 @@ function judge(observed: Observed, starts: readonly WorkStart[]): Judged {
     ending,
     starts: starts.length,
     waitedMs,
+    isLate,
     broken: [
       ...(isExpected ? [] : [`it ended as ${ending.status}: ${ending.text}`]),
       ...(!kind.isRepeatable && starts.length > 1 ? [`it started ${starts.length} times`] : []),
-      ...(starts.some(isLate) ? ['an instance that had resumed started it'] : []),
+      ...(isLate && !kind.isRepeatable ? ['an instance that had resumed started it'] : []),
     ].map((rule) => `${kind.title} ${work.key}: ${rule}; ${timeline(observed, starts)}`),
   };
 }

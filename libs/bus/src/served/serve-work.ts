@@ -5,14 +5,13 @@
  * SERVE-1  It subscribes before it announces.
  * SERVE-2  During a drain, an instance keeps its subscriptions for probes and aborts until its last request has ended.
  * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
- * SERVE-4  After a suspension, a request waits until the messages in the socket are read: its abort may be among them.
+ * SERVE-4  After a suspension, nothing starts until the messages in the socket are read: its abort may be among them.
  */
-import { type Heartbeat, SERVED_LIVENESS, subjects, type WorkRequest } from '@coxswain/protocol';
+import { type Heartbeat, SERVED_LIVENESS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import { onConnectionChange } from '../connection-changes.ts';
 import { NatsUnavailableError } from '../errors.ts';
 import type { ServedAddress } from './address.ts';
-import type { SendReport } from './ledger.ts';
 import { createWorkReceiver } from './receive-work.ts';
 import type { RunningWork } from './running-work.ts';
 
@@ -92,15 +91,19 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       });
     aliveMs = nowMs;
   };
-  const takeRequest = (request: WorkRequest, send: SendReport, traceparent: string | undefined) => {
+  const whenRead = (take: () => void) => {
     noteAlive();
-    if (socketRead) void socketRead.then(() => work.take(request, send, traceparent));
-    else work.take(request, send, traceparent);
+    if (socketRead) void socketRead.then(take);
+    else take();
   };
   const receiver = createWorkReceiver(nc, {
     at,
     instance,
-    work: { take: takeRequest, order: (order, send) => work.order(order, send) },
+    work: {
+      take: (request, send, traceparent) => whenRead(() => work.take(request, send, traceparent)),
+      order: (order, send) =>
+        order.want === 'start' ? whenRead(() => work.order(order, send)) : work.order(order, send),
+    },
     problem,
   });
   let requestSubscriptions: Subscription[] = served.startsInStandby ? [] : receiver.subscribeToRequests();
@@ -115,7 +118,6 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       nc.publish(subjects.heartbeat(kind, tenant, name, instance), JSON.stringify(heartbeat));
     } catch {
       // The connection is closed: hosts miss the heartbeat, which is correct.
-      return;
     }
   };
   let announcing: NodeJS.Timeout | undefined;
