@@ -39,12 +39,12 @@ export {
   type StoredAnnouncement,
   type When,
 } from './served/announcements.ts';
-export { type Asking, type AskingConnection, createAsking, type NoteProblem } from './served/asking.ts';
+export { type Asking, type AskingConnection, createAsking } from './served/asking.ts';
 export type { WorkClock } from './served/clock.ts';
 export { fetchWhole, type OfferedData, offerData } from './served/fetch.ts';
 export type { Instances } from './served/instances.ts';
 export { WorkLedger } from './served/ledger.ts';
-export type { Ask, AskEnd, AskName, AskTraits } from './served/open-ask.ts';
+export type { Ask, AskEnd, AskName, AskTraits, NoteProblem } from './served/open-ask.ts';
 export type { AskProbe } from './served/probes.ts';
 export { type Rate, RateLimit } from './served/rate-limit.ts';
 export { createWorkReceiver, type ReceivedWork, type WorkReceiver } from './served/receive-work.ts';

@@ -2,7 +2,6 @@ import {
   type BackOff,
   BOUNDS,
   delayAfter,
-  isQuestion,
   SERVED_LIVENESS,
   SESSION_LEFT,
   type WorkOrder,
@@ -14,16 +13,19 @@ import { onConnectionChange } from '../connection-changes.ts';
 import { tracedBy } from '../wire.ts';
 import { subjectsOf } from './address.ts';
 import { SYSTEM_CLOCK, type WorkClock } from './clock.ts';
-import { type Instances, isWithoutInstances } from './instances.ts';
+import { type Instances, isWithoutInstances, nextInstance } from './instances.ts';
 import {
   type Ask,
   type AskEnd,
   type AskName,
   invalidEnd,
   LOST,
+  lose,
+  type NoteProblem,
   named,
   newAsk,
   type OpenAsk,
+  orderSubject,
   reasonOf,
   unaccepted,
   unacceptedText,
@@ -62,9 +64,6 @@ export interface Asking {
   /** Unsubscribes. Open requests end as `lost`. */
   close(): void;
 }
-
-/** Receives problems that an operator may want to know. */
-export type NoteProblem = (about: Readonly<Record<string, unknown>>, message: string) => void;
 
 const CHECKED_EVERY_MS = 200;
 /** After this silence, an instance is asked each second whether it still has the request, milliseconds. */
@@ -150,11 +149,6 @@ export function createAsking(
     // Order all instances if this host sent it several times, or follows a request that an earlier owner sent.
     const mayBeElsewhere = one.sendings !== 1;
     publish(orderSubject(one, mayBeElsewhere), { ...named(one.ask), want: 'abort', reason });
-  }
-
-  function orderSubject({ instance, ask }: OpenAsk, mayBeElsewhere: boolean): string {
-    const at = subjectsOf(ask.to);
-    return instance === null || mayBeElsewhere ? at.orders : at.orderTo(instance);
   }
 
   /** The server reports "no responders". @param sent the message without responders, as in {@link SENT}. */
@@ -276,19 +270,9 @@ export function createAsking(
     send(one);
   }
 
-  /** The live instance to send it to next: preferably one that it was not sent to before. */
-  function nextInstance({ ask: { to, request }, tried }: OpenAsk): string | undefined {
-    const serving = instances.serving(to);
-    // A draining instance still answers questions.
-    const known = !isQuestion(request) ? serving : [...new Set([...serving, ...instances.living(to)])];
-    const fresh = known.find((instance) => !tried.has(instance));
-    if (fresh === undefined) tried.clear();
-    return fresh ?? known[0];
-  }
-
   function send(one: OpenAsk): void {
     const { ask } = one;
-    const instance = one.sendings++ === 0 ? undefined : nextInstance(one);
+    const instance = one.sendings++ === 0 ? undefined : nextInstance(instances, one);
     if (instance !== undefined) one.tried.add(instance);
     one.askedMs = clock.nowMs();
     one.resendAtMs = one.askedMs + Math.min(RESENT_AFTER_MS, ask.traits.silentAfterMs);
@@ -411,5 +395,3 @@ export function createAsking(
     },
   };
 }
-
-const lose = (one: OpenAsk, message: string) => one.settle({ type: 'lost', message, moves: one.moves });

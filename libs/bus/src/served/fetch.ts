@@ -4,7 +4,7 @@ import { type ErrorCode, HEADERS, isAnswerSubject, SERVED_BOUNDS, WorkFetch } fr
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
 import { inboxPrefixOf, wireOf } from '../wire.ts';
-import type { NoteProblem } from './asking.ts';
+import type { NoteProblem } from './open-ask.ts';
 
 /** Builds the data of a request. Called at most once for each kind. @throws if it is too long. */
 export type BuildData = (want: WorkFetch['want']) => Buffer | null;

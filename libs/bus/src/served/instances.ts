@@ -1,5 +1,6 @@
-import { SERVED_LIVENESS } from '@coxswain/protocol';
+import { isQuestion, SERVED_LIVENESS } from '@coxswain/protocol';
 import type { ServedAddress } from './address.ts';
+import type { OpenAsk } from './open-ask.ts';
 
 /** The live instances of services, by their heartbeats. */
 export interface Instances {
@@ -29,4 +30,14 @@ export interface Instances {
 export function isWithoutInstances(instances: Instances, of: ServedAddress): boolean {
   const isKnown = instances.living(of).length > 0 || instances.silent(of).length > 0;
   return !isKnown && !instances.isServed(of) && instances.listenedMs() > SERVED_LIVENESS.ttlMs;
+}
+
+/** The live instance to send a request to next: preferably one that it was not sent to before. */
+export function nextInstance(instances: Instances, { ask: { to, request }, tried }: OpenAsk): string | undefined {
+  const serving = instances.serving(to);
+  // A draining instance still answers questions.
+  const known = !isQuestion(request) ? serving : [...new Set([...serving, ...instances.living(to)])];
+  const fresh = known.find((instance) => !tried.has(instance));
+  if (fresh === undefined) tried.clear();
+  return fresh ?? known[0];
 }

@@ -10,7 +10,7 @@ import {
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import { valueIn } from '../value-in.ts';
-import type { ServedAddress } from './address.ts';
+import { type ServedAddress, subjectsOf } from './address.ts';
 import type { Replies } from './reply-inbox.ts';
 
 /** The identity of a request for the instance that runs it. */
@@ -63,7 +63,7 @@ export interface Ask extends AskName {
 
 /**
  * The end of a request.
- * - `unaccepted`: no instance accepted it. `mayHaveRun`: an instance that started it earlier is gone.
+ * - `unaccepted`: no instance accepted it.
  * - `lost`: its outcome is unknown. `moves`: how often it moved.
  * - `cancelled`: it ended because the signal aborted.
  */
@@ -113,12 +113,18 @@ export interface OpenAsk {
   settle(end: AskEnd): void;
 }
 
+/** Receives problems that an operator may want to know. */
+export type NoteProblem = (about: Readonly<Record<string, unknown>>, message: string) => void;
+
 /** Reasons why the outcome of a request is unknown, as the end of a sentence. */
 export const LOST = {
   gone: 'the process that ran this call ended',
   left: 'this host has left the session',
   silent: (ms: number) => `the process that runs this call did not answer for ${ms / 1_000} seconds`,
 } as const;
+
+/** Ends a request whose outcome is unknown. */
+export const lose = (one: OpenAsk, message: string) => one.settle({ type: 'lost', message, moves: one.moves });
 
 /** The end of a request that no instance has accepted. */
 export function unaccepted(message: string): AskEnd {
@@ -134,20 +140,20 @@ export function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolea
 /** The end of a request whose outcome or answer is invalid. @returns null if the report is about something else. */
 export function invalidEnd(message: Msg, key: string): WorkEnded | null {
   const end = valueIn(message.data, WorkEndHead);
-  return end?.key === key
-    ? {
-        v: 1,
-        key,
-        instance: end.instance,
-        type: 'ended',
-        ...failedCall('the process that ran this call sent an invalid outcome'),
-      }
-    : null;
+  if (end?.key !== key) return null;
+  const ending = failedCall('the process that ran this call sent an invalid outcome');
+  return { v: 1, key, instance: end.instance, type: 'ended', ...ending };
 }
 
 /** The common members of every message about a request. */
 export function named({ key, ref, epoch }: AskName): Pick<WorkOrder, 'v' | 'key' | 'session_id' | 'epoch'> {
   return { v: 1, key, session_id: ref.sessionId, ...(epoch === undefined ? {} : { epoch }) };
+}
+
+/** The subject of an order: of its instance, or of all instances. */
+export function orderSubject({ instance, ask }: OpenAsk, mayBeElsewhere: boolean): string {
+  const at = subjectsOf(ask.to);
+  return instance === null || mayBeElsewhere ? at.orders : at.orderTo(instance);
 }
 
 /** The reason to stop a request as text, cut to the allowed length. */
