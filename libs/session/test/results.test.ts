@@ -255,6 +255,14 @@ describe('a file in a result', () => {
     expect(requests).toEqual([[], [whole], [whole, whole]]);
   });
 
+  test('shares the bound with the text, which is measured in bytes', async () => {
+    const most = 'é'.repeat(BOUNDS.toolResultInlineMaxBytes / 2);
+    const [result] = await shown(testBed(), { draw: giving({ content: [text(most), file('image/png', PNG)] }) }, [
+      ['draw'],
+    ]);
+    expect(result?.content[1]).toMatchObject({ data: { sha256: sha256Hex(PNG) } });
+  });
+
   test('that is missing in the object store is named', async () => {
     const bed = testBed();
     bed.tools = { draw: giving({ content: [file('image/png', large)] }) };

@@ -84,6 +84,18 @@ test('a call carries the key of its effect, its epoch and exactly the admitted a
   expect(bed.toolSource.runs).toMatchObject([{ key: 'default.s1.3-0', epoch: 1, args: { path: 'a' } }]);
 });
 
+const TOOL = { name: 'tool', description: '', input_schema: {}, source: 'test', traits: DEFAULT_TRAITS };
+const SENT: ToolCall = {
+  idempotencyKey: 'default.s1.3-0',
+  ref: refOf('s1'),
+  callId: 'c1',
+  tool: 'tool',
+  args: {},
+  epoch: 2,
+  onProgress: () => {},
+  onFeedback: () => {},
+};
+
 describe('after a crash, a call that may have been sent', () => {
   /** Crashes the host during the call, and lets another one claim the session. */
   async function recovered(tool: FakeTool, advanceMs = 5_000) {
@@ -185,18 +197,7 @@ describe('after a crash, a call that may have been sent', () => {
       probe: async () => ({ state: 'running', attach }),
       close: async () => [],
     };
-    const asked: ToolCall = {
-      idempotencyKey: 'default.s1.3-0',
-      ref: refOf('s1'),
-      callId: 'c1',
-      tool: 'tool',
-      args: {},
-      epoch: 2,
-      onProgress: () => {},
-      onFeedback: () => {},
-    };
-    const tool = { name: 'tool', description: '', input_schema: {}, source: 'test', traits: DEFAULT_TRAITS };
-    const dispatch = { effectId: '3-0', call: asked, tool, readsOn: false, mayHaveRun: true };
+    const dispatch = { effectId: '3-0', call: SENT, tool: TOOL, readsOn: false, mayHaveRun: true };
     const ended = await runToolCall(
       toolset,
       bed.bus.blobs,
@@ -205,6 +206,30 @@ describe('after a crash, a call that may have been sent', () => {
       AbortSignal.abort('preempted'),
     );
     expect(ended).toMatchObject({ status: 'cancelled', result: { content: [{ text: 'stopped: preempted' }] } });
+  });
+
+  test('and that is cancelled is not run again though it is idempotent: its outcome is unknown', async () => {
+    const bed = testBed();
+    let runs = 0;
+    const toolset: Toolset = {
+      tools: [],
+      call: async () => {
+        runs++;
+        return answer('ran again');
+      },
+      probe: async () => ({ state: 'unknown' }),
+      close: async () => [],
+    };
+    const tool = { ...TOOL, traits: { ...DEFAULT_TRAITS, idempotent: true } };
+    const dispatch = { effectId: '3-0', call: SENT, tool, readsOn: false, mayHaveRun: true };
+    const { blobs } = bed.bus;
+    const aborted = AbortSignal.abort('preempted');
+    const ended = await runToolCall(toolset, blobs, bed.time.clock('host'), dispatch, aborted);
+    expect(runs).toBe(0);
+    expect(ended).toMatchObject({ status: 'interrupted' });
+    expect(textOf(ended as CallOutcome)).toBe(
+      'The outcome of this tool call is unknown: the host ended while the call ran. It was not re-run.',
+    );
   });
 
   test('is interrupted also if the tools cannot be opened again', async () => {
@@ -338,11 +363,24 @@ describe('a call whose worker dies under a living host', () => {
 
   test('runs again if its tool is idempotent, at most three times', async () => {
     const bed = testBed();
-    expect(await run(bed, { traits: { idempotent: true }, run: async () => lost }, 1_000)).toMatchObject({
-      status: 'interrupted',
-    });
+    const ended = await run(bed, { traits: { idempotent: true }, run: async () => lost }, 1_000);
+    expect(ended.status).toBe('interrupted');
+    expect(textOf(ended)).toBe(
+      'The outcome of this tool call is unknown: gone. It may have run several times, and is not run again.',
+    );
     expect(bed.toolSource.runs).toHaveLength(3);
     expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(1);
+  });
+
+  test('may have run several times if the tool stops it after it was sent again', async () => {
+    let runs = 0;
+    const stops: FakeTool = {
+      traits: { idempotent: true },
+      run: async () => (++runs === 1 ? lost : { ...answer('stopped', 'error'), status: 'cancelled' }),
+    };
+    const ended = await run(testBed(), stops, 1_000);
+    expect(ended.status).toBe('interrupted');
+    expect(textOf(ended)).toContain('tool stopped the call by itself. It may have run several times');
   });
 
   test('is not sent again after its toolset has moved it the maximum number of times', async () => {

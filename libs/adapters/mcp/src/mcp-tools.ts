@@ -5,7 +5,7 @@ import {
   DEFAULT_TRAITS,
   type Failure,
   type HostRules,
-  isListed,
+  isAllowedOrigin,
   type JsonObject,
   type McpServer,
   type SessionRef,
@@ -101,7 +101,9 @@ function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpT
 }
 
 function isUnlisted(rules: HostRules | undefined, server: McpServer): boolean {
-  return rules !== undefined && rules.origins !== 'any' && 'url' in server && !isListed(rules.origins, server.url);
+  return (
+    rules !== undefined && rules.origins !== 'any' && 'url' in server && !isAllowedOrigin(rules.origins, server.url)
+  );
 }
 
 /** Warning and above, RFC 5424 6.2.1. */

@@ -495,9 +495,9 @@ export const ERROR_CATALOGUE = {
     'Prompt the session again. If the error persists, check the status of the provider or choose another model.',
   ),
   model_restarts_exhausted: outcome(
-    'The model call was restarted after host crashes more often than the limit of ten allows.',
-    'Ends the run as failed.',
-    'Find out why hosts crash, then prompt the session again.',
+    'New owners of the session (after crashes, deploys, hand-overs) restarted the model call or the compaction more often than the limit of ten allows.',
+    'Ends the run as failed. After a failed compaction it continues if the prompt fits.',
+    'Find out why hosts crash or hand the session over, then prompt it again.',
   ),
   script_exhausted: outcome(
     'The scripted model has no unused turn that matches.',

@@ -15,7 +15,7 @@ export type InjectionVerb = (typeof INJECTION_VERBS)[number];
  *
  * - `interrupt_immediate`: at the earliest seam that delivers messages, also before calls start. Then the calls that have
  *   not started are skipped. It also wakes a suspended session.
- * - `finish_step`: before the next model request, after the calls of the open turn.
+ * - `finish_step`: before the next model request, after the calls of the open turn. "Step" means a turn here.
  * - `audit_only`: at the end of the run, into the transcript only. No prompt contains it. Unlike the others, it does not
  *   continue a run that would end.
  */

@@ -231,7 +231,7 @@ function problemWith(rules: HostRules, named: NamedThing): CommandProblem | null
 export function rootProblem({ roots }: Pick<HostRules, 'roots'>, root: string, field = 'root'): CommandProblem | null {
   if (roots === 'any' || roots.some((folder) => isBelow(folder, root))) return null;
   const what = `${cutText(root, 256)} is outside the folders of this host’s policy`;
-  return notAllowed(field, what, `roots allows ${listed(roots)}; use a folder there, or add this one to roots`);
+  return notAllowed(field, what, `roots allows ${namesInMessage(roots)}; use a folder there, or add this one to roots`);
 }
 
 /** Why a session may not use this model; null if it may. Files of scripted and replay models must lie below the roots. */
@@ -241,7 +241,7 @@ export function modelProblem(rules: HostRules, model: string, field = 'model'): 
     return notAllowed(
       field,
       `${shown} is not among the models of this host’s policy`,
-      `models allows ${listed(rules.models)}`,
+      `models allows ${namesInMessage(rules.models)}`,
     );
   const file = /^(?:scripted|replay)\/(.*)$/s.exec(model)?.[1];
   if (file === undefined || rules.roots === 'any') return null;
@@ -252,7 +252,7 @@ export function modelProblem(rules: HostRules, model: string, field = 'model'): 
     path === file
       ? `${shown} is outside the folders of this host’s policy`
       : `${shown} begins at the working folder of the host, which is outside the folders of its policy`,
-    `roots allows ${listed(rules.roots)}; use a file there, by its absolute path`,
+    `roots allows ${namesInMessage(rules.roots)}; use a file there, by its absolute path`,
   );
 }
 
@@ -260,7 +260,7 @@ function originProblem(
   { origins }: HostRules,
   { field, url, provider, ofOtherSession }: Extract<NamedThing, { section: 'origins' }>,
 ): CommandProblem | null {
-  if (origins === 'any' || isListed(origins, url)) return null;
+  if (origins === 'any' || isAllowedOrigin(origins, url)) return null;
   const { origin } = new URL(url);
   const policy = 'add it to origins, with key_of if it is to get a key of this host';
   if (ofOtherSession)
@@ -290,14 +290,14 @@ export function serverProblem(
     return variableProblem(rules, server.env, `${field}.env`);
   }
   const { origin } = new URL(server.url);
-  if (origins !== 'any' && !isListed(origins, server.url) && (ofOtherSession || isNumericOrLocal(server.url)))
+  if (origins !== 'any' && !isAllowedOrigin(origins, server.url) && (ofOtherSession || isNumericOrLocal(server.url)))
     return notAllowed(
       `${field}.url`,
       `${origin} is not listed, and may be an address of a private network`,
       'add it to origins',
     );
   const problem = variableProblem(rules, server.headers, `${field}.headers`);
-  if (problem || origins === 'any' || isListed(origins, server.url)) return problem;
+  if (problem || origins === 'any' || isAllowedOrigin(origins, server.url)) return problem;
   if (!Object.values(server.headers ?? {}).some((value) => value.search(VARIABLE_REFERENCE) >= 0)) return null;
   return notAllowed(`${field}.url`, `${origin} is not listed, and gets no variable of this host`, 'add it to origins');
 }
@@ -317,7 +317,7 @@ function variableProblem(
     for (const [, name = ''] of value.matchAll(VARIABLE_REFERENCE)) {
       if (mayExpand(rules, name)) continue;
       const shown = cutText(name, 128);
-      const policy = `variables allows ${listed(rules.variables as readonly string[])}; add ${shown} there`;
+      const policy = `variables allows ${namesInMessage(rules.variables as readonly string[])}; add ${shown} there`;
       return notAllowed(`${at}.${member}`, `a request may not read the variable ${shown} of the host`, policy);
     }
   }
@@ -339,7 +339,7 @@ export function messageProblem(
   return notAllowed(
     'mode',
     `a message to another session may not have the mode ${mode}`,
-    `session_messages is "${most}" and allows ${listed(allowed)}`,
+    `session_messages is "${most}" and allows ${namesInMessage(allowed)}`,
   );
 }
 
@@ -377,8 +377,8 @@ export function commandCeiling({ run_command: most }: Pick<HostRules, 'run_comma
   ];
 }
 
-/** Whether the origin of an address is listed. */
-export function isListed(origins: readonly AllowedOrigin[], url: string): boolean {
+/** Whether a list of allowed origins has the origin of an address. */
+export function isAllowedOrigin(origins: readonly AllowedOrigin[], url: string): boolean {
   const { origin } = new URL(url);
   return origins.some((allowed) => allowed.origin === origin);
 }
@@ -428,12 +428,12 @@ function isOrigin(text: string): boolean {
   return /^https?:$/.test(protocol) && isBare && origin !== 'null';
 }
 
-const LISTED_MAX = 8;
+const NAMED_MAX = 8;
 
-function listed(names: readonly string[]): string {
+function namesInMessage(names: readonly string[]): string {
   if (names.length === 0) return 'none';
-  const shown = names.slice(0, LISTED_MAX).join(', ');
-  return names.length > LISTED_MAX ? `${shown} and ${names.length - LISTED_MAX} more` : shown;
+  const shown = names.slice(0, NAMED_MAX).join(', ');
+  return names.length > NAMED_MAX ? `${shown} and ${names.length - NAMED_MAX} more` : shown;
 }
 
 /** The rejection: `<field>: <problem>; policy.<line>`. */

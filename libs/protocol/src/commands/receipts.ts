@@ -60,7 +60,10 @@ export function becameIn(
   return { became: isSteer ? 'steer' : 'prompt' };
 }
 
-/** Whether a record queues a command as an injection. Its delivery is reported later. */
+/**
+ * Whether a record that does not reject a command ({@link rejectionIn}) queues it as an injection. Its delivery is reported
+ * later.
+ */
 export function isQueuedBy(
   input: Pick<CommandInput, 'command_id' | 'body' | 'verb'>,
   events: readonly SessionEvent[],
@@ -83,7 +86,10 @@ export function isDeferredBy(events: readonly SessionEvent[], commandId: string)
   );
 }
 
-/** The deferred command that an event decides, and the decision; null for other events. */
+/**
+ * The command that an event decides, if it is of a kind that can be deferred, and the decision; null for other events. The
+ * caller knows which commands were deferred ({@link isDeferredBy}).
+ */
 export function deferredFateIn(event: SessionEvent): { readonly of: string; readonly fate: DeferredFate } | null {
   if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };
   if (event.type === 'approval_decided' && event.command_id !== undefined)
@@ -94,7 +100,7 @@ export function deferredFateIn(event: SessionEvent): { readonly of: string; read
 
 const DEFERRABLE: ReadonlySet<string> = new Set(['feedback', 'approve']);
 
-/** The decision on a deferred command, as members of a receipt. */
+/** The decision on such a command, as members of a receipt. */
 export type DeferredFate = Pick<Receipt, 'stage' | 'code' | 'message' | 'field' | 'detail'>;
 
 /**

@@ -121,7 +121,7 @@ export function registeredTwice(
 
 /**
  * Sorts registrations from the order of registration into the order of calls. A persona's own hooks are called first,
- * with any priority: hooks of the host's operator have the last word.
+ * with any priority: hooks of the host's operator can refuse or rewrite what those let through.
  */
 export function inCallOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
   const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);

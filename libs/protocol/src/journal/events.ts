@@ -514,6 +514,7 @@ export const EVENT_SCHEMAS = {
     command_id: z.string().optional(),
     ...HookAnswer.omit({ hook: true }).shape,
   }),
+  /** A hook's decision: a refusal, or at `permission_asked` also `allow` or `ask`. */
   hook_vetoed: event('hook_vetoed', {
     hook: z.string(),
     point: HookPoint,
@@ -543,7 +544,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string().optional(),
   }),
   /**
-   * Hooks of a notification point were called. The session does not wait for them. Without `effect_id` there were none.
+   * Hooks of a notification point were called. Calls and seams do not wait for them. Without `effect_id` there were none.
    */
   announced: event('announced', { point: HookPoint, effect_id: effectId.optional() }),
   command_rejected: event('command_rejected', {

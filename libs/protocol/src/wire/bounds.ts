@@ -98,7 +98,10 @@ export const BOUNDS = {
   originsNamedMax: 16,
   /** Time that an aborted call or model answer has to stop before the session continues without it. */
   abortGraceMs: 5_000,
-  /** Restarts of a model call, or of the model step of a compaction, after crashes of its host. Then the call or step fails. */
+  /**
+   * Restarts of a model call, or of the model step of a compaction, by a new owner of the session (after a crash, a deploy, a
+   * hand-over). Then the call or step fails.
+   */
   modelRestartsMax: 10,
   /** Delay before the third such restart, doubled for each further one. */
   modelRestartBackoffMs: 250,

@@ -1,8 +1,8 @@
 /**
- * Human-in-the-loop approvals, outside of the machine: tools say whether a person must approve a call, and an outside service
- * is notified of a pending approval. The answers of tools are recorded with the input that brings the arguments (a model's
- * answer or the outcome of a hook), so that a replay asks no tool. `rulingOn` (calls/ruling.ts in libs/turn) decides whether
- * the call needs an approval.
+ * Human-in-the-loop approvals, outside of the machine: tools say whether they require an approval of a call, and an outside
+ * service is notified of a pending approval. The answers of tools are recorded with the input that brings the arguments (a
+ * model's answer or the outcome of a hook), so that a replay asks no tool. `rulingOn` (calls/ruling.ts in libs/turn) decides
+ * whether the call needs an approval.
  */
 import type { ApprovalNotices, ApprovalQuestion, Clock, Toolset } from '@coxswain/ports';
 import {
@@ -18,8 +18,9 @@ import {
 import { type SessionState, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /**
- * Whether a person must approve a call.
- * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}. True where the tool fails, or does not answer in time.
+ * Whether a call's tool requires a human approval, with the arguments of the call.
+ * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}. True where a tool that decides by call cannot be asked,
+ * fails, or does not answer in time.
  * @param toolset opens the session's tools; null where they cannot be opened.
  */
 export async function needsApproval(

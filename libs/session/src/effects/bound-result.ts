@@ -30,11 +30,10 @@ export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: Res
   const { status } = outcome;
   const parts = outcome.result.content;
   const given = parts.filter((part) => part.type === 'text');
-  // A character has at least one byte: skip the encoding of a text that is certainly too long.
-  const characters = given.reduce((sum, { text }) => sum + text.length, 0);
-  if (characters > BOUNDS.toolResultKeptMaxBytes)
-    return tooLarge(outcome, `more than ${BOUNDS.toolResultKeptMaxBytes}`);
-  const size = given.reduce((sum, { text }) => sum + Buffer.byteLength(text, 'utf8'), 0);
+  // A UTF-16 unit has at least one byte: skip the encoding of a text that is certainly too long.
+  const units = given.reduce((sum, { text }) => sum + text.length, 0);
+  if (units > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, `more than ${BOUNDS.toolResultKeptMaxBytes}`);
+  const size = bytesOf(given);
   if (size > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, String(size));
   // The shown part fits and stays, even if the whole cannot be stored.
   const isKept = fitsWhole(outcome.whole);
@@ -44,15 +43,18 @@ export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: Res
   const whole = isKept ? outcome.whole : undefined;
   const { content, detail } = await boundText(blobs, texts, bytes, maxBytes, whole, frame.readsOn);
   const files = parts.filter((part) => part.type === 'file');
-  const shown = content.reduce((sum, { text }) => sum + text.length, 0);
   return {
     status,
     result: {
-      content: [...content, ...(files.length > 0 ? await boundFiles(blobs, files, maxBytes - shown) : [])],
+      content: [...content, ...(files.length > 0 ? await boundFiles(blobs, files, maxBytes - bytesOf(content)) : [])],
       is_error: outcome.result.is_error,
       ...boundDetail(outcome.result.detail, detail),
     },
   };
+}
+
+function bytesOf(texts: readonly TextPart[]): number {
+  return texts.reduce((sum, { text }) => sum + Buffer.byteLength(text, 'utf8'), 0);
 }
 
 const WHOLE_NOT_KEPT = `[Only a part is shown. The complete result has more than ${BOUNDS.toolResultKeptMaxBytes} bytes of text and was not stored.]`;
@@ -76,18 +78,23 @@ function tooLarge(outcome: ToolOutcome, bytes: string): ToolOutcome {
 /** Bytes reserved for the note on a truncated result. */
 const NOTE_MAX_BYTES = 256;
 
+/**
+ * The text parts of a result as they are recorded, and the reference to the whole text if it was stored.
+ * @param bytes the size of `texts`.
+ * @param wholeOfTool the whole text, if the tool truncated `texts` itself.
+ */
 async function boundText(
   blobs: Blobs,
   texts: readonly TextPart[],
   bytes: number,
   maxBytes: number,
-  given: string | undefined,
+  wholeOfTool: string | undefined,
   readsOn: boolean,
 ): Promise<{ readonly content: readonly TextPart[]; readonly detail: ToolResult['detail'] }> {
   const fits = bytes <= maxBytes && texts.length <= BOUNDS.toolResultPartsMax;
-  if (fits && given === undefined) return { content: texts, detail: undefined };
-  const shownText = texts.map(({ text }) => text).join('\n');
-  const whole = Buffer.from(given ?? shownText, 'utf8');
+  if (fits && wholeOfTool === undefined) return { content: texts, detail: undefined };
+  const joined = texts.map(({ text }) => text).join('\n');
+  const whole = Buffer.from(wholeOfTool ?? joined, 'utf8');
   const sha256 = sha256Hex(whole);
   const stored = await kept(blobs, sha256, whole);
   const detail = stored ? { whole: { sha256, bytes: whole.length } } : undefined;
@@ -103,11 +110,11 @@ async function boundText(
     const note = `[${shown}. ${readOn(0)}]`;
     return { content: [...texts, { type: 'text', text: note }], detail };
   }
-  const shown = cutUtf8(Buffer.from(shownText, 'utf8'), maxBytes - NOTE_MAX_BYTES);
+  const shown = cutUtf8(Buffer.from(joined, 'utf8'), maxBytes - NOTE_MAX_BYTES);
   const shownBytes = Buffer.byteLength(shown, 'utf8');
   // A tool that truncated its own output shows another range than the stored whole.
   const note =
-    given === undefined
+    wholeOfTool === undefined
       ? `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(shownBytes)}]`
       : `\n[Truncated: a part of ${whole.length} bytes is shown. ${readOn(0)}]`;
   return { content: [{ type: 'text', text: shown + note }], detail };

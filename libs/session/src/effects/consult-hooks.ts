@@ -1,9 +1,8 @@
 /**
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
- * The order of the hooks is `inCallOrder` (hook-registrations.ts). The machine decides what the answers cause:
- * `consequences` (hook-answers.ts) calls one function per hook point. The first refusal wins, and rewrites
- * accumulate.
+ * The order of the hooks is `inCallOrder` (hook-registrations.ts). The first refusal or decision wins, and rewrites
+ * accumulate. The machine decides what the answers cause: `closingEvents` (hook-answers.ts).
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
@@ -35,7 +34,7 @@ import {
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { rewriteResult, textLength } from '@coxswain/turn';
 
-/** One consultation: all registrations of one point, in order, with one payload. */
+/** One consultation: the matching registrations of one point, in order, and the payload of the first. */
 export interface Consult {
   readonly ref: SessionRef;
   readonly effectId: string;
@@ -44,7 +43,7 @@ export interface Consult {
   readonly payload: JsonObject;
   /** The tool of a tool point, to validate rewritten arguments. */
   readonly tool: ToolDefinition | undefined;
-  /** Whether a person must approve a call with rewritten arguments. */
+  /** Whether the tool requires a human approval of a call with rewritten arguments. */
   readonly needsApproval: (args: JsonObject) => Promise<boolean>;
   /** The messages that models see now. */
   readonly transcript: () => readonly Message[];
@@ -148,7 +147,6 @@ async function askOne(
   return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
 }
 
-// A request over the bus is sent in the first microtask; the timeout must not delay it.
 async function boundedBy(
   clock: Clock,
   timeoutMs: number,
@@ -156,6 +154,7 @@ async function boundedBy(
   waiting: AbortController,
   signal: AbortSignal,
 ): Promise<HookReply | 'timeout'> {
+  // A request over the bus is sent in the first microtask; the timeout must not delay it.
   await Promise.resolve();
   const giveUp = () => waiting.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });

@@ -68,8 +68,8 @@ type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 /**
  * Sends a child's start command.
  * @param traceparent the span of the call that starts the child.
- * @returns `call_accepted` once the command is stored, or if `signal` aborts the sending; an error outcome if the child
- *   cannot start.
+ * @returns `call_accepted` once the command is stored, or if `signal` aborts after the persona was found; an error outcome
+ *   if the child cannot start.
  */
 export async function startChild(
   ports: WorkerPorts,
@@ -196,7 +196,7 @@ async function strangerAt(
   signal: AbortSignal,
 ): Promise<Failure | null> {
   const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
-  const first = await asked(ports, () => ports.journal.firstAfter(child, 0), signal);
+  const first = await untilSuccess(ports, () => ports.journal.firstAfter(child, 0), signal);
   if (!first) return null;
   if (tombstoneIn(first.bytes)) return stranger;
   const { input } = await readRecord(first.bytes, untilKept(ports.blobs, ports.clock, signal));
@@ -204,8 +204,8 @@ async function strangerAt(
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
 
-/** Repeats a request until the store answers, or the signal aborts: then the result is null. */
-async function asked<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
+/** Repeats a request until it succeeds, or the signal aborts: then the result is null. */
+async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
   for (let failures = 1; !signal.aborted; failures++) {
     try {
       return await ask();
@@ -310,7 +310,7 @@ export async function sendMessage(
   const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
   if (forbidden) return ended('error', `The message was not sent. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
-  const last = await asked(ports, () => ports.journal.last(to), signal);
+  const last = await untilSuccess(ports, () => ports.journal.last(to), signal);
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
     return ended('error', `There is no session ${args.to}. The message was not sent.`, 'session_not_found');
   const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };

@@ -88,40 +88,43 @@ const REDIALED_FOR_MS = 15_000;
 
 /**
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
- * outcome, is sent again only if its tool is idempotent, {@link SENDINGS_MAX} sendings at most. Otherwise it ends as
- * `interrupted`.
+ * outcome, is sent again only if its tool is idempotent and the signal has not aborted, {@link SENDINGS_MAX} sendings at
+ * most. Otherwise it ends as `interrupted`.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
   if (!tool) return textOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
   let { mayHaveRun } = dispatch;
+  /** How often tools got the call, as far as known. */
+  let sent = Number(mayHaveRun);
   let unservedSinceMs: number | null = null;
   let why: string | null = null;
   for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
     const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendings };
     const known = mayHaveRun ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
-    if (known && known.status !== 'lost') return checked(known, tool, signal);
-    if (mayHaveRun && !known && !tool.traits.idempotent) break;
+    if (known && known.status !== 'lost') return checked(known, tool, sent, signal);
+    if (mayHaveRun && !known && (signal.aborted || !tool.traits.idempotent)) break;
     if (!known && signal.aborted)
       return textOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;
-      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return checked(outcome, tool, signal);
+      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return checked(outcome, tool, sent, signal);
       await clock.sleep(PROBE_EVERY_MS, signal);
       sendings--;
-    } else if (outcome.status !== 'lost') return checked(outcome, tool, signal);
-    else {
+    } else {
+      if (!known) sent++;
+      if (outcome.status !== 'lost') return checked(outcome, tool, sent, signal);
+      const moves = outcome.moves ?? 0;
       unservedSinceMs = null;
       why = wordsOf(outcome);
-      sendings += outcome.moves ?? 0;
+      sendings += moves;
+      sent += moves;
     }
     mayHaveRun = true;
   }
-  return why === null
-    ? INTERRUPTED
-    : textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${NOT_AGAIN}`, 'tool_interrupted');
+  return unknownOutcome(why ?? HOST_ENDED, sent);
 }
 
 /** The toolset's reason for a lost call. */
@@ -161,20 +164,13 @@ async function whatBecameOf(
   return null;
 }
 
-function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, signal: AbortSignal): Ended {
+function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, sent: number, signal: AbortSignal): Ended {
   // Only a person, a parent or the host cancels a call. If a tool stops by itself, the outcome is unknown.
   if (outcome.status === 'cancelled' && !signal.aborted)
-    return textOutcome(
-      'interrupted',
-      `The outcome of this tool call is unknown: ${name} stopped the call by itself. ${NOT_AGAIN}`,
-      'tool_interrupted',
-    );
+    return unknownOutcome(`${name} stopped the call by itself`, sent);
   if (outcome.status !== 'accepted' || traits.long_running) return outcome;
   return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
-
-/** The end of a message about an unknown outcome. */
-const NOT_AGAIN = 'It was not re-run.';
 
 /** An outcome with one text as its result, marked as an error. */
 export function textOutcome<S extends Ended['status']>(
@@ -185,9 +181,12 @@ export function textOutcome<S extends Ended['status']>(
   return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
-/** The outcome of a call that an earlier owner may have sent, and that must not run twice. */
-export const INTERRUPTED = textOutcome(
-  'interrupted',
-  `The outcome of this tool call is unknown: the host ended while the call ran. ${NOT_AGAIN}`,
-  'tool_interrupted',
-);
+function unknownOutcome(why: string, sent: number) {
+  const runs = sent > 1 ? 'It may have run several times, and is not run again.' : 'It was not re-run.';
+  return textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${runs}`, 'tool_interrupted');
+}
+
+const HOST_ENDED = 'the host ended while the call ran';
+
+/** The outcome of a call that an earlier owner may have sent, and that is not sent again. */
+export const INTERRUPTED = unknownOutcome(HOST_ENDED, 1);

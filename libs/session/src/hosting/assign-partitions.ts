@@ -36,7 +36,10 @@ export function assignPartitions(
   return shares;
 }
 
-/** With the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher), because FNV alone hardly mixes the last letter. */
+/**
+ * The weight of a host for a partition: FNV-1a with the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher),
+ * because FNV alone hardly mixes the last letter.
+ */
 function weightOf(host: string, partition: number): number {
   let hash = fnv1a32(`${host}/${partition}`);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -243,8 +243,8 @@ export class JournalWriter {
   }
 
   /**
-   * Appends a record. `commit` (append-record.ts) retries within {@link COMMIT_BOUNDS}. After the last attempt the runner
-   * leaves the session.
+   * Appends a record by `appendRecord` (append-record.ts), which retries within `commitBounds`, {@link COMMIT_BOUNDS} by
+   * default. If the record is not stored, the runner leaves the session.
    * @returns the record's fence. @throws {SessionLeft}
    */
   async #append(session: Live, sealed: SealedRecord): Promise<number> {
@@ -271,7 +271,7 @@ export class JournalWriter {
       return result.fence;
     }
     if (result.status === 'unavailable') this.#exit.leave('journal_unavailable', result.cause);
-    else this.#exit.leaveTo(session.n + 1, result);
+    else this.#exit.leaveByConflict(session.n + 1, result);
     throw new SessionLeft();
   }
 

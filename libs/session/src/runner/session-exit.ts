@@ -100,8 +100,8 @@ export class SessionExit {
     this.leave('deleted', tombstone);
   }
 
-  /** Leaves a session whose record `n` is not this runner's. */
-  leaveTo(n: number, found: ConflictingRecord): void {
+  /** Leaves because the session's next record `n` exists already: of another writer, or a tombstone. */
+  leaveByConflict(n: number, found: ConflictingRecord): void {
     if (found.status === 'deleted') this.leaveDeleted(found.message);
     else {
       const reason = this.#isOwnRecord(found.attempt) ? 'late_append' : 'foreign_writer';

@@ -197,7 +197,7 @@ export class SessionLifecycle {
     }
     this.#exit.check();
     if (later === null) return true;
-    this.#exit.leaveTo(session.n + 1, foreignRecord(later.bytes));
+    this.#exit.leaveByConflict(session.n + 1, foreignRecord(later.bytes));
     throw new SessionLeft();
   }
 

@@ -26,7 +26,10 @@ export function workOf(state: SessionState): WorkEffect[] {
   return effectsOf(state).filter((effect): effect is WorkEffect => effect.kind !== 'timer');
 }
 
-/** Effects that a stopping host lets end. A model call is not among them, because the next owner can repeat it. */
+/**
+ * Effects that a stopping host lets end. The next owner can repeat all others: model calls, hand-offs, and commands and
+ * notices with fixed ids.
+ */
 const DRAINED: readonly WorkEffect['kind'][] = ['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'];
 
 /** Effects that ask a model. A quiescing runner starts none. */

@@ -51,14 +51,14 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 
 const CONTENT = { chars: 8_000, scalarChars: 8, textChars: 2_000, listItems: 32, members: 64, depth: 8, counts: true };
 
-/** Content in the conventions' format: bounded, and with apparent secrets masked. */
+/** A value as JSON for a span: bounded, and with apparent secrets masked. */
 export function contentText(value: unknown, masked: (text: string) => string): string {
   const clean = (text: string) => withoutLogins(masked(text));
   return JSON.stringify(redactJson(maskedIn(value as Json, clean), CONTENT));
 }
 
-/** A text of a session, bounded, and with apparent secrets masked. */
-export function shownText(text: string, masked: (text: string) => string): string {
+/** A text for a span: 2,000 characters at most, and with apparent secrets masked. */
+export function spanText(text: string, masked: (text: string) => string): string {
   return JSON.parse(contentText(text, masked)) as string;
 }
 

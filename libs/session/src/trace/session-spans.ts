@@ -32,7 +32,7 @@ import {
   inputMessages,
   modelAttributes,
   outputMessages,
-  shownText,
+  spanText,
   systemInstructions,
   usageAttributes,
 } from './gen-ai-attributes.ts';
@@ -484,7 +484,7 @@ export class SessionSpans {
     const { code } = result.detail ?? {};
     const type = typeof code === 'string' ? code : status;
     const [first] = result.content;
-    const text = this.#content && first?.type === 'text' ? shownText(first.text, this.#masked) : '';
+    const text = this.#content && first?.type === 'text' ? spanText(first.text, this.#masked) : '';
     const known = isErrorCode(type)
       ? ERROR_CATALOGUE[type].meaning
       : `the tool call ${tool} ended with status ${status}`;

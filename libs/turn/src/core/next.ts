@@ -10,11 +10,11 @@
 
 import type { SessionEvent } from '@coxswain/protocol';
 import { leafOf, type MachineState } from '../machine/state.ts';
-import { consultEdit, overruledEdit } from '../slices/approvals/edited-calls.ts';
+import { consultEditedCall, editEnd } from '../slices/approvals/edited-calls.ts';
 import { nextThresholdEvent } from '../slices/budgets/budgets.ts';
 import {
   consultCall,
-  consultEdited,
+  consultEditedFile,
   endCallNotInFlight,
   gateConsult,
   nextToAskHooks,
@@ -54,7 +54,7 @@ export function next(state: MachineState): SessionEvent | null {
   const { context } = state;
   const leaf = leafOf(state);
   return (
-    overruledEdit(context) ??
+    editEnd(context) ??
     owed(context) ??
     undeclaredStepEnd(context) ??
     nextChild(context, effectId(context)) ??
@@ -95,10 +95,10 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_execute.dispatching': dispatchCheckpoint,
   'function_execute.running': runCalls,
   'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
-  'function_awaiting_approval.parked': (context) => consultEdit(context, effectId(context)) ?? runCalls(context),
+  'function_awaiting_approval.parked': (context) => consultEditedCall(context, effectId(context)) ?? runCalls(context),
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
-  'steering_check.file_edited': consultEdited,
+  'steering_check.file_edited': consultEditedFile,
   'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
   'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
   'steering_check.closing': closeTurn,
@@ -116,7 +116,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.turn_closing': (context) =>
     unfinishedStepEnd(context) ??
     (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),
-  'tearing_down.file_edited': consultEdited,
+  'tearing_down.file_edited': consultEditedFile,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
   'tearing_down.session_error': consultEnding('session_error'),
   'tearing_down.session_end': consultEnding('session_end'),

@@ -10,7 +10,8 @@
  * CHART-2  Both runners give the same snapshots. XState's runner is the reference.
  * CHART-3  Both runners run as XState actors on XState's snapshots. Only the work between two snapshots differs.
  * CHART-4  A chart with a feature that the compiled runner does not implement is rejected when this module loads.
- * CHART-5  The runner is selected for the whole process. An existing actor keeps its runner until it rests.
+ * CHART-5  The runner is selected for the whole process. An existing actor keeps its runner until
+ *          `SessionActor.rest` (actor.ts) drops it.
  *
  * What the compiled runner needs of XState beyond its documentation, with the function that relies on it. After an
  * upgrade, `test/xstate-assumptions.test.ts` names each one that no longer holds.

@@ -1,6 +1,6 @@
 /**
- * The guards of the chart, by name. They combine the predicates of the slices, and read the context before the event
- * (TURN-5, chart.ts).
+ * The guards of the chart, by name. They combine the predicates of the slices, and read the context before the event; those
+ * of eventless transitions read the context after it (TURN-5, chart.ts).
  */
 
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';

@@ -3,7 +3,7 @@ import {
   type AllowedOrigin,
   type Failure,
   type HostRules,
-  isListed,
+  isAllowedOrigin,
   type KeyOwner,
   type ModelSettings,
   mayHaveKey,
@@ -123,7 +123,7 @@ export function endpointOf(
     );
   }
   const named = settings.base_url !== undefined;
-  const isUnlisted = named && rules.origins !== 'any' && !isListed(rules.origins, baseUrl);
+  const isUnlisted = named && rules.origins !== 'any' && !isAllowedOrigin(rules.origins, baseUrl);
   if (named && !mayHaveKey(rules, baseUrl, entry.keyOf)) {
     if (!isUnlisted || provider === 'openai-compatible') return { provider, model, baseUrl, apiKey: null, isUnlisted };
     const { origin } = new URL(baseUrl);

@@ -158,8 +158,8 @@ export const UNKNOWN_QUESTION =
   'Allow to re-run it. Deny to report the unknown outcome to the model.';
 
 /**
- * Whether a person must decide about a call with an unknown outcome. Not if the run or the call must stop, or if an
- * interrupt is queued: then the call ends as `interrupted`.
+ * Whether a person must decide about a call with an unknown outcome: the persona has `on_unknown_outcome: ask`, the run and
+ * the call need not stop, and no interrupt is queued. Otherwise the call ends as `interrupted`.
  */
 export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
   const stopped = context.aborting || row.cancel || row.preempted;

@@ -130,7 +130,7 @@ function denyEdit(
  * another consult, the rejection of the edit. Otherwise null.
  * @param effectId the id of the record's next effect.
  */
-export function consultEdit(context: SessionContext, effectId: string): SessionEvent | null {
+export function consultEditedCall(context: SessionContext, effectId: string): SessionEvent | null {
   const { consult } = context;
   if (consult !== null && !(isOfEdit(consult) && isAsking(context))) return null;
   const row = context.calls.find(({ status, edit }) => status === 'parked' && edit !== undefined);
@@ -246,10 +246,10 @@ function refusalIn(
 const REWRITES = 'it would change the approved arguments';
 
 /**
- * The next event for an edit whose wait has ended (EDIT-4): first its rejection, at the next call the outcome of its
- * command, then null.
+ * The next event that ends an edit whose wait has ended (EDIT-4), or that was rejected because the hooks changed: first its
+ * rejection, once that is recorded the outcome of its command, then null.
  */
-export function overruledEdit({ calls, session_id }: SessionContext): SessionEvent | null {
+export function editEnd({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));
   if (!row?.edit) return null;
   const { edit } = row;

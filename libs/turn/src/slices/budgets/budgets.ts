@@ -24,7 +24,9 @@ import { compactionDue } from '../compaction/compaction.ts';
 import { viewAtTurnEnd } from '../compaction/view-account.ts';
 import type { BudgetCount } from './state.ts';
 
-/** The count after the usage of an answer. */
+/**
+ * The count after the usage of an answer, or of a compaction: then `summaryPaid` corrects `prompt_tokens`.
+ */
 export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
   return {
     tokens: count.tokens + usage.input_tokens + usage.output_tokens,

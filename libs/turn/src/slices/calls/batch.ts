@@ -200,7 +200,7 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
  * The next event of the file_edited consult about the first edited file; null without one, or while hooks are called. One
  * consult for each file, because a hook's pattern and its answer are about one file.
  */
-export function consultEdited(context: SessionContext): SessionEvent | null {
+export function consultEditedFile(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
 }

@@ -56,9 +56,9 @@ const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 /**
- * Decides `cancel_call`. It is never rejected: a call that does not exist or has ended gets the outcome `not_found` or
- * `already_cancelled`, the latter also if a cancel of it is open. A call in flight must stop first, and so must hooks
- * that check its result. Any other call ends at once.
+ * Decides `cancel_call`. It is never rejected. The outcome is `already_cancelled` if a cancel has ended the call or is open,
+ * and `not_found` if the call does not exist or ended otherwise. A call in flight must stop first, and so must hooks that
+ * check its result. Any other call ends at once.
  */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;

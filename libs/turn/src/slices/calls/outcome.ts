@@ -1,5 +1,6 @@
 /**
- * Outcomes of calls, from an effect of the host or as a durable command.
+ * Outcomes of calls, from an effect of the host or as a durable command. How the host finds out an unknown outcome:
+ * `sendCall` (run-tool-call.ts in libs/session).
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
  * outcome later as a durable command (`call_outcome`). Meanwhile a restart of the host neither sends it again nor ends
@@ -39,8 +40,9 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  // This session did not cancel the call. A child can be cancelled in its own session. A tool that reports `cancelled` has
-  // failed.
+  // This session did not cancel the call. A child can be cancelled in its own session. Any other call has failed: a worker
+  // reports `cancelled` by the command `call_outcome`, or the host gave up its effect (`stopped`, session-worker.ts). For a
+  // tool that stops by itself during its request, `checked` (run-tool-call.ts) reports `interrupted`.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
   const isCancelledByTool = outcome.status === 'cancelled' && !isOfChild;
   const { status, result } = agreeing(isCancelledByTool ? { ...outcome, status: 'error' } : outcome);

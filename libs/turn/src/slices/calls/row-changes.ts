@@ -86,8 +86,8 @@ export function childRestarted(row: CallRow, effect_id: string, epoch: number): 
   return row.status === 'running' ? { ...row, effect_id, epoch } : row;
 }
 
-/** A preempting interrupt ends the call. */
-export function preempted(row: CallRow, { actor }: NonNullable<CallAt<'running'>['preempted']>): CallRow {
+/** A preempting interrupt has ordered the end of a running call. The outcome of the call ends it. */
+export function preemptRequested(row: CallRow, { actor }: NonNullable<CallAt<'running'>['preempted']>): CallRow {
   return row.status === 'running' ? { ...row, preempted: { actor } } : row;
 }
 

@@ -123,7 +123,7 @@ interface SentCall extends CallHead {
   /** Number of restarts of the child, for a delegation. */
   readonly restarts?: number | undefined;
   readonly cancel?: CallCancel | undefined;
-  /** A preempting interrupt ends the call; with its sender. */
+  /** A preempting interrupt has ordered the end of the call; with its sender. */
   readonly preempted?: { readonly actor?: Actor | undefined } | undefined;
 }
 

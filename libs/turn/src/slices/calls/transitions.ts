@@ -52,7 +52,10 @@ export function callCancelRequested(
   };
 }
 
-/** A cancel has ended a call at once: it was not sent, or its result waited for a consult of PostToolUse hooks. */
+/**
+ * The outcome of a `cancel_call`. If it has ended the call at once, the row gets the cancel: the call was not in flight, or
+ * its result waited for a consult of PostToolUse hooks.
+ */
 export function callCancelledAtOnce(
   context: SessionContext,
   event: EventOf<'control_outcome'>,

@@ -3,7 +3,8 @@
  * persona: `provisionHandoff` (provision-handoff.ts in libs/session).
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
- *     in the record of its successful end. Until the end of the turn, hooks get the persona that started it.
+ *     in the record of its successful outcome, before PostToolUse hooks check that. Until the end of the turn, hooks get
+ *     the persona that started it.
  * HANDOFF-2  The first hand-off of a batch wins, unless it has ended without success.
  * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
@@ -96,7 +97,8 @@ export function runningHandoff(context: SessionContext, effectId: string): CallR
 }
 
 /**
- * Decides the outcome of a hand-off's effect: the next persona applies from here on, or the call fails.
+ * Decides the outcome of a hand-off's effect: the next persona applies from here on, or the call fails or
+ * is cancelled.
  * @param changes the events of the differences from the pinned settings.
  */
 export function decideHandoff(

@@ -1,5 +1,5 @@
 /**
- * Announcements: consults at hook points that the session does not wait for. They are about passed seams, approval requests,
+ * Announcements: consults at hook points that calls and seams do not wait for. They are about passed seams, approval requests,
  * permission decisions, thresholds of budgets, and pauses of personas.
  *
  * ANNOUNCE-1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
@@ -27,12 +27,12 @@ import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 /** Length of the queue at which a seam waits (ANNOUNCE-3). */
 const WAITING_MAX = 32;
 
-/** Whether a seam must wait for announcements (ANNOUNCE-3). */
+/** Whether the queue of announcements is full. Which seams then wait: ANNOUNCE-3. */
 export function announcementsAreFull(context: SessionContext): boolean {
   return context.announcements.length >= WAITING_MAX;
 }
 
-/** Whether the session does not wait for the hooks of a point. */
+/** Whether calls and seams do not wait for the hooks of a point (ANNOUNCE-2). */
 export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
   return ANNOUNCED.some((one) => one === point);
 }

@@ -19,7 +19,10 @@ export interface OpenConsult {
   readonly of_end?: true | undefined;
 }
 
-/** Points at which the session does not wait for hooks. A hook of `OnApprovalRequested` can nevertheless deny the call. */
+/**
+ * Points at which calls and seams do not wait for hooks (ANNOUNCE-2, announcements.ts). A hook of `OnApprovalRequested` can
+ * nevertheless deny the call.
+ */
 export const ANNOUNCED = [
   'loop_checkpoint',
   'permission_replied',

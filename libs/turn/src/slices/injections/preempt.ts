@@ -14,7 +14,7 @@
 import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { AbortOrder } from '../../core/effect.ts';
-import { preempted } from '../calls/row-changes.ts';
+import { preemptRequested } from '../calls/row-changes.ts';
 import { isInFlight } from '../calls/table.ts';
 import { awaitsVerdict } from './waiting.ts';
 
@@ -34,7 +34,7 @@ export function preempt(context: SessionContext, commandId: string, actor: Actor
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(isInFlight))
     return context.turn_open ? { preempting: [...queuedInterrupts(context), commandId] } : {};
-  return { calls: context.calls.map((row) => preempted(row, { actor })) };
+  return { calls: context.calls.map((row) => preemptRequested(row, { actor })) };
 }
 
 /** Whether the next model call must end before it is sent: a preempting interrupt of the open turn is still queued. */

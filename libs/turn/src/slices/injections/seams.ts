@@ -213,7 +213,10 @@ function steeringDelivered(
   };
 }
 
-/** The event of the next delivered message that is not yet in the transcript; null if there is none. */
+/**
+ * The next event for the first delivered message that is not yet in the transcript; null if there is none. A reminder that
+ * supersedes an older one first has the removal of that one.
+ */
 export function nextDelivery(context: SessionContext): SessionEvent | null {
   const injection = context.delivering[0];
   return injection ? delivery(context, injection) : null;

@@ -33,8 +33,8 @@ function isInLastStep({ step, pinned }: SessionContext): boolean {
 }
 
 /**
- * The next event for an answer that {@link needsRepair}, at the end of its turn. First its rejection. At the next call a
- * repair message to the model, or the failure of the run after the last repair. Then null.
+ * The next event for an answer that {@link needsRepair}, at the end of its turn. First its rejection. Once that is
+ * recorded, a repair message to the model, or the failure of the run after the last repair. Then null.
  * @param isCapped whether no further turn may follow: then null instead of a repair message.
  */
 export function outputRejection(context: SessionContext, isCapped: boolean): SessionEvent | null {

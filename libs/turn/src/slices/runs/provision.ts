@@ -85,7 +85,10 @@ export function unstartedRun(context: SessionContext): SessionEvent {
 
 type PersonaChanged = EventOf<'persona_changed'> & PlacedEvent;
 
-/** The run gets its persona, or another one. */
+/**
+ * The run gets its persona, or another one. After a hand-off, the state of the former persona is reset, and the new persona's
+ * limits count from here (HANDOFF-3, handoff.ts).
+ */
 export function personaChanged(context: SessionContext, event: PersonaChanged): Partial<SessionContext> {
   const pinned = pinnedFrom(context, event);
   const { handoff } = event;

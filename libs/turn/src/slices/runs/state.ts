@@ -98,7 +98,7 @@ export interface RunsState {
   readonly delivered_at_end: number;
   readonly provision: OpenEffect | null;
   readonly repins: Repins | null;
-  /** The open model call. `preempted`: a preempting interrupt ends it. */
+  /** The open model call. `preempted`: a preempting interrupt has ordered its end. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   /** The open effect that closes the tools of the run. */
   readonly closing: OpenEffect | null;

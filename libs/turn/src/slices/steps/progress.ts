@@ -33,7 +33,7 @@ export function stepsAreLeft({ pinned, step }: SessionContext): boolean {
   return step !== null && step.index < (pinned?.steps?.length ?? 0);
 }
 
-/** Whether a step has ended in the open turn. Then a batch of calls alone does not continue the run. */
+/** Whether a step has ended in the open turn. Then calls or a cut-short answer alone do not continue the run. */
 export function stepHasEnded({ step, turn }: SessionContext): boolean {
   return step !== null && !step.open && step.ended_in === turn;
 }

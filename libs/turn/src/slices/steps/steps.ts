@@ -57,7 +57,10 @@ export function stepOpening(context: SessionContext): SessionEvent | null {
   };
 }
 
-/** At the end of a turn: the failure of the run by a failed step, or the end of the open step; null if it continues. */
+/**
+ * At the end of a turn: the failure of the run by a failed step, or the end of the open step; null if the step continues, or
+ * none is open.
+ */
 export function stepEnd(context: SessionContext): SessionEvent | null {
   const { step } = context;
   if (step?.fatal) return { type: 'run_failed', source: 'step', ...step.fatal };
@@ -144,14 +147,15 @@ function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): Js
 }
 
 /**
- * The events that the answers of PreStep or PostStep hooks cause, in order. The first denial, or failure that counts as one,
- * fails the step.
+ * The events that the answers of PreStep or PostStep hooks cause, in order. The first denial, refusing failure or invalid
+ * rewrite of the arguments fails the step.
+ * @param failsClosed whether an answer failed and refuses.
  */
 export function stepConsulted(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',
   outcome: ConsultOutcome,
-  isClosed: (answer: HookAnswer) => boolean,
+  failsClosed: (answer: HookAnswer) => boolean,
 ): SessionEvent[] {
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
@@ -165,7 +169,7 @@ export function stepConsulted(
     ];
   };
   for (const { hook, verdict, failure, ...rest } of outcome.answers) {
-    if (isClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);
+    if (failsClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);
     if (verdict?.kind === 'deny') return refused(hook, verdict.reason);
     if (verdict?.kind === 'rewrite_args') {
       const args = readStepArgs(verdict.args);

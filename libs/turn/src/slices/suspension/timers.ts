@@ -37,9 +37,9 @@ export function awaitedTimers(state: MachineState): readonly TimerEffect[] {
 }
 
 /**
- * The awaited timer of the session, without those of approvals; null without one. It belongs to the suspension, to an idle
- * daemon, or to the time budget, whose clock stops during the other two. A model step that waits for its persona has a timer
- * too: of two, the earlier one is returned.
+ * The awaited timer of the session, without those of approvals; null without one. The earlier of two: the timer of the wait of
+ * a model step for its persona, and the one of the suspension, the idle daemon or the time budget. Of these three one exists
+ * at a time, because the clock of the time budget stops during the other two.
  */
 export function sessionTimer(state: MachineState): TimerEffect | null {
   const [clockOrWait, persona] = [clockOrWaitTimer(state), personaTimer(state)];
