@@ -25,6 +25,8 @@ export interface StagedInstance {
   readonly serving: ServingWork;
   /** Ends its oldest open work. */
   end(): void;
+  /** From now on its work does not stop at an abort. */
+  ignoreAborts(): void;
 }
 
 /** A start of the work. */
@@ -110,13 +112,14 @@ export function stage({ to, askWork }: ServedKindCase, options: StageOptions = {
     async serve(id) {
       const process = new FakeProcess(bus);
       const open: (() => void)[] = [];
+      let isDeaf = false;
       const run = (signal: AbortSignal) => {
         starts.push({ instance: id, atMs: performance.now() });
         return new Promise<string>((resolve, reject) => {
           const end = () => resolve(`by ${id}`);
           open.push(end);
           if (takesMs < Number.POSITIVE_INFINITY) process.after(takesMs, end);
-          signal.addEventListener('abort', () => reject(signal.reason));
+          signal.addEventListener('abort', () => (isDeaf ? undefined : reject(signal.reason)));
         });
       };
       const work = new RunningWork(await workOf(to.kind, process.nc, hookTimeoutMs, run), { tenant });
@@ -131,7 +134,10 @@ export function stage({ to, askWork }: ServedKindCase, options: StageOptions = {
           drainMs: 0,
         }),
       );
-      return { id, process, serving, end: () => open.shift()?.() };
+      const ignoreAborts = () => {
+        isDeaf = true;
+      };
+      return { id, process, serving, end: () => open.shift()?.(), ignoreAborts };
     },
     ask({ signal = new AbortController().signal, effect = '3-0' } = {}) {
       const asked: Asked = {};

@@ -321,13 +321,48 @@ describe.each(kindsWith(({ isHeld }) => isHeld))('%s starts at an order:', (_tit
       return false;
     };
     const cancel = new AbortController();
-    ask({ signal: cancel.signal });
+    const asked = ask({ signal: cancel.signal });
     await pass(1_000);
     cancel.abort();
     await pass(1_000);
     first.process.wake();
+    await pass(100);
+    expect(asked.ending?.status).toBe('cancelled');
     await pass(60_000);
     expect(startedBy()).toEqual([]);
+  });
+
+  test('a copy that was aborted before its start does not end the call of another instance', async () => {
+    const { first, other, ask, startedBy } = await pair(kind);
+    first.process.freeze();
+    const cancel = new AbortController();
+    const asked = ask({ signal: cancel.signal });
+    await pass(2_000);
+    // It ends in spite of the abort.
+    const isStarted = startedBy();
+    other.ignoreAborts();
+    cancel.abort();
+    await pass(500);
+    first.process.wake();
+    await pass(500);
+    other.end();
+    await pass(100);
+    expect([isStarted, asked.ending]).toEqual([['b'], { status: 'answered', text: 'by b' }]);
+  });
+
+  test.skipIf(!kind.isRepeatable)('has an unknown outcome if it is cancelled after a move', async () => {
+    for (const isAccepted of [true, false]) {
+      const { first, other, ask, startedBy } = await pair(kind);
+      const cancel = new AbortController();
+      const asked = ask({ signal: cancel.signal });
+      await pass(100);
+      first.process.kill();
+      if (!isAccepted) other.process.freeze();
+      await pass(4_500);
+      cancel.abort();
+      await pass(100);
+      expect([startedBy(), asked.ending?.status]).toEqual([isAccepted ? ['a', 'b'] : ['a'], 'lost']);
+    }
   });
 
   test('an order that is lost on its way is repeated within 2 seconds', async () => {

@@ -232,6 +232,55 @@ describe('after a crash, a call that may have been sent', () => {
     );
   });
 
+  test('and that was cancelled is stopped by the next owner, and has an unknown outcome if no worker knows it', async () => {
+    const bed = testBed();
+    const signals: AbortSignal[] = [];
+    bed.tools = { tool: { run: deaf(60_000) } };
+    bed.models.answers = [ask(call('c1', 'tool')), say('done')];
+    const first = await bed.host();
+    await bed.start();
+    await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 30_000 });
+    first.abandon();
+    const attach = async (_call: unknown, signal: AbortSignal) => {
+      signals.push(signal);
+      await bed.time.clock('worker').sleep(2_000);
+      return answer('done all the same');
+    };
+    bed.tools = { tool: { probe: () => ({ state: 'running', attach }) } };
+    await bed.host();
+    await bed.time.advance(5_000);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(JSON.stringify(await bed.eventsOf('call_ended'))).toContain('done all the same');
+  });
+
+  test.each([
+    [
+      'is cancelled during it, has an unknown outcome',
+      'cancelled',
+      'interrupted',
+      'The outcome of this tool call is unknown',
+    ],
+    ['finds no worker, may have taken effect', 'unavailable', 'error', 'may have taken effect'],
+  ] as const)('and that is sent again and %s', async (_title, status, ended, text) => {
+    const bed = testBed();
+    const cancel = new AbortController();
+    const toolset: Toolset = {
+      tools: [],
+      call: async () => {
+        if (status === 'cancelled') cancel.abort('oops');
+        return { status, result: { content: [{ type: 'text', text: 'No process has it' }], is_error: true } };
+      },
+      probe: async () => ({ state: 'unknown' }),
+      close: async () => [],
+    };
+    const tool = { ...TOOL, traits: { ...DEFAULT_TRAITS, idempotent: true } };
+    const dispatch = { effectId: '3-0', call: SENT, tool, readsOn: false, mayHaveRun: true };
+    const outcome = runToolCall(toolset, bed.bus.blobs, bed.time.clock('host'), dispatch, cancel.signal);
+    await bed.time.advance(20_000);
+    expect((await outcome) as CallOutcome).toMatchObject({ status: ended });
+    expect(textOf((await outcome) as CallOutcome)).toContain(text);
+  });
+
   test('is interrupted also if the tools cannot be opened again', async () => {
     const bed = testBed();
     bed.tools = { tool: { run: taking(60_000) } };

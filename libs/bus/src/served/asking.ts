@@ -18,6 +18,8 @@ import {
   type Ask,
   type AskEnd,
   type AskName,
+  cancelled,
+  endAborted,
   invalidEnd,
   LOST,
   lose,
@@ -68,10 +70,7 @@ export interface Asking {
 const CHECKED_EVERY_MS = 200;
 /** After this silence, an instance is asked each second whether it still has the request, milliseconds. */
 const SILENT_MS = 1_000;
-/**
- * Interval of the same question to an instance with heartbeats, milliseconds: its report may have been lost with a
- * connection.
- */
+/** The same for an instance with heartbeats, whose report may have been lost with a connection. Milliseconds. */
 const ATTACH_EVERY_MS = 5_000;
 /** Interval of the same question to an instance that holds a call: the order to start it may have been lost. Milliseconds. */
 const ORDERED_AGAIN_MS = 1_000;
@@ -123,10 +122,8 @@ export function createAsking(
 
   function publish(subject: string, what: WorkRequest | WorkOrder, reply?: string, traceparent?: string): void {
     try {
-      nc.publish(subject, JSON.stringify(what), {
-        ...(reply === undefined ? {} : { reply }),
-        ...tracedBy(traceparent),
-      });
+      const options = { ...(reply === undefined ? {} : { reply }), ...tracedBy(traceparent) };
+      nc.publish(subject, JSON.stringify(what), options);
     } catch (error) {
       // The connection is closed, and open requests end with it.
       noteProblem({ subject, error }, 'a message about a request was not sent');
@@ -210,9 +207,12 @@ export function createAsking(
         return;
       case 'ended':
         if (ask.traits.isStreamed && !isCurrent) return;
+        // A copy that was stopped says nothing about the instance that runs it.
+        if (report.status === 'cancelled' && !isCurrent && one.instance !== null) return;
         // A frozen instance that finds a copy when it resumes must not spend a model's tokens.
         if (ask.traits.isStreamed && one.sendings > 1) abort(one, 'another instance has run it');
-        one.settle(report);
+        if (report.status === 'cancelled' && one.aborted !== null) endAborted(one, report);
+        else one.settle(report);
         return;
       case 'answered':
       case 'accepted':
@@ -249,8 +249,9 @@ export function createAsking(
     releaseAndResend(one);
   }
 
-  /** Sends it again later: no instance has it, and none has started it. */
+  /** Sends it again later, unless it was aborted: no instance has it, and none has started it. */
   function releaseAndResend(one: OpenAsk): void {
+    if (one.aborted !== null) endAborted(one, cancelled('cancelled before it started'));
     one.instance = null;
     one.delays++;
     one.resendAtMs = clock.nowMs() + delayAfter(one.delays, RESENDS);
@@ -293,7 +294,7 @@ export function createAsking(
     checkedMs = nowMs;
     for (const one of connected ? [...open] : []) {
       if (one.aborted !== null && nowMs - one.aborted.atMs > 2 * BOUNDS.abortGraceMs)
-        one.settle({ type: 'cancelled', message: 'It did not stop within its grace.' });
+        endAborted(one, cancelled('It did not stop within its grace.'));
       else if (one.instance !== null) checkInstance(one, one.instance, nowMs);
       else checkUnaccepted(one, nowMs, passedMs);
     }
@@ -358,9 +359,8 @@ export function createAsking(
         if (signal.reason === SESSION_LEFT) return lose(one, LOST.left);
         one.aborted = { atMs: clock.nowMs(), reason: reasonOf(signal.reason) };
         abort(one);
-        const isHeld = ask.traits.isHeld && one.moves === 0 && one.instance === null;
-        if (isHeld) one.settle({ type: 'cancelled', message: 'cancelled before it started' });
-        else if (ask.traits.endsAtAbort) one.settle({ type: 'cancelled', message: 'the host no longer waits for it' });
+        if (ask.traits.isHeld && one.instance === null) endAborted(one, cancelled('cancelled before it started'));
+        else if (ask.traits.endsAtAbort) one.settle(cancelled('the host no longer waits for it'));
       };
       if (open.size === 0) checkedMs = clock.nowMs();
       open.add(one);
@@ -382,7 +382,7 @@ export function createAsking(
         await nc.flush().catch(() => undefined);
         if (connected && isDeserted()) return unaccepted(unacceptedText(ask, true));
       }
-      if (signal.aborted) return { type: 'cancelled', message: 'cancelled before it was sent' };
+      if (signal.aborted) return cancelled('cancelled before it was sent');
       return follow(ask, signal);
     },
     probe: (about) => probes.probe(about, (instance) => (ask, signal) => follow(ask, signal, instance)),

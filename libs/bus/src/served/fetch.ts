@@ -35,13 +35,11 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
       const head = headers();
       if (whole && wanted) {
         head.set(HEADERS.total, String(whole.length));
-        message.respond(whole.subarray(wanted.offset, wanted.offset + SERVED_BOUNDS.fetchedPartBytes), {
-          headers: head,
-        });
+        const part = whole.subarray(wanted.offset, wanted.offset + SERVED_BOUNDS.fetchedPartBytes);
+        message.respond(part, { headers: head });
       } else {
         // Without an answer, the instance would wait until its request times out.
-        const code: ErrorCode = 'query_failed';
-        head.set(HEADERS.error, code);
+        head.set(HEADERS.error, 'query_failed' satisfies ErrorCode);
         message.respond(undefined, { headers: head });
       }
     },

@@ -126,10 +126,17 @@ export const LOST = {
 /** Ends a request whose outcome is unknown. */
 export const lose = (one: OpenAsk, message: string) => one.settle({ type: 'lost', message, moves: one.moves });
 
-/** The end of a request that no instance has accepted. */
-export function unaccepted(message: string): AskEnd {
-  return { type: 'unaccepted', message };
+/** Ends an aborted request. A call that has moved may have run on the instance before, so that its outcome is unknown. */
+export function endAborted(one: OpenAsk, end: AskEnd): void {
+  if (one.ask.traits.isHeld && one.moves > 0) lose(one, LOST.gone);
+  else one.settle(end);
 }
+
+/** The end of a request whose signal was aborted. */
+export const cancelled = (message: string): AskEnd => ({ type: 'cancelled', message });
+
+/** The end of a request that no instance has accepted. */
+export const unaccepted = (message: string): AskEnd => ({ type: 'unaccepted', message });
 
 /** Why no instance has accepted a request. @param isDeserted whether no instance is known. */
 export function unacceptedText({ to: { name }, traits }: Ask, isDeserted: boolean): string {

@@ -41,10 +41,7 @@ type Answers = ReadonlyMap<string, WorkReport>;
 const PROBED_EVERY_MS = 250;
 const PROBE_MAX_MS = 10_000;
 const STOP_ANSWERED_WITHIN_MS = 2_000;
-/**
- * How long a silent instance may take to answer, milliseconds. Without an answer or "no responders" it counts as
- * connected.
- */
+/** How long a silent instance may take to answer. Without "no responders" it then counts as connected. Milliseconds. */
 const SILENT_ANSWER_MS = 1_000;
 /** A connection newer than this may not have received a heartbeat from every instance, milliseconds. */
 const LISTENED_MIN_MS = 1_000;

@@ -5,7 +5,7 @@
  * SERVE-1  It subscribes before it announces.
  * SERVE-2  During a drain, an instance keeps its subscriptions for probes and aborts until its last request has ended.
  * SERVE-3  Stopping does not remove the announcement. Accepted requests are answered.
- * SERVE-4  After a suspension, nothing starts until the messages in the socket are read: its abort may be among them.
+ * SERVE-4  After a suspension, no call or step starts until the socket is read: its abort may be among the messages.
  */
 import { type Heartbeat, SERVED_LIVENESS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';

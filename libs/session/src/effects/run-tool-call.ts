@@ -31,7 +31,7 @@ export interface Dispatch {
 
 /**
  * Runs one call, or finds out its outcome where an earlier owner may have sent it. An idempotent call may be sent again.
- * Contract: never rejects, because every end of a call is an outcome. Bounds: three sendings, 15 s of attempts while no
+ * Contract: never rejects, because every end of a call is an outcome. Bounds: {@link SENDINGS_MAX}, 15 s of attempts while no
  * instance accepts a call that may have run, and one hour of pauses in each search for an outcome. The answer of a tool has
  * no time limit here: where a tool ignores `signal`, the effect table ends the call after its grace period.
  */
@@ -81,7 +81,10 @@ const PROBE_EVERY_MS = 250;
 /** The pauses of one search for an outcome in sum, without the time of the probes and of the worker's answer. */
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
-/** How often a call is sent if its workers die one after another. A resend by its toolset to another instance counts as well. */
+/**
+ * How often a call is sent if its workers die one after another. A move to another instance by its toolset counts as well: a
+ * first sending and three moves start it four times at most.
+ */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
 const REDIALED_FOR_MS = 15_000;
@@ -110,10 +113,12 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;
-      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return checked(outcome, tool, sent, signal);
+      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return nowUnserved(outcome);
       await clock.sleep(PROBE_EVERY_MS, signal);
       sendings--;
     } else {
+      // This copy was stopped. An earlier one may have taken effect.
+      if (!known && mayHaveRun && outcome.status === 'cancelled' && signal.aborted) break;
       if (!known) sent++;
       if (outcome.status !== 'lost') return checked(outcome, tool, sent, signal);
       const moves = outcome.moves ?? 0;
@@ -131,6 +136,12 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
 function wordsOf({ result }: ToolOutcome): string {
   const [said] = result.content;
   return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
+}
+
+/** The outcome of an idempotent call that a process may have run, and that no process accepts any longer. */
+function nowUnserved(outcome: ToolOutcome): Ended {
+  const text = `${wordsOf(outcome)}. It was sent before, and may have taken effect`;
+  return textOutcome('unavailable', text, 'tool_unavailable');
 }
 
 // A stale epoch means that another host owns the session: waiting does not help.

@@ -93,6 +93,8 @@ export interface EffectWorker {
    *   stop reached no worker.
    */
   stopped(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome;
+  /** Whether it is a tool call that an earlier owner of the session may have sent to its tool. */
+  mayHaveRun(effect: WorkEffect): boolean;
 }
 
 /** The worker of one session. It owns the session's tool connections. */
@@ -270,6 +272,10 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
+  mayHaveRun(effect: WorkEffect): boolean {
+    return effect.kind === 'call_tool' && effect.epoch < this.#view().state.context.epoch;
+  }
+
   stopped(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome {
     switch (effect.kind) {
       case 'provision':
@@ -379,7 +385,7 @@ export class SessionWorker implements EffectWorker {
     onTaken: () => void,
   ): Promise<Outcome> {
     const { epoch } = state.context;
-    const mayHaveRun = effect.epoch < epoch;
+    const mayHaveRun = this.mayHaveRun(effect);
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
     if (!toolset) {
       const text = `The tools of this session could not be reopened. ${effect.tool} was not run.`;

@@ -282,8 +282,13 @@ export class EffectTable {
     this.#started.set(effect.id, entry);
     const kept = this.#outcomes.get(effect.id);
     if (kept) this.#settle(entry, kept);
-    else if (effect.abort) this.#settle(entry, this.#worker.stopped(effect, effect.abort.reason, false));
-    else void this.#perform(entry);
+    else if (effect.abort && !this.#worker.mayHaveRun(effect))
+      this.#settle(entry, this.#worker.stopped(effect, effect.abort.reason, false));
+    else {
+      void this.#perform(entry);
+      // A worker may run the call for an earlier owner, whose order to stop it may be lost.
+      this.#stopIfAsked(entry, effect);
+    }
   }
 
   async #perform(entry: StartedEffect): Promise<void> {

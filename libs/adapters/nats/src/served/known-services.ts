@@ -72,10 +72,7 @@ interface Entry<A> {
   revision: number;
   /** Whether it counts as one of the tenant's names: it was announced since this host listens. */
   isCounted: boolean;
-  /**
-   * When it was announced while this host listened, on the monotonic clock, milliseconds. An instance serves it then,
-   * and its heartbeats follow.
-   */
+  /** When it was announced while this host listened: an instance serves it then. Monotonic clock, milliseconds. */
   announcedMs: number;
   readonly instances: Map<string, Instance>;
   /** When it was last searched for silent instances. */
