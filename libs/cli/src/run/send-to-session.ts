@@ -48,14 +48,17 @@ export function sendToSession(
   // All attempts use one id: repeating the command has no effect.
   const given = commandIdOf(invocation);
   const id = given ?? newCommandId();
+  let mayBeSent = given !== undefined;
   return withBus(invocation, false, async (bus) => {
+    const earlier = mayBeSent ? id : undefined;
+    mayBeSent = true;
     const session = await findSession(bus.client, invocation.args[0] as string);
     // Without a host, the command is stored for the next one and no receipt arrives.
     const wait = bus.hosted ? asked : 'stored';
     const timeoutMs = wait === 'delivered' ? DELIVERY_TIMEOUT_MS : ACCEPT_TIMEOUT_MS;
     const bounds = { timeoutMs, acceptedWithinMs: ACCEPT_TIMEOUT_MS, signal: bus.gone };
     const sent: SentResult = await send(session, { id, wait, ...bounds }, bus).catch((error) =>
-      repetition(session, given, error),
+      repetition(session, earlier, error),
     );
     const follows = then && bus.hosted ? then : null;
     // If the outcome is awaited, text output has only the outcome. JSON output also has the receipt.
@@ -83,7 +86,7 @@ function requireStage(
 }
 
 /**
- * A repeated command without a call id finds no pending call. The receipt of the first one is the answer.
+ * A repeated command without a call id, or one that is sent again after the bus was lost, finds no pending call. The receipt of the first one is the answer.
  * @throws the given error if there was no first one.
  */
 async function repetition(session: Session, commandId: string | undefined, error: unknown): Promise<SentCommand> {
