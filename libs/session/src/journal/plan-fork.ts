@@ -31,7 +31,8 @@ export function asksForFork(input: Input): input is CommandInput {
 }
 
 /**
- * Checks that the origin exists, that it replays, and that the changes match.
+ * Checks that the origin has record n and replays up to it, is not deleted, and does not have the command id; that n is
+ * within its bound; and that the changes match, and a new prompt is possible after record n.
  * @param pause called after each record, so that a long origin does not block the host's other sessions.
  * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the reason for the rejection.
  * @throws OriginAwayError where the origin cannot be read at present.
