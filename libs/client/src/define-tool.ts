@@ -55,8 +55,8 @@ export async function checkTool(given: unknown): Promise<CheckedTool> {
   if (!read.ok) throw new ToolDefinitionError(`${subject} is not valid: ${problemSentences(read.problems)[0]}`);
   const { v: _v, since: _since, ...announced } = read.data;
   // Loaded only where tools are served: it contains a JSON Schema validator.
-  const { argumentsProblem, schemaProblem } = await import('@coxswain/protocol/validate-arguments');
-  const unusable = schemaProblem(announced);
+  const { argumentsProblem, inputSchemaProblem } = await import('@coxswain/protocol/validate-arguments');
+  const unusable = inputSchemaProblem(announced);
   if (unusable !== null) throw new ToolDefinitionError(`${subject}: ${unusable}`);
   return {
     announced,

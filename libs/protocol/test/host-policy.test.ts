@@ -122,6 +122,12 @@ test.each<[field: string, body: object, policy: HostPolicyInput, line: string]>(
     { run_command: 'deny' },
     'policy.run_command is "deny"',
   ],
+  [
+    'permissions.rules.0.action',
+    { permissions: { rules: [{ tool: 'run_command', when: 'command == "ls"', action: 'ask' }] } },
+    { run_command: 'deny' },
+    'may not ask about run_command',
+  ],
   ['stand_ins', { stand_ins: { read_file: 'deploy' } }, {}, 'policy.stand_ins is "none"'],
   [
     'fork.changes.base_url',

@@ -7,11 +7,15 @@ import { sessionTimer } from '../src/mod.ts';
 import { given } from './given.ts';
 import {
   answered,
+  askedAt,
+  call,
   cancelled,
+  compacted,
   later,
   type Move,
   modelStopped,
   owned,
+  returned,
   running,
   takenOver,
   timerFires,
@@ -27,7 +31,11 @@ type Told = PersonaStepInput extends infer One
 const step =
   (told: Told, effectId?: string): Move =>
   (state) =>
-    ({ type: 'persona_step', effect_id: effectId ?? state.context.model?.id ?? '0-0', ...told }) as PersonaStepInput;
+    ({
+      type: 'persona_step',
+      effect_id: effectId ?? state.context.model?.id ?? state.context.compacting?.id ?? '0-0',
+      ...told,
+    }) as PersonaStepInput;
 const about = { persona: 'mate', version: 'v1' };
 const unserved = step({ state: 'waits', ...about, why: 'unserved', wait_ms: 60_000 });
 const paused = step({ state: 'waits', ...about, why: 'paused', reason: 'the tide' });
@@ -71,6 +79,20 @@ describe('a step without an instance', () => {
     given(running({ steps: [steps[1] as (typeof steps)[1]] }), unserved)
       .when(timerFires, toolsClosed)
       .thenIncludes('step_finished write failed persona_unavailable: fail', 'agent_end error');
+  });
+
+  test('of a compaction ends the run, because the model call after it would wait as well', () => {
+    const steps = [{ name: 'plan', prompt: 'Plan.', error_boundary: 'continue' as const }];
+    const compacting: Move = [running({ compaction: {}, steps }), askedAt(90, call('a', 'read')), returned('a')];
+    given(compacting, unserved)
+      .when(timerFires, compacted(), toolsClosed)
+      .thenIncludes(
+        'timer_fired waiting_for_persona',
+        'run_failed model persona_unavailable',
+        'step_finished plan unfinished',
+        'agent_end error',
+      )
+      .thenNever('compaction_done');
   });
 
   test('keeps waiting under the next host, with the same timer', () => {

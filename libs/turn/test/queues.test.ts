@@ -118,6 +118,16 @@ describe('one at a time', () => {
       .thenIncludes('loop_checkpoint iteration_end delivers p');
   });
 
+  test('delays a preempting interrupt that has ended running work', () => {
+    given(running({ steering: 'one_at_a_time' }), asked(call('a', 'read'), call('b', 'ask')), steered('i', INTERRUPT))
+      .when(preempted('p'), returned('a', 'cancelled'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch', 'turn_start 2')
+      .thenNever('message_injected p')
+      .thenEffects('call_model')
+      .when(answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers p');
+  });
+
   test('does not count messages that no model sees', () => {
     given(
       running({ steering: 'one_at_a_time' }),

@@ -1,7 +1,7 @@
 /** Tools of the embedding program, declared as functions. */
 import type { ToolOutcome, ToolSource } from '@coxswain/ports';
 import { LATER, readTool, type Tool, ToolDefinitionError, toolAnswerToWire } from '@coxswain/protocol';
-import { schemaProblem } from '@coxswain/protocol/validate-arguments';
+import { inputSchemaProblem } from '@coxswain/protocol/validate-arguments';
 import { type FunctionTool, functionToolset } from './function-toolset.ts';
 import { failed, textResult } from './tool-outcome.ts';
 
@@ -15,7 +15,7 @@ export function createCodeTools(tools: readonly Tool<any>[]): ToolSource {
   const declared = tools.map(readTool);
   const names = new Set<string>();
   for (const { definition, forSession } of declared) {
-    const unusable = schemaProblem(definition);
+    const unusable = inputSchemaProblem(definition);
     if (unusable !== null) throw new ToolDefinitionError(`the tool ${definition.name}: ${unusable}`);
     if (names.has(definition.name)) throw new ToolDefinitionError(`two tools are named ${definition.name}`);
     if (forSession !== undefined)

@@ -3,7 +3,7 @@
  */
 import { type ErrorCode, errorKindOf } from './error-codes.ts';
 
-/** Codes by status. Other codes never answer a request directly: see {@link httpStatusOf}. */
+/** Codes by status. All others: the defaults of {@link httpStatusOf}. */
 const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
   400: [
     'invalid_json',
@@ -119,8 +119,8 @@ const STATUS: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * The HTTP status of a code. Each rejection has one of its own. An outcome in a response is a 422, an exception a 500.
- * An unknown code is a rejection of a newer host: 422.
+ * The HTTP status of a code: that of the table, which has every rejection and refusal. Otherwise 500 for an exception,
+ * and 422 for an outcome or an unknown code (a rejection of a newer host).
  */
 export function httpStatusOf(code: string): number {
   const status = STATUS.get(code);
@@ -128,7 +128,7 @@ export function httpStatusOf(code: string): number {
   return errorKindOf(code) === 'exception' ? 500 : 422;
 }
 
-/** Whether a code has its own status instead of its kind's. */
+/** Whether the table has the code. */
 export function hasHttpStatus(code: ErrorCode): boolean {
   return STATUS.has(code);
 }

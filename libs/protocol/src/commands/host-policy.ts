@@ -1,11 +1,11 @@
 /**
- * The policy of a host: what requests may name. Requests can only narrow it. The host rejects a command that names more
+ * The policy of a host: what requests may name: less, never more. The host rejects a command that names more
  * ({@link checkRequest}). Its adapters apply the same rules at the time of use, because sessions may have been
  * imported, forked, or started under an older policy. docs/guides/threat-model.md and docs/guides/policy.md explain it.
  */
 import * as z from 'zod';
 import { MessageMode } from '../personas/crews.ts';
-import type { PermissionRule } from '../personas/permissions.ts';
+import { isStricter, type PermissionRule } from '../personas/permissions.ts';
 import type { McpServer } from '../personas/persona.ts';
 import { globMatches } from '../tools/patterns.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
@@ -68,7 +68,10 @@ const SECTIONS = {
   models: z.array(z.string().min(1).max(1_024)).max(256).optional(),
   /** Whether a request may contain a persona, or only the name of one. Default: any. */
   personas: z.enum(['named', 'any']).optional(),
-  /** The most permissive rule for `run_command` that a request or a persona may contain. Default: ask. */
+  /**
+   * The most permissive action for `run_command` in the rules of a request. Every session is limited to it, whatever its
+   * rules say ({@link commandCeiling}). Default: ask.
+   */
   run_command: z.enum(['deny', 'ask', 'allow']).optional(),
   /** Whether a start may replace built-in tools by tools of the bus. Default: none. */
   stand_ins: z.enum(['none', 'any']).optional(),
@@ -348,18 +351,17 @@ function rankOf(mode: MessageMode): number {
   return SESSION_MESSAGES.indexOf(mode === 'prompt' ? 'followup' : mode);
 }
 
-/** The first rule of a request that would run commands without a human approval; null without one, or if the policy allows it. */
+/** The first rule of a request that allows `run_command` more than the policy does; null without one. */
 function commandProblem(
   { run_command: most }: HostRules,
   { field, permissions: { rules } }: Extract<NamedThing, { section: 'run_command' }>,
 ): CommandProblem | null {
-  if (most === 'allow') return null;
   for (const [at, rule] of rules.entries()) {
     if (!globMatches(rule.tool, 'run_command')) continue;
-    if (rule.action === 'allow')
+    if (isStricter(most, rule.action))
       return notAllowed(
         `${field}.rules.${at}.action`,
-        'a request may not let run_command run without a decision',
+        `a rule of a request may not ${rule.action === 'ask' ? 'ask about' : 'allow'} run_command`,
         `run_command is "${most}"; put a rule {tool: run_command, action: ${most}} before this one`,
       );
     // Later rules are unreachable.
@@ -436,7 +438,7 @@ function namesInMessage(names: readonly string[]): string {
   return names.length > NAMED_MAX ? `${shown} and ${names.length - NAMED_MAX} more` : shown;
 }
 
-/** The rejection: `<field>: <problem>; policy.<line>`. */
+/** The rejection: `<field>: <problem>; policy.<section> is …`, or `… allows …`; `policy: <line>` for other lines. */
 function notAllowed(field: string, what: string, line: string): CommandProblem {
   const policy = /^[a-z_]+ (allows|is) /.test(line) ? `policy.${line}` : `policy: ${line}`;
   // Senders choose names of headers and hosts. Logs and receipts need a bound.

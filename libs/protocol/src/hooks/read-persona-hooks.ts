@@ -29,9 +29,10 @@ export interface ReadPersonaHook {
 }
 
 type Hooked = Pick<Persona, 'name' | 'hooks' | 'on_finish' | 'steps'>;
-type Meant = Hooked & Pick<Persona, 'handoffs'>;
+/** The members of a persona that have rules beyond the schema. */
+type CheckedMembers = Hooked & Pick<Persona, 'handoffs'>;
 
-/** Reads a persona definition and validates its hooks. Never throws. */
+/** Reads a persona definition, and checks its hooks and hand-offs. Never throws. */
 export function readPersona(value: unknown): StrictlyRead<Persona> {
   const read = readStrictly(Persona, value);
   const problem = read.ok ? personaProblem(read.data) : null;
@@ -39,13 +40,13 @@ export function readPersona(value: unknown): StrictlyRead<Persona> {
 }
 
 /** The problem of a persona that fits its schema, or null. */
-export function personaProblem(persona: Meant): SchemaProblem | null {
+export function personaProblem(persona: CheckedMembers): SchemaProblem | null {
   const read = readPersonaHooks(persona, '0');
   return 'problem' in read ? read.problem : handoffsProblem(persona);
 }
 
 // Not a rule of the schema: definitions that sessions pinned earlier must stay readable.
-function handoffsProblem({ name, handoffs = [] }: Meant): SchemaProblem | null {
+function handoffsProblem({ name, handoffs = [] }: CheckedMembers): SchemaProblem | null {
   const refuse = (index: number, words: string): SchemaProblem => ({ path: ['handoffs', index], kind: 'rule', words });
   const itself = handoffs.indexOf(name);
   if (itself >= 0) return refuse(itself, 'a persona cannot hand off to itself');

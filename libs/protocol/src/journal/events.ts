@@ -354,7 +354,7 @@ export const EVENT_SCHEMAS = {
     actor: StoredActor.optional(),
     /** The session that sent the message. */
     from: MessageSource.optional(),
-    /** A message that needs a run arrived after the last seam of one: the next run starts with it. */
+    /** A message that needs a run arrived after the last seam of one. The next run starts with the first such message. */
     begins_run: z.literal(true).optional(),
     at,
   }),

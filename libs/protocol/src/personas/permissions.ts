@@ -1,6 +1,7 @@
 /**
- * Permission rules: which calls run, which are denied, and which need a human approval. In one list of rules the first
- * match wins; among persona, start and ancestors the strictest decision.
+ * Permission rules: which calls run, which are denied, and which need a human approval. The first matching rule decides,
+ * otherwise a default. A start cannot loosen what its persona decides, nor a session what its ancestors decide:
+ * {@link ruleOn}.
  */
 import * as z from 'zod';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
@@ -34,8 +35,8 @@ export const BasePermissions = z.strictObject({
   rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
   default: PermissionAction,
   /**
-   * Only if the start and the persona both have rules: the index of the persona's first rule, and its explicit default.
-   * The start cannot loosen either.
+   * Only if the start has rules, and the persona has rules or a default: the index of the persona's first rule, and its
+   * explicit default. The start cannot loosen either.
    */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
@@ -81,7 +82,8 @@ export function pinPermissions(persona: Permissions | undefined, start: Permissi
   };
 }
 
-function isStricter(one: PermissionAction, other: PermissionAction): boolean {
+/** Whether the first action is stricter than the second: `deny`, then `ask`, then `allow`. */
+export function isStricter(one: PermissionAction, other: PermissionAction): boolean {
   return FROM_LOOSE_TO_STRICT.indexOf(one) > FROM_LOOSE_TO_STRICT.indexOf(other);
 }
 
@@ -154,8 +156,8 @@ function rulingOf(
 
 /**
  * The persona's own decision about a call, which a rule of the start cannot loosen: its first matching rule, otherwise its
- * explicit default. A default `ask` does not restrict a tool that a built-in rule allows. Null if the start or the persona
- * has no permissions, and if the persona has neither a matching rule nor a default that counts for the tool.
+ * explicit default. A default `ask` does not restrict a tool that a built-in rule allows. Null if the start has no rules,
+ * and if the persona has neither a matching rule nor a default that counts for the tool.
  */
 function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
   if (persona === undefined) return null;

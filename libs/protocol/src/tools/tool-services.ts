@@ -35,7 +35,7 @@ export const ToolAnnouncement = z.strictObject({
 export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
 
 /**
- * Distinguishes versions of a tool, as eight digits. It is not a security feature: digests can collide.
+ * Distinguishes versions of a tool, as eight hexadecimal digits. It is not a security feature: digests can collide.
  * @param announced the announcement of an instance or of the registry.
  */
 export function toolDigest({

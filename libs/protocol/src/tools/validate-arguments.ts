@@ -33,7 +33,7 @@ export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, arg
 }
 
 /** Why a tool's schema cannot be compiled, as a sentence, or null. */
-export function schemaProblem(tool: Pick<ToolDefinition, 'input_schema'>): string | null {
+export function inputSchemaProblem(tool: Pick<ToolDefinition, 'input_schema'>): string | null {
   const validate = validatorOf(tool.input_schema);
   return typeof validate === 'string' ? unusable(validate) : null;
 }

@@ -100,7 +100,7 @@ export const BOUNDS = {
   abortGraceMs: 5_000,
   /**
    * Restarts of a model call, or of the model step of a compaction, by a new owner of the session (after a crash, a deploy, a
-   * hand-over). Then the call or step fails.
+   * hand-over). Then the call fails its run, and the compaction continues without its model step.
    */
   modelRestartsMax: 10,
   /** Delay before the third such restart, doubled for each further one. */

@@ -10,9 +10,15 @@ import { nearestWord } from './nearest-word.ts';
 export interface SchemaProblem {
   /** Member names and indexes from the root. For an unknown key, the last element is the key itself. */
   readonly path: readonly PropertyKey[];
-  /** `unknown_key`: the schema has no such key. `missing`: a required key is absent. `rule`: a rule beyond the type. */
+  /**
+   * `unknown_key`: the schema has no such key. `missing`: a required key is absent. `rule`: a rule beyond the type. `value`:
+   * another value that does not fit.
+   */
   readonly kind: 'unknown_key' | 'missing' | 'rule' | 'value';
-  /** The problem without its path: `is missing`, `must be a text, not a number`. */
+  /**
+   * The problem without its path: `is missing`, `must be a text, not a number`. For an unknown key only a suffix with the
+   * nearest key, or empty.
+   */
   readonly words: string;
 }
 

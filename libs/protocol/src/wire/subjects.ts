@@ -440,13 +440,17 @@ export interface ServedKey {
   readonly instance: string | undefined;
 }
 
-/** Parses the key of an announcement, of a heartbeat or of a persona's pause; null if it is invalid. */
+/**
+ * Parses the subject of a key: of an announcement, of a heartbeat or of a persona's pause. Null if a token is invalid. It does
+ * not check whether the bucket has such a key.
+ */
 export function parseServedKey(subject: string): ServedKey | null {
   const [kv, bucket = '', kind = '', tenant = '', name = '', instance, ...rest] = subject.split('.');
   const buckets: readonly string[] = [STREAMS.registry, STREAMS.hosts];
   if (kv !== '$KV' || !buckets.includes(bucket) || !isServedKeyKind(kind) || rest.length > 0) return null;
   const pattern = kind === 'paused-personas' ? ID_PATTERN : SERVED_NAMES[kind];
-  if (!ID_PATTERN.test(tenant) || !pattern.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
+  if (!ID_PATTERN.test(tenant) || !pattern.test(name) || (instance !== undefined && !ID_PATTERN.test(instance)))
+    return null;
   return { kind, tenant: TenantId.parse(tenant), name, instance };
 }
 

@@ -45,7 +45,7 @@ import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { POLICY_CEILING } from './provision-session.ts';
-import { textOutcome } from './run-tool-call.ts';
+import { errorOutcome } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { untilAnswered, untilKept } from './until-answered.ts';
@@ -81,7 +81,7 @@ export async function startChild(
   const { id: effect_id, callId: call_id, child } = effect;
   const { ref, state } = session;
   const failed = ({ code, message }: Failure): CallOutcome => {
-    const { result } = textOutcome('error', message, code);
+    const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
   const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
@@ -303,7 +303,7 @@ export async function sendMessage(
     result:
       code === undefined
         ? { content: [{ type: 'text', text }], is_error: false }
-        : textOutcome('error', text, code).result,
+        : errorOutcome('error', text, code).result,
     duration_ms: 0,
   });
   const { mode = 'steer' } = args;

@@ -18,7 +18,7 @@ import {
   StopOutcome,
 } from '@coxswain/protocol';
 import type { z } from 'zod';
-import { textOutcome } from './run-tool-call.ts';
+import { errorOutcome } from './run-tool-call.ts';
 
 const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   provision_outcome: ProvisionOutcome,
@@ -44,7 +44,7 @@ export function readOutcome(outcome: Outcome): Outcome {
   const { effect_id } = outcome;
   switch (outcome.type) {
     case 'call_outcome': {
-      const { result } = textOutcome('error', `The tool's answer cannot be read: ${problem}`, 'tool_failed');
+      const { result } = errorOutcome('error', `The tool's answer cannot be read: ${problem}`, 'tool_failed');
       return { type: 'call_outcome', effect_id, call_id: outcome.call_id, status: 'error', result, duration_ms: 0 };
     }
     case 'model_outcome':

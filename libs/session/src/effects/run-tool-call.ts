@@ -33,7 +33,8 @@ export interface Dispatch {
  * Runs one call, or finds out its outcome where an earlier owner may have sent it. An idempotent call may be sent again.
  * Contract: never rejects, because every end of a call is an outcome. Bounds: {@link SENDINGS_MAX}, 15 s of attempts while no
  * instance accepts a call that may have run, and one hour of pauses in each search for an outcome. The answer of a tool has
- * no time limit here: where a tool ignores `signal`, the effect table ends the call after its grace period.
+ * no time limit here: where a tool ignores `signal`, `EffectTable` (session-work.ts) ends the call after the grace period of
+ * the abort order.
  */
 export async function runToolCall(
   toolset: Toolset,
@@ -96,7 +97,7 @@ const REDIALED_FOR_MS = 15_000;
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
-  if (!tool) return textOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
+  if (!tool) return errorOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
   let { mayHaveRun } = dispatch;
   /** How often tools got the call, as far as known. */
   let sent = Number(mayHaveRun);
@@ -108,7 +109,7 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
     if (known && known.status !== 'lost') return checked(known, tool, sent, signal);
     if (mayHaveRun && !known && (signal.aborted || !tool.traits.idempotent)) break;
     if (!known && signal.aborted)
-      return textOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
+      return errorOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
@@ -180,11 +181,11 @@ function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, sent: n
   if (outcome.status === 'cancelled' && !signal.aborted)
     return unknownOutcome(`${name} stopped the call by itself`, sent);
   if (outcome.status !== 'accepted' || traits.long_running) return outcome;
-  return textOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
+  return errorOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
 
 /** An outcome with one text as its result, marked as an error. */
-export function textOutcome<S extends Ended['status']>(
+export function errorOutcome<S extends Ended['status']>(
   status: S,
   text: string,
   code: string,
@@ -194,7 +195,7 @@ export function textOutcome<S extends Ended['status']>(
 
 function unknownOutcome(why: string, sent: number) {
   const runs = sent > 1 ? 'It may have run several times, and is not run again.' : 'It was not re-run.';
-  return textOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${runs}`, 'tool_interrupted');
+  return errorOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${runs}`, 'tool_interrupted');
 }
 
 const HOST_ENDED = 'the host ended while the call ran';

@@ -54,7 +54,7 @@ import {
 import { readOutcome } from './read-outcome.ts';
 import { routedModels } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
-import { INTERRUPTED, runToolCall, textOutcome } from './run-tool-call.ts';
+import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
 import { streamAnswer } from './stream-answer.ts';
 import { untilKept } from './until-answered.ts';
@@ -315,7 +315,7 @@ export class SessionWorker implements EffectWorker {
         const mayStillRun = isUnconfirmed
           ? ' The tool did not confirm that it stopped. Its later output is ignored.'
           : '';
-        const { result } = textOutcome('cancelled', `Cancelled: ${reason}.${mayStillRun}`, 'tool_interrupted');
+        const { result } = errorOutcome('cancelled', `Cancelled: ${reason}.${mayStillRun}`, 'tool_interrupted');
         const head = {
           type: 'call_outcome',
           effect_id: effect.id,
@@ -389,7 +389,7 @@ export class SessionWorker implements EffectWorker {
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
     if (!toolset) {
       const text = `The tools of this session could not be reopened. ${effect.tool} was not run.`;
-      const { status, result } = mayHaveRun ? INTERRUPTED : textOutcome('error', text, 'tool_unavailable');
+      const { status, result } = mayHaveRun ? INTERRUPTED : errorOutcome('error', text, 'tool_unavailable');
       return { type: 'call_outcome', effect_id: effect.id, call_id: effect.callId, status, result, duration_ms: 0 };
     }
     let progress = 0;

@@ -1,6 +1,6 @@
 /**
- * Asks the session's model for an answer: publishes deltas, returns one outcome. The header of libs/turn, model-answers.ts
- * lists who repeats a failed request.
+ * Asks the session's model for an answer: publishes deltas, checks the calls and the output by their schemas, returns one
+ * outcome. The header of libs/turn, model-answers.ts lists who repeats a failed request.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';

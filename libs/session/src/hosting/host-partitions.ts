@@ -169,8 +169,9 @@ export class HostPartitions {
   }
 
   /**
-   * Finds the owner of a session that another host has appended to, by its note. Claims the session if its note names this
-   * host or no host. If there is no note, it claims nothing: {@link NoteComparison} finds lost notes.
+   * Finds the owner of a session that another host has appended to, by its note. Claims the session if its partition is
+   * assigned to this host, and its note names this host or no host. If there is no note, it claims nothing:
+   * {@link NoteComparison} finds lost notes.
    * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
    *   heard may still be alive, so callers wait first.
    * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.

@@ -42,7 +42,7 @@ export interface LoadedSession {
   readonly transcript: Transcript | null;
   readonly receipts: Receipts;
   readonly n: number;
-  /** The fence of the next append (libs/ports, journal.ts). */
+  /** Position of the newest record. The next append names it as its fence (libs/ports, journal.ts). */
   readonly fence: number;
   readonly hash: string;
   readonly at: string;
@@ -64,7 +64,10 @@ export function transcriptOf({ transcript, n }: LiveSession): Transcript {
   return transcript;
 }
 
-/** A record does not chain to its predecessor, or belongs to another session. */
+/**
+ * A record does not chain to its predecessor or belongs to another session; or the journal does not reach or match its
+ * snapshot or the known newest record.
+ */
 export class ChainBrokenError extends Error {
   readonly code = 'chain_broken';
 }
@@ -112,12 +115,13 @@ function isState(value: unknown): boolean {
 
 /**
  * Loads a session: its state from the newest snapshot and the records after it.
- * @param whole whether to read every record, for the transcript. Records up to the snapshot are neither fed to the machine
- *   nor checked by schema, as the snapshot's hash covers them. Otherwise reading starts at the snapshot's record, so its cost
- *   does not depend on the session's length.
+ * @param whole true: reads every record, for the transcript; those up to the snapshot are neither fed to the machine nor
+ *   checked by schema, as the snapshot's hash covers them. false: starts at the snapshot's record, so the cost does not depend
+ *   on the session's length.
  * @param onRecord called for each record read; for some twice, where the snapshot turns out to be unusable.
  * @param newest position of the newest record, where the caller has just read it.
- * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and errors of the journal.
+ * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, EventNotAcceptedError, MachineVersionUnknownError, and
+ *   errors of the journal.
  */
 export async function loadSession(
   ports: LoadPorts,
@@ -140,7 +144,8 @@ export async function loadSession(
       onRecord,
     );
   } catch {
-    // A snapshot is a cache: if the machine or the journal does not continue from it, it is ignored.
+    // A snapshot is a cache: if the machine or the journal does not continue from it, it is ignored. After an outage of the
+    // journal the second read reports the error.
     const loaded = await fold(ports, ref, whole, null, ports.journal.read(ref), onRecord);
     // The snapshot follows an acknowledged record. A journal that ends before that record has lost its end.
     if (loaded.n < snapshot.n)
@@ -290,7 +295,7 @@ async function* linksOf(
   let chain = from;
   const read = ({ bytes }: StoredRecord) => readRecord(bytes, blobs, UPCASTS, decodeNext(chain));
   const link = (record: JournalRecord, stored: StoredRecord): Link => {
-    const end = after(chain, record, stored, ref);
+    const end = checkedEnd(chain, record, stored, ref);
     chain = end;
     return { record, stored, end };
   };
@@ -306,7 +311,8 @@ async function* linksOf(
   }
 }
 
-function after(chain: ChainEnd, record: JournalRecord, { bytes, fence }: StoredRecord, ref: SessionRef): ReadEnd {
+/** The end of the chain with this record. @throws ChainBrokenError if the record does not follow. */
+function checkedEnd(chain: ChainEnd, record: JournalRecord, { bytes, fence }: StoredRecord, ref: SessionRef): ReadEnd {
   const follows = record.n === chain.n + 1 && (chain.hash === null || record.prev_hash === chain.hash);
   if (!follows || record.session_id !== ref.sessionId)
     throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${chain.n}`);
@@ -360,7 +366,7 @@ async function newestSnapshot(snapshots: Snapshots, ref: SessionRef): Promise<Sn
     if (bytes === null) return null;
     return Snapshot.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
   } catch {
-    // The cache is missing, damaged, or of another release. The journal has the same content.
+    // The cache cannot be read now, is damaged, or of another release. The journal has the same content.
     return null;
   }
 }

@@ -54,10 +54,10 @@ export class InboxReader {
   ): Promise<readonly number[]> {
     const notifications = this.#takeNotifications();
     const after = Math.max(this.position(cursor), this.#takenSeq);
-    const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
+    const caughtUp = this.#catchesUp ? await this.#readUpTo(null, after) : [];
     this.#catchesUp = false;
-    const more = known && (await this.#upTo(lastOf(notifications), known.at(-1)?.seq ?? after));
-    const commands = more && (await this.#withNotified([...known, ...more], notifications, after));
+    const more = caughtUp && (await this.#readUpTo(lastOf(notifications), caughtUp.at(-1)?.seq ?? after));
+    const commands = more && (await this.#withNotified([...caughtUp, ...more], notifications, after));
     // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
     if (commands === null) return [];
     const { stream, created } = this.#inbox.incarnation;
@@ -83,7 +83,7 @@ export class InboxReader {
     const notified = new Set(this.#notifications);
     if (notified.size === 0 || [...notified].some(({ isTimer }) => !isTimer)) return false;
     const seqs = [...notified].map(({ seq }) => seq);
-    const timers = await this.#upTo(Math.max(...seqs), Math.min(...seqs) - 1);
+    const timers = await this.#readUpTo(Math.max(...seqs), Math.min(...seqs) - 1);
     if (timers === null || timers.some(({ isTimer }) => !isTimer)) return false;
     if (timers.length > 0 && !(await areSpent(timers))) return false;
     this.#notifications = this.#notifications.filter((notification) => !notified.has(notification));
@@ -98,7 +98,7 @@ export class InboxReader {
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const notifications = this.#takeNotifications();
-    const commands = await this.#upTo(lastOf(notifications), this.#takenSeq);
+    const commands = await this.#readUpTo(lastOf(notifications), this.#takenSeq);
     if (commands === null) return;
     const receipts = new Receipts(publisher, this.#ref);
     for (const command of commands) {
@@ -158,11 +158,12 @@ export class InboxReader {
     return found.size === commands.length ? commands : [...found.values()].sort((one, other) => one.seq - other.seq);
   }
 
-  async #upTo(last: number, after: number): Promise<readonly StoredCommand[] | null> {
-    return last <= after ? [] : this.#readUpTo(last, after);
-  }
-
+  /**
+   * Reads the commands after one position, up to another one or to the end (`last` null).
+   * @returns null if the inbox cannot be read.
+   */
   async #readUpTo(last: number | null, after: number): Promise<readonly StoredCommand[] | null> {
+    if (last !== null && last <= after) return [];
     try {
       return await this.#inbox.read(this.#ref, after, last);
     } catch (error) {

@@ -154,7 +154,7 @@ export function rulesAfter(
 }
 
 /** The event with a persona's rules at a provision; none if they have not changed. */
-export function personaRulesChanged(
+export function buildPermissionsChanged(
   { persona_rules }: SessionContext,
   rules: readonly RememberedRule[] = NONE,
 ): SessionEvent[] {

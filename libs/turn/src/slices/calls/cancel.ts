@@ -56,9 +56,10 @@ const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 /**
- * Decides `cancel_call`. It is never rejected. The outcome is `already_cancelled` if a cancel has ended the call or is open,
- * and `not_found` if the call does not exist or ended otherwise. A call in flight must stop first, and so must hooks that
- * check its result. Any other call ends at once.
+ * Decides `cancel_call`. It is never rejected. The outcome is `already_cancelled` if a cancel of the call is open, or the
+ * call has ended as `cancelled`, also by a preempting interrupt. It is `not_found` if the call does not exist or ended
+ * otherwise, and after the end of the run. A call in flight must stop first, and so must hooks that check its result. Any
+ * other call ends at once.
  */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;
@@ -167,7 +168,10 @@ function cancelReminder(
   };
 }
 
-/** The abort order for a cancelled call. */
+/**
+ * The abort order of a `cancel_call`, with its time limit. That of a run's cancel: `runAbort` (core/effects.ts). `EffectTable`
+ * (session-work.ts in libs/session) applies both.
+ */
 export function cancelOrder(cancel: CallCancel): AbortOrder {
   return { reason: cancel.reason ?? 'cancelled', graceMs: cancel.timeout_ms };
 }

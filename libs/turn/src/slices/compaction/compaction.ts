@@ -69,7 +69,7 @@ export function nextCompactionEvent(context: SessionContext, effectId: string): 
   const { pass } = context;
   if (!pass || context.compacting) return null;
   if (pass.strategy === 'clear_tool_results') return done(context, pass, pass.strategy);
-  return { type: 'compaction_started', ...said(context, pass), effect_id: effectId };
+  return { type: 'compaction_started', ...headOf(context, pass), effect_id: effectId };
 }
 
 /** The payload of hooks about a compaction. */
@@ -91,7 +91,7 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
   const { usage, attempts, duration_ms } = outcome;
   if (context.aborting) {
     const error = { code: 'compaction_aborted', message: 'the run ended during the compaction' };
-    return events({ type: 'compaction_skipped', ...said(context, pass), error, usage });
+    return events({ type: 'compaction_skipped', ...headOf(context, pass), error, usage });
   }
   const text = outcome.text.trim();
   if (outcome.status === 'complete' && text !== '')
@@ -115,7 +115,7 @@ export function withoutStep(
   const spent = usage ? { usage } : {};
   if (gain(context, 'clear_tool_results', pass.kept_turns) > 0)
     return [done(context, pass, 'clear_tool_results', { ...spent, instead_of })];
-  const skipped: SessionEvent = { type: 'compaction_skipped', ...said(context, pass), error, ...spent };
+  const skipped: SessionEvent = { type: 'compaction_skipped', ...headOf(context, pass), error, ...spent };
   if (pass.mode === 'window') return [skipped];
   return [
     skipped,
@@ -179,7 +179,8 @@ function overflowFailed(message: string): SessionEvent {
   return { type: 'run_failed', source: 'model', error: { code: 'context_overflow', message }, stop_reason: 'error' };
 }
 
-function said({ turn }: SessionContext, pass: OpenCompaction) {
+/** The members that all events of a compaction have. */
+function headOf({ turn }: SessionContext, pass: OpenCompaction) {
   const { mode, strategy, tokens_before, window, reserve, kept_turns } = pass;
   return { turn, mode, strategy, tokens_before, window, reserve, kept_turns };
 }
@@ -193,7 +194,7 @@ function done(
   const { summary = null } = more;
   return {
     type: 'compaction_done',
-    ...said(context, pass),
+    ...headOf(context, pass),
     strategy,
     ...replacement(context.view, strategy, pass.kept_turns, summary),
     ...more,

@@ -92,7 +92,7 @@ export const EMPTY_VIEW: ViewAccount = {
 export interface CompactionState {
   /** The model's view in numbers. */
   readonly view: ViewAccount;
-  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  /** The compaction of the open turn, from the seam before it to the seam after it. Not the pass of a seam (seams.ts). */
   readonly pass: OpenCompaction | null;
   /** How often the provider refused the open turn's prompt as too long. */
   readonly overflows: number;

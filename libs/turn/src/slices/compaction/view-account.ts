@@ -152,7 +152,7 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
 }
 
 /**
- * Copies without a spread, for speed: a turn makes three copies, each of the one before (see `copyContext`,
+ * Copies without a spread, for speed: a turn makes at least three copies, each of the one before (see `copyContext`,
  * core/context.ts).
  */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {

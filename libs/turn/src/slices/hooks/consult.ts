@@ -23,9 +23,10 @@ import { noteOnCall } from '../calls/table.ts';
 import { openStep } from '../steps/progress.ts';
 
 /**
- * The registrations of a point, in order.
+ * The registrations that apply at a point, in order: their persona, globs, step and conditions match.
  * @param target the value for their globs.
- * @param payload the value for their conditions; without it, conditions count as true.
+ * @param payload the value for their conditions. Conditions count as true without it; those of hosts and services also if
+ *   the persona's hooks may change it (`doesNotApply` in consult-hooks.ts evaluates them).
  * @param step the step of the point, if it differs from the open one.
  */
 export function hooksFor(
@@ -38,8 +39,7 @@ export function hooksFor(
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
   const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
-  // The persona's hooks come first, and may change the payload. So the host evaluates the conditions of later hooks:
-  // `doesNotApply` in consult-hooks.ts.
+  // The persona's hooks come first, and may change the payload. So the host evaluates the conditions of later hooks.
   const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
   if (payload === undefined || !isRewritten) return asked;
   const unknown = { ...occasion, payload: undefined };
@@ -70,7 +70,7 @@ export function payloadHead(context: SessionContext, point: HookPoint): JsonObje
   };
 }
 
-/** The persona of the turn: hooks of the rest of a turn get the persona that started it. */
+/** The persona that started the turn. After a hand-off the rest of the turn still counts for it. */
 export function personaOfTurn({ relay, pinned }: SessionContext): string {
   return relay.from ?? pinned?.persona ?? '';
 }

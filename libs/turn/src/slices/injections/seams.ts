@@ -28,7 +28,7 @@ import { stepTaskDelivered } from '../steps/steps.ts';
 import { interruptedBy, wakingMessageDelivered } from '../suspension/suspension.ts';
 import { feedbackDelivered } from './feedback.ts';
 import type { PendingInjection } from './state.ts';
-import { awaitsVerdict, followupAwaitsVerdict, nextFollowup } from './waiting.ts';
+import { awaitsVerdict, followupsMustWait, nextFollowup } from './waiting.ts';
 
 /**
  * The pass of a seam, or null if it must wait for a verdict (GUARD-1, message-hooks.ts) or for announcements (ANNOUNCE-3,
@@ -84,8 +84,9 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 /**
  * The messages that are due at a seam, in the order of the queue. Their mode and the drain policy select them. The last seam
  * of the last turn (`isCapped`, by max_turns or budget) delivers none.
- * With `one_at_a_time` a seam delivers one message, and the next one follows after a model request. A preempting interrupt
- * does not wait for that request. `loop_exit` delivers all of its mode (`audit_only`).
+ * With `one_at_a_time` a seam delivers one message, and the next one follows after a model request. A remembered preempting
+ * interrupt (`preempting`) does not wait, because it ends that request before it is sent. One that has ended running work
+ * waits. `loop_exit` delivers all of its mode (`audit_only`).
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
@@ -137,7 +138,7 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
  */
 export function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);
-  if (!followup || followupAwaitsVerdict(context)) return null;
+  if (!followup || followupsMustWait(context)) return null;
   return {
     type: 'message_injected',
     command_id: followup.command_id,

@@ -37,7 +37,10 @@ export interface PendingFollowup {
   readonly replaced_by?: string | undefined;
   /** The session that sent it. */
   readonly from?: MessageSource | undefined;
-  /** The next run starts with this message, as soon as the previous run has ended. */
+  /**
+   * The first such message starts the next run, as soon as the previous run has ended. Further ones are follow-ups in that
+   * run.
+   */
   readonly begins_run?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;

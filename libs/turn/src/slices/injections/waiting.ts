@@ -36,13 +36,13 @@ export function pendingIsDeliverable(context: SessionContext): boolean {
   return context.pending.some((injection) => messageContinuesRun(injection) && !awaitsVerdict(context, injection));
 }
 
-/** Whether a queued steer or reminder that continues the run awaits its verdict. */
+/** Whether a queued steer that continues the run awaits its verdict. No reminder awaits one. */
 export function pendingAwaitsVerdict(context: SessionContext): boolean {
   return context.pending.some((injection) => messageContinuesRun(injection) && awaitsVerdict(context, injection));
 }
 
-/** Whether a queued steer or reminder that continues the run, or a follow-up that is due next, awaits its verdict. */
-export function followupAwaitsVerdict(context: SessionContext): boolean {
+/** Whether follow-ups must wait: a queued steer that continues the run, or a follow-up that is due, awaits its verdict. */
+export function followupsMustWait(context: SessionContext): boolean {
   const next = context.pinned?.drain.followups === 'all' ? context.followups : context.followups.slice(0, 1);
   return pendingAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));
 }

@@ -82,8 +82,8 @@ export function supersededBy(context: SessionContext, newer: { command_id: strin
 }
 
 /**
- * The live reminders that a child inherits, as its events. Those for direct children alone (`session`) get `none`, so that a
- * grandchild does not inherit them.
+ * The live reminders that a child inherits, as events for the child's journal. Those for direct children alone (`session`)
+ * get `none`, so that a grandchild does not inherit them.
  */
 export function inheritedReminders(
   context: Pick<SessionContext, 'session_id' | 'reminders'>,
@@ -146,7 +146,10 @@ export function compacted(context: SessionContext, event: EventOf<'compaction_do
   return { reminders: countDownAtCompaction(context.reminders, stays) };
 }
 
-/** A reminder is no longer live, so the next prompt may be shorter than the last one. */
+/**
+ * A reminder is no longer live, so the next prompt may be shorter than the last one: that size no longer bounds it
+ * (`leastNextPrompt` in budgets.ts).
+ */
 export function reminderEnded(
   context: SessionContext,
   event: EventOf<'reminder_deduped'> | EventOf<'reminder_expired'>,

@@ -22,7 +22,10 @@ export function queuedWorkContinuesRun(context: SessionContext): boolean {
   );
 }
 
-/** Whether the open turn is the last one that max_turns allows. */
+/**
+ * Whether the open turn is the last one that max_turns allows: that of the persona, since the last hand-off, or that of the
+ * whole run (`run_limits`).
+ */
 export function isAtLastTurn(context: SessionContext): boolean {
   const { turns_counted, pinned, relay } = context;
   const whole = pinned?.run_limits?.max_turns ?? Number.POSITIVE_INFINITY;
@@ -38,7 +41,8 @@ export function isCapped(context: SessionContext): boolean {
  * Whether the open turn itself continues the run: the guard `goes_on` of `turn_end`. max_turns is not checked. A steer
  * that the last seam of the turn delivered counts: `iteration_end` and `post_tool_dispatch` set `delivered_at_end`. A steer
  * after that seam does not count: it stays in `pending` for the next turn, or for the next run if the run ends with this turn.
- * In a turn in which a step has ended, calls and a cut-short answer do not count; steps that are left do.
+ * In a turn in which a step has ended, calls and a cut-short answer do not count; steps that are left do. An output that
+ * needs a repair always counts.
  */
 export function openTurnContinuesRun(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;

@@ -4,6 +4,8 @@
  * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot prevent
  * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends or takes another turn:
  * `openTurnContinuesRun` (continuation.ts). The run that a late message starts: `runOfLateMessage` (prompts.ts).
+ * Queued messages outlive the run, also a cancelled one: `loop_exit` delivers those with `audit_only`, and the others wait
+ * for the next run (`pending` of `agent_end`).
  */
 
 import {
@@ -146,7 +148,7 @@ export function runFailed(context: SessionContext, event: Placed<'run_failed'>):
   };
 }
 
-/** The run was cancelled. An earlier failure or used-up budget stays the stop reason. */
+/** The run was cancelled. An earlier failure stays the stop reason. After a used-up budget nothing changes. */
 export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
   return {

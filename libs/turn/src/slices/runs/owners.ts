@@ -15,8 +15,9 @@ import { withoutStep } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
 /**
- * Decides a claim. A model call or compaction step that was restarted too often fails, unless it is to be aborted anyway. A
- * claim of an epoch that is not newer is ignored.
+ * Decides a claim. A model call that was restarted too often fails the run, and a compaction continues without its model
+ * step (`withoutStep` in compaction.ts), unless they are to be aborted anyway. The first claim of a copy: `decideAfterCopy`
+ * (copies.ts). A claim of an epoch that is not newer is ignored.
  */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;

@@ -75,7 +75,7 @@ function promptOf(
 
 /**
  * Decides a prompt with `if_running: steer`. After the end of a run it starts the next one; during a run it is a steer.
- * In the teardown, and until the report to the parent is sent, it is queued and starts the next run automatically.
+ * In the teardown, and until the report to the parent is sent, it is queued for the next run: {@link runOfLateMessage}.
  */
 export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
@@ -111,8 +111,8 @@ export function promptOfMessage(
 }
 
 /**
- * The start of a run by a message that arrived too late for the previous run, or null. The report on the previous run to the
- * parent precedes it.
+ * The start of a run by the first message that arrived too late for the previous run, or null. The report on that run to
+ * the parent, and an open consult of hooks, precede it.
  */
 export function runOfLateMessage(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);

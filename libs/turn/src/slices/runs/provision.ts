@@ -16,7 +16,7 @@ import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import type { Placed, PlacedEvent } from '../../core/place.ts';
 import { MACHINE_VERSION } from '../../machine/version.ts';
-import { personaRulesChanged } from '../approvals/remembered.ts';
+import { buildPermissionsChanged } from '../approvals/remembered.ts';
 import { elapsedMs, reportedAfterHandoff } from '../budgets/budgets.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
 import type { KnownTool } from '../calls/state.ts';
@@ -64,7 +64,7 @@ function changesOf(context: SessionContext, provision: Provision): SessionEvent[
     list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
   if (pinned?.hooks_fingerprint !== fingerprints.hooks)
     list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
-  list.push(...personaRulesChanged(context, remembered));
+  list.push(...buildPermissionsChanged(context, remembered));
   const priceFingerprint = fingerprints.price ?? '';
   if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
     list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });

@@ -1,6 +1,7 @@
 /**
  * Stall detection: notices for the model, as feedback, about identical calls, turns without a new result, and rules
- * that deny. Calls are compared as the model requested them, results as the model saw them, both by fingerprint.
+ * that deny. A stall never ends a run. Calls are compared as the model requested them, results as the model saw them, both
+ * by fingerprint.
  */
 
 import {
@@ -65,7 +66,7 @@ export function stallAfterResult(
   { tool, status, result, denial }: EventOf<'call_ended'>,
 ): StallWatch {
   const refusals = denial?.by === 'rule' ? refused(stall, denial.rule ?? 'default', tool) : stall.refusals;
-  const shown = fingerprint(`${tool} ${status} ${textOf(result)}`);
+  const shown = fingerprint(`${tool} ${status} ${comparedText(result)}`);
   if (stall.results.includes(shown)) return refusals === stall.refusals ? stall : { ...stall, refusals };
   const { call, repeats, stale_turns, told } = stall;
   const results = [...stall.results.slice(-(BOUNDS.stallResultsRemembered - 1)), shown];
@@ -104,7 +105,7 @@ function without(told: readonly string[], source: string): readonly string[] {
 // For a file, its size and both ends: reading megabytes for each comparison would cost too much.
 const FILE_END_CHARS = 1_024;
 
-function textOf(result: ToolResult): string {
+function comparedText(result: ToolResult): string {
   return result.content
     .map((part) => {
       if (part.type === 'text') return part.text;

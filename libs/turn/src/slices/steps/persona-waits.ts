@@ -71,8 +71,12 @@ export function waitsForPersona(
   return { persona_wait: { ...wait, timer }, next_effect: index + 1 };
 }
 
-/** The events if a wait for a persona exceeded its limit: the model step fails. None if it has ended meanwhile. */
-export function waitedTooLong(context: SessionContext): SessionEvent[] {
+/**
+ * The events if a wait for a persona exceeded its limit: the open declared step fails (STEPS-4), or otherwise the run. None
+ * if the wait has ended. A compaction fails the run, without the fallback of COMPACTION-4 (compaction.ts): the model call
+ * after it would wait for the same persona.
+ */
+export function personaWaitExpired(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
   // A preempting interrupt has ended the model call already, and its outcome will follow.
   if (!wait || context.model?.preempted) return [];

@@ -1,6 +1,7 @@
 /**
  * A daemon session between its jobs: the end of a job, and the start of idling. A job is its work between two times of
- * idling.
+ * idling. Whether a daemon idles: the states `steering_check.closing`, `steering_check.resuming` and
+ * `daemon_idle.daemon_idle_pre` of `turnMachine` (machine/chart.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
@@ -18,15 +19,15 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
     clock_watch: null,
     step: null,
     relay: NO_RELAY,
-    ...startIdling({ ...context, relay: NO_RELAY }, event),
+    ...startIdlingOrJob({ ...context, relay: NO_RELAY }, event),
   };
 }
 
 /**
- * A daemon that starts to idle sets the timer of its interval, if it has one. With queued messages it continues
- * immediately.
+ * A daemon that starts to idle sets the timer of its interval, if it has one. If queued work continues the run, the clock of
+ * the next job starts instead, because the machine continues immediately.
  */
-function startIdling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+function startIdlingOrJob(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   if (queuedWorkContinuesRun(context)) return setBudgetTimer(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;
   if (intervalMs === undefined) return { count: NOTHING_USED };

@@ -145,9 +145,9 @@ export function wakingFromInterval(timerId: string, intervalMs: number): Waking 
 function sleepReminder(suspension: Suspension, event: EventOf<'resumed'>): ReminderMessage {
   const { since_ms, reason, call_id } = suspension;
   const began = call_id === undefined ? 'The session was suspended' : 'You parked this session';
-  const because = reason === undefined ? '' : ` (${reason})`;
+  const inBrackets = reason === undefined ? '' : ` (${reason})`;
   const slept = `It slept for ${durationText(event.slept_ms)}, from ${timeText(since_ms)} to ${timeText(since_ms + event.slept_ms)}.`;
-  return reminder(`${began}${because}. ${slept} ${wokenBy(suspension, event)}`);
+  return reminder(`${began}${inBrackets}. ${slept} ${wokenBy(suspension, event)}`);
 }
 
 function wokenBy(suspension: Suspension, event: EventOf<'resumed'>): string {

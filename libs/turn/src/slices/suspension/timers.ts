@@ -12,7 +12,7 @@ import type { MachineState } from '../../machine/state.ts';
 import { leafOf } from '../../machine/state.ts';
 import { approvalExpired, expiriesOf } from '../approvals/approvals.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
-import { personaWait, waitedTooLong } from '../steps/persona-waits.ts';
+import { personaWait, personaWaitExpired } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
 /**
@@ -25,7 +25,7 @@ export function decideTimer(state: MachineState, input: TimerInput): Decision {
   return events(
     { type: 'timer_fired', effect_id: timer.id, what: timer.what },
     ...(timer.what === 'approval' ? approvalExpired(state.context, timer.id) : []),
-    ...(timer.what === 'waiting_for_persona' ? waitedTooLong(state.context) : []),
+    ...(timer.what === 'waiting_for_persona' ? personaWaitExpired(state.context) : []),
   );
 }
 
