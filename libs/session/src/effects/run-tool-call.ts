@@ -142,7 +142,7 @@ function wordsOf({ result }: ToolOutcome): string {
 /** The outcome of an idempotent call that a process may have run, and that no process accepts any longer. */
 function nowUnserved(outcome: ToolOutcome): Ended {
   const text = `${wordsOf(outcome)}. It was sent before, and may have taken effect`;
-  return textOutcome('unavailable', text, 'tool_unavailable');
+  return errorOutcome('unavailable', text, 'tool_unavailable');
 }
 
 // A stale epoch means that another host owns the session: waiting does not help.
