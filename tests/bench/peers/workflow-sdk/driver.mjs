@@ -23,7 +23,7 @@ const out = {
   versions: versionsOf([
     'workflow',
     onPostgres ? '@workflow/world-postgres' : '@workflow/world-local',
-    ...(process.env.SESSION === 'agent' ? ['@workflow/ai', 'ai'] : []),
+    ...(process.env.SESSION === 'agent' ? ['@ai-sdk/workflow', 'ai'] : []),
   ]),
   durability: onPostgres ? 'fsync and synchronous_commit on' : 'files without fsync, queue in memory',
   machine: { node: process.version },
