@@ -86,7 +86,8 @@ function requireStage(
 }
 
 /**
- * A repeated command without a call id, or one that is sent again after the bus was lost, finds no pending call. The receipt of the first one is the answer.
+ * A repeated command without a call id finds no pending call, and so may one that is sent again after the bus was lost. The
+ * receipt of the first one is the answer.
  * @throws the given error if there was no first one.
  */
 async function repetition(session: Session, commandId: string | undefined, error: unknown): Promise<SentCommand> {

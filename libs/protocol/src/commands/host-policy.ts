@@ -1,5 +1,5 @@
 /**
- * The policy of a host: what requests may name: less, never more. The host rejects a command that names more
+ * The policy of a host bounds what requests may name. The host rejects a command that names more
  * ({@link checkRequest}). Its adapters apply the same rules at the time of use, because sessions may have been
  * imported, forked, or started under an older policy. docs/guides/threat-model.md and docs/guides/policy.md explain it.
  */
