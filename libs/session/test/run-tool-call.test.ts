@@ -19,6 +19,17 @@ async function run(bed: TestBed, tool: FakeTool, advanceMs = 0): Promise<CallOut
   return record?.input as CallOutcome;
 }
 
+/** Runs an idempotent call that an earlier owner may have sent, and that no worker knows. */
+async function sentBefore(call: Toolset['call'], signal: AbortSignal): Promise<CallOutcome> {
+  const { bus, time } = testBed();
+  const toolset: Toolset = { tools: [], call, probe: async () => ({ state: 'unknown' }), close: async () => [] };
+  const tool = { ...TOOL, traits: { ...DEFAULT_TRAITS, idempotent: true } };
+  const dispatch = { effectId: '3-0', call: SENT, tool, readsOn: false, mayHaveRun: true };
+  const outcome = runToolCall(toolset, bus.blobs, time.clock('host'), dispatch, signal);
+  await time.advance(20_000);
+  return (await outcome) as CallOutcome;
+}
+
 const textOf = ({ result }: CallOutcome) => (result.content[0] as { text: string }).text;
 const texts = (...sizes: number[]): FakeTool => ({
   run: async () => ({
@@ -209,30 +220,20 @@ describe('after a crash, a call that may have been sent', () => {
   });
 
   test('and that is cancelled is not run again though it is idempotent: its outcome is unknown', async () => {
-    const bed = testBed();
     let runs = 0;
-    const toolset: Toolset = {
-      tools: [],
-      call: async () => {
-        runs++;
-        return answer('ran again');
-      },
-      probe: async () => ({ state: 'unknown' }),
-      close: async () => [],
+    const call = async () => {
+      runs++;
+      return answer('ran again');
     };
-    const tool = { ...TOOL, traits: { ...DEFAULT_TRAITS, idempotent: true } };
-    const dispatch = { effectId: '3-0', call: SENT, tool, readsOn: false, mayHaveRun: true };
-    const { blobs } = bed.bus;
-    const aborted = AbortSignal.abort('preempted');
-    const ended = await runToolCall(toolset, blobs, bed.time.clock('host'), dispatch, aborted);
+    const ended = await sentBefore(call, AbortSignal.abort('preempted'));
     expect(runs).toBe(0);
     expect(ended).toMatchObject({ status: 'interrupted' });
-    expect(textOf(ended as CallOutcome)).toBe(
+    expect(textOf(ended)).toBe(
       'The outcome of this tool call is unknown: the host ended while the call ran. It was not re-run.',
     );
   });
 
-  test('and that was cancelled is stopped by the next owner, and has an unknown outcome if no worker knows it', async () => {
+  test('and that was cancelled is stopped by the next owner, which gets the outcome of its worker', async () => {
     const bed = testBed();
     const signals: AbortSignal[] = [];
     bed.tools = { tool: { run: deaf(60_000) } };
@@ -262,23 +263,14 @@ describe('after a crash, a call that may have been sent', () => {
     ],
     ['finds no worker, may have taken effect', 'unavailable', 'error', 'may have taken effect'],
   ] as const)('and that is sent again and %s', async (_title, status, ended, text) => {
-    const bed = testBed();
     const cancel = new AbortController();
-    const toolset: Toolset = {
-      tools: [],
-      call: async () => {
-        if (status === 'cancelled') cancel.abort('oops');
-        return { status, result: { content: [{ type: 'text', text: 'No process has it' }], is_error: true } };
-      },
-      probe: async () => ({ state: 'unknown' }),
-      close: async () => [],
+    const call = async (): Promise<ToolOutcome> => {
+      if (status === 'cancelled') cancel.abort('oops');
+      return { status, result: { content: [{ type: 'text', text: 'No process has it' }], is_error: true } };
     };
-    const tool = { ...TOOL, traits: { ...DEFAULT_TRAITS, idempotent: true } };
-    const dispatch = { effectId: '3-0', call: SENT, tool, readsOn: false, mayHaveRun: true };
-    const outcome = runToolCall(toolset, bed.bus.blobs, bed.time.clock('host'), dispatch, cancel.signal);
-    await bed.time.advance(20_000);
-    expect((await outcome) as CallOutcome).toMatchObject({ status: ended });
-    expect(textOf((await outcome) as CallOutcome)).toContain(text);
+    const outcome = await sentBefore(call, cancel.signal);
+    expect(outcome).toMatchObject({ status: ended });
+    expect(textOf(outcome)).toContain(text);
   });
 
   test('is interrupted also if the tools cannot be opened again', async () => {

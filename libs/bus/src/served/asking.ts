@@ -251,10 +251,12 @@ export function createAsking(
 
   /** Sends it again later, unless it was aborted: no instance has it, and none has started it. */
   function releaseAndResend(one: OpenAsk): void {
-    if (one.aborted !== null) endAborted(one, cancelled('cancelled before it started'));
+    if (one.aborted !== null) {
+      endAborted(one, cancelled('cancelled before it started'));
+      return;
+    }
     one.instance = null;
-    one.delays++;
-    one.resendAtMs = clock.nowMs() + delayAfter(one.delays, RESENDS);
+    one.resendAtMs = clock.nowMs() + delayAfter(++one.delays, RESENDS);
   }
 
   /** Moves it away from an instance that will not complete it. It may run twice. If it may not move, it is lost. */

@@ -98,12 +98,12 @@ const REDIALED_FOR_MS = 15_000;
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
   if (!tool) return errorOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
-  let { mayHaveRun } = dispatch;
   /** How often tools got the call, as far as known. */
-  let sent = Number(mayHaveRun);
+  let sent = Number(dispatch.mayHaveRun);
   let unservedSinceMs: number | null = null;
   let why: string | null = null;
   for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
+    const mayHaveRun = sent > 0;
     const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendings };
     const known = mayHaveRun ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
     if (known && known.status !== 'lost') return checked(known, tool, sent, signal);
@@ -128,7 +128,6 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
       sendings += moves;
       sent += moves;
     }
-    mayHaveRun = true;
   }
   return unknownOutcome(why ?? HOST_ENDED, sent);
 }
