@@ -89,8 +89,15 @@ export type HostNews =
   | { readonly news: 'aborted'; readonly callId: string; readonly atMs: number }
   | { readonly news: 'log'; readonly text: string };
 
+const untold: HostNews[] = [];
+
+/** Tells the driver, with all other news of this turn of the event loop: a message takes 60 microseconds. */
 const tell = (news: HostNews) => {
-  if (process.connected) process.send?.(news);
+  if (untold.push(news) === 1)
+    setImmediate(() => {
+      const all = untold.splice(0);
+      if (process.connected) process.send?.(all);
+    });
 };
 
 const problem = (fields: object, message: string) =>
@@ -120,6 +127,7 @@ function newestSeen(message: Message | undefined): void {
 }
 
 const consultTimes: number[] = [];
+let isConsulting = false;
 const acknowledgedAtMs = new Map<string, number>();
 
 /** Hooks, timed: parsing the return is part of what is measured, so it is parsed here once more. */
@@ -148,7 +156,7 @@ function watched(journal: Journal): Journal {
         const { n } = JSON.parse(text.toString()) as { n: number };
         tell({ news: 'ended', sessionId: ref.sessionId, n });
       }
-      if (text.includes('"type":"hook_call"')) acknowledgedAtMs.set(ref.sessionId, acknowledgedMs);
+      if (isConsulting && text.includes('"type":"hook_call"')) acknowledgedAtMs.set(ref.sessionId, acknowledgedMs);
       return result;
     },
     firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
@@ -255,6 +263,7 @@ const calls: HostCalls = {
     return consultTimes.splice(0);
   },
   async hooksKnown({ count }) {
+    isConsulting = true;
     const known = () => opened?.hooks.table(DEFAULT_TENANT).filter(({ unavailable }) => !unavailable).length === count;
     while (!known()) await sleep(20);
     return null;

@@ -43,9 +43,9 @@ export class HostProcess {
       execArgv: [...flags, ...(profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : [])],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    this.#child.on('message', (message: HostNews | { re: number; value?: unknown; error?: string }) => {
-      if ('re' in message) this.#answered(message);
-      else for (const listener of this.#listeners) listener(message);
+    this.#child.on('message', (message: readonly HostNews[] | { re: number; value?: unknown; error?: string }) => {
+      if ('re' in message) return this.#answered(message);
+      for (const news of message) for (const listener of this.#listeners) listener(news);
     });
     this.#child.on('exit', (code, signal) => {
       this.#gone = new Error(`the host process has ended: ${signal ?? code}`);

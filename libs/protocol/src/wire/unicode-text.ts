@@ -10,26 +10,30 @@
  * @param value nested at most {@link BOUNDS}.jsonDepthMax deep: the function is recursive.
  */
 export function toWellFormed<T>(value: T): T {
-  return repaired(value) as T;
+  // Nearly all values are well-formed: they are checked without a copy.
+  return (isWellFormed(value) ? value : repaired(value)) as T;
+}
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  if (!isPlainObject(value)) return true;
+  for (const key in value) if (!key.isWellFormed() || !isWellFormed(value[key])) return false;
+  return true;
 }
 
 function repaired(value: unknown): unknown {
-  if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    const members = value.map(repaired);
-    return members.every((member, index) => member === value[index]) ? value : members;
-  }
-  const prototype = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return value;
-  let isSame = true;
-  const entries = Object.entries(value).map(([key, member]): [string, unknown] => {
-    const entry: [string, unknown] = [key.toWellFormed(), repaired(member)];
-    if (entry[0] !== key || entry[1] !== member) isSame = false;
-    return entry;
-  });
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(repaired);
+  if (!isPlainObject(value)) return value;
   // Not by assignment, which would lose a member named `__proto__`.
-  return isSame ? value : Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key.toWellFormed(), repaired(member)]));
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 /** The beginning of a text, at most `maxChars` UTF-16 units, cut between code points. */

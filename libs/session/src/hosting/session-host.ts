@@ -63,7 +63,7 @@ const TRANSFER_GRACE_MS = 10_000;
  * The number of records between two snapshots. Loading a session validates and folds the records after its snapshot, a tenth
  * of a millisecond each, so there should be few.
  */
-const SNAPSHOT_EVERY = 16;
+const SNAPSHOT_EVERY = 32;
 /** How many journals are read at the same time for spans that started on another host. */
 const TRACES_AT_ONCE = 2;
 /**

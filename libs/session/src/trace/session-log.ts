@@ -7,17 +7,19 @@ import { tracedSession } from './work-context.ts';
 
 /**
  * A log whose lines have `session_id` and `tenant`, and for a loaded session `run`, `turn` and `trace_id`. Fields of the line
- * itself take precedence. The fields are computed only for lines that are written.
+ * itself take precedence.
  */
 export function sessionLog(log: Log, ref: SessionRef, state: () => SessionState | null): Log {
-  const line = (level: keyof Log) => (fields: object, message: string) =>
-    log[level]({ ...idsOf(ref, state()), ...fields }, message);
-  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
-}
-
-function idsOf(ref: SessionRef, state: SessionState | null): object {
   const head = { session_id: ref.sessionId, tenant: ref.tenant };
-  if (!state || state.context.run === 0) return head;
-  const { run, turn } = state.context;
-  return { ...head, run, turn, trace_id: traceOfRun(tracedSession(ref, state), run).context.traceId };
+  // Two hashes, for each line without this cache, also on levels that are off.
+  let traced: { readonly run: number; readonly trace_id: string } | null = null;
+  const ids = (): object => {
+    const loaded = state();
+    if (!loaded || loaded.context.run === 0) return head;
+    const { run, turn } = loaded.context;
+    if (traced?.run !== run) traced = { run, trace_id: traceOfRun(tracedSession(ref, loaded), run).context.traceId };
+    return { ...head, run, turn, trace_id: traced.trace_id };
+  };
+  const line = (level: keyof Log) => (fields: object, message: string) => log[level]({ ...ids(), ...fields }, message);
+  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

@@ -287,10 +287,11 @@ export class Transcript {
   }
 
   #result(event: EventOf<'call_ended'>): void {
-    const whole = BlobRef.safeParse(event.result.detail?.whole);
-    if (whole.success) {
+    const whole = event.result.detail?.whole;
+    const ref = whole === undefined ? null : BlobRef.safeParse(whole);
+    if (ref?.success) {
       this.#wholes ??= new Set();
-      this.#wholes.add(whole.data.sha256);
+      this.#wholes.add(ref.data.sha256);
     }
     this.#storedFiles ||= event.result.content.some(isStored);
     const batch = this.#batch;
