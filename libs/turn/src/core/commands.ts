@@ -42,6 +42,6 @@ export type Command<V extends CommandVerb = CommandVerb> = {
  * Reads a command: from here on its verb determines the type of its body.
  * @param input a command without a problem: hosts parse the body by the schema of its verb before they record it.
  */
-export function readCommand(input: CommandInput): Command {
+export function typedCommand(input: CommandInput): Command {
   return input as CommandInput & Command;
 }

@@ -43,7 +43,7 @@ import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
 import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
 import { decideTimer } from '../slices/suspension/timers.ts';
 import { isTooOld, outcomeOfCommand } from './command-memory.ts';
-import { type Command, readCommand } from './commands.ts';
+import { type Command, typedCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
 
@@ -115,7 +115,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
     );
   }
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
-  const command = readCommand(input);
+  const command = typedCommand(input);
   switch (command.verb) {
     case 'start':
       return decideStart(state, command);

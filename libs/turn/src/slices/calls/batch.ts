@@ -18,9 +18,9 @@ import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
 import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
-import { parkRequested } from '../suspension/requests.ts';
+import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
-import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
+import { buildCallDenied, buildCallEnded, buildCallInterrupted, returnedEnd } from './results.ts';
 import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
@@ -192,7 +192,7 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
   if (asked?.type !== 'consult_ended') return asked;
   const end = returnedEnd(row, result);
   const { call_id } = row;
-  const [parks] = parkRequested(context, { call_id, status: end.status, result, park });
+  const [parks] = suspendRequestOfCall(context, { call_id, status: end.status, result, park });
   return parks && context.suspend?.call_id !== call_id ? parks : end;
 }
 
@@ -210,7 +210,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
-    if (row.in_doubt) return endedUnknown(row, `A re-run was denied${who}${because(reason)}.`);
+    if (row.in_doubt) return buildCallInterrupted(row, `A re-run was denied${who}${because(reason)}.`);
     return buildCallDenied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
@@ -228,7 +228,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
 export function endCallNotInFlight(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
-    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run ended before a re-run.');
+    if (row.in_doubt && row.status !== 'ended') return buildCallInterrupted(row, 'The run ended before a re-run.');
     if (row.status === 'proposed' || row.status === 'allowed') {
       return buildCallEnded(row, 'aborted', `The tool call was not run: ${endedFirst(context)}.`);
     }
@@ -253,7 +253,7 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
   const row = skipped === undefined ? undefined : callRow(context, skipped);
   if (!row) return null;
   if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'superseded' };
-  if (row.in_doubt) return endedUnknown(row, 'A message arrived before anyone approved a re-run.');
+  if (row.in_doubt) return buildCallInterrupted(row, 'A message arrived before anyone approved a re-run.');
   return buildCallEnded(
     row,
     'skipped',

@@ -8,7 +8,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
-import { parkRequested } from '../suspension/requests.ts';
+import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, settleCancelled, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
 import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
@@ -42,7 +42,7 @@ export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: 
 }
 
 /** The events of OnHandoffEmitted hooks. */
-export function afterHandoffHooks(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+export function afterOnHandoffEmitted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure, hook } = answer;
     const closed = failsClosed(context, answer);
@@ -139,5 +139,5 @@ export function afterPostToolUse(
   }
   const end = returnedEnd(row, result);
   // If the model gets an error for its call of `park`, the session must not be suspended.
-  return [end, ...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })];
+  return [end, ...suspendRequestOfCall(context, { call_id: row.call_id, status: end.status, result, park })];
 }

@@ -58,7 +58,7 @@ export function buildCallDenied(
  * The end of a call with an unknown outcome that is not re-run.
  * @param why a sentence that says why there is no re-run, such as a denial by a person.
  */
-export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
+export function buildCallInterrupted({ call_id, tool }: CallRow, why: string): SessionEvent {
   const text = `The outcome of this tool call is unknown: the host or process that ran it stopped responding. It was not re-run. ${why}`;
   const result: ToolResult = {
     content: [{ type: 'text', text }],

@@ -106,7 +106,7 @@ export function decideChildEnded(state: MachineState, input: Command<'child_ende
   } as const;
   const row = isEnded(state) ? undefined : callRow(context, child.call_id);
   if (row?.status !== 'running' || row.effect_id !== child.effect_id) return events(ended);
-  if (isBegunAgain(context, row, child, report)) return events({ ...ended, restarts: true });
+  if (willRestart(context, row, child, report)) return events({ ...ended, restarts: true });
   const duration_ms = Math.max(0, atMs - child.started_at_ms);
   const { status, result } = report;
   const outcome = { type: 'call_outcome', call_id: row.call_id, effect_id: child.effect_id, status, result } as const;
@@ -114,7 +114,7 @@ export function decideChildEnded(state: MachineState, input: Command<'child_ende
   return decision.kind === 'events' ? events(ended, ...decision.events) : decision;
 }
 
-function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
+function willRestart(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
   const { restart = 'never', max_restarts = 1 } = row.args as unknown as DelegateArgs;
   if (report.stop_reason !== 'error' || restart !== 'on_failure' || child.restart >= max_restarts) return false;
   if (row.cancel || row.preempted || context.aborting) return false;

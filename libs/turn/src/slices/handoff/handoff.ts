@@ -154,7 +154,7 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
 }
 
 /** The relay of the run after a hand-off. @param elapsedMs the time that the run has worked until then. */
-export function takenOver(
+export function relayAfterHandoff(
   { relay, turns_counted, count }: SessionContext,
   { call_id, from }: NonNullable<EventOf<'persona_changed'>['handoff']>,
   elapsedMs: number,

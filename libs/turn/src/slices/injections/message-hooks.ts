@@ -78,7 +78,7 @@ function queuedMessage(context: SessionContext, commandId: string): PendingInjec
  * The events of a verdict on a steer or follow-up.
  * @param block the hook that blocks it and its reason, or null.
  */
-export function guardDecided(
+export function afterGuard(
   context: SessionContext,
   consult: OpenConsult & { readonly command_id: string },
   outcome: ConsultOutcome,

@@ -1,7 +1,7 @@
 /**
  * The queue of messages: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced. The context keeps
  * follow-ups in a list of their own, `followups`; `pending` has the others. Delivery is decided in `dueAt` and
- * `takeFollowup` (seams.ts), the check by hooks in message-hooks.ts.
+ * `nextFollowupEvent` (seams.ts), the check by hooks in message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.

@@ -136,7 +136,7 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
  * while one of these awaits its verdict: this follow-up, a queued steer that is not `audit_only`, or, with the drain policy
  * `all`, any follow-up.
  */
-export function takeFollowup(context: SessionContext): SessionEvent | null {
+export function nextFollowupEvent(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);
   if (!followup || followupsMustWait(context)) return null;
   return {

@@ -86,7 +86,7 @@ function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
  * The events of transform_context hooks. After a failure the request is not sent: it is unknown what the hook would
  * have removed.
  */
-export function contextTransformed(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function afterTransformContext(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const failed = outcome.answers.find((answer) => failsClosed(context, answer));
   if (!failed?.failure) return [];
   const { code, message } = failed.failure;

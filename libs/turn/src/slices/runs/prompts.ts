@@ -1,6 +1,6 @@
 /**
  * Prompts: the start of a run, and messages that start the next one. An ordinary follow-up continues its run instead:
- * `takeFollowup` (injections/seams.ts).
+ * `nextFollowupEvent` (injections/seams.ts).
  */
 
 import {
@@ -121,7 +121,7 @@ export function runOfLateMessage(context: SessionContext): SessionEvent | null {
 }
 
 /** The events of a run whose prompt user_prompt_submit hooks block; none if they accept it. */
-export function promptConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function afterUserPromptSubmit(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const block = blocked(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;

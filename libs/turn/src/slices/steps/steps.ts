@@ -151,7 +151,7 @@ function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): Js
  * rewrite of the arguments fails the step.
  * @param failsClosed whether an answer failed and refuses.
  */
-export function stepConsulted(
+export function afterStepHooks(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',
   outcome: ConsultOutcome,

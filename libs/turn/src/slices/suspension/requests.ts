@@ -113,7 +113,7 @@ function parkingRefused(
  * The `suspend_requested` event of a call that ended with `ok` and a request to park; none after another request, and
  * in an aborting run.
  */
-export function parkRequested(
+export function suspendRequestOfCall(
   context: SessionContext,
   { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
 ): SessionEvent[] {
@@ -138,7 +138,7 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
  * The events that the answers of pre_suspend hooks cause: the first answer that blocks, or counts as a block, withdraws the
  * request. Without one there are none.
  */
-export function suspensionConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function afterPreSuspend(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
   // A resume has withdrawn the request while hooks were called, or the run is ending.
   if (!suspend || context.aborting) return [];
