@@ -3,7 +3,8 @@
  * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/ruling.ts) decides whether a call needs an
  * approval.
  *
- * APPROVAL-1  The expiry of a wait for an approval is a timer, and its notification an effect until it is sent.
+ * APPROVAL-1  The expiry of a wait for an approval is a timer: the persona's `expire_after_ms` gives its time. Without it the
+ *     call waits until it is decided or ends otherwise. The notification of a wait is an effect until it is sent.
  * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
  *     status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
  *     `denied`, or as `interrupted` if its outcome is unknown.
@@ -37,8 +38,8 @@ export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expir
 }
 
 /**
- * The number of effects of an approval request (EFFECT-1, core/place.ts): first the timer of its expiry, then the
- * notification.
+ * The number of effects of an approval request, for their ids (EFFECT-1, core/place.ts): the timer of its expiry, then the
+ * notification, each if there is one.
  */
 export function approvalEffectCount({ expire_after_ms, notifies }: Asked): number {
   return Number(expire_after_ms !== undefined) + Number(notifies === true);
@@ -90,7 +91,7 @@ export function approvalTimers({ calls, aborting }: SessionContext): readonly Ti
 
 const NONE: readonly [] = [];
 
-/** The notifications of parked calls that were not sent so far; none in an aborting run. */
+/** The `notify` effects of parked calls, each until its outcome is recorded; none in an aborting run. */
 export function approvalNoticeEffects({ calls, aborting }: SessionContext): readonly Effect[] {
   if (aborting) return NONE;
   return calls.flatMap(({ status, notice, call_id }) =>
@@ -98,7 +99,7 @@ export function approvalNoticeEffects({ calls, aborting }: SessionContext): read
   );
 }
 
-/** The event of an expired approval, in addition to `timer_fired`: one, or none if no call waits with this timer. */
+/** The event after the expiry of an approval, in addition to `timer_fired`: one, or none if no call waits with this timer. */
 export function afterApprovalExpiry({ calls }: SessionContext, timerId: string): SessionEvent[] {
   const row = calls.find(({ expiry, status }) => status === 'parked' && expiry?.id === timerId);
   return row ? [{ type: 'approval_decided', call_id: row.call_id, decision: 'expired' }] : [];
@@ -121,7 +122,7 @@ export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired 
 const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
- * The events of OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
+ * The events after OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
  * hook denies nothing, because the approval still waits for a person or its expiry.
  */
 export function afterOnApprovalRequested(

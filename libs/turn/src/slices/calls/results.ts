@@ -73,9 +73,9 @@ type Rewrite = Omit<Extract<Verdict, { kind: 'rewrite_result' }>, 'kind'>;
 /** Applies a hook's rewrite to a result. */
 export function rewriteResult(result: ToolResult, { result: text, is_error, max_output }: Rewrite): ToolResult {
   const flagged = { ...result, is_error: is_error ?? result.is_error };
-  const told: ToolResult =
+  const rewritten: ToolResult =
     text === undefined ? flagged : withoutWhole({ ...flagged, content: [{ type: 'text', text }] });
-  return max_output === undefined ? told : cut(told, max_output);
+  return max_output === undefined ? rewritten : cut(rewritten, max_output);
 }
 
 /**

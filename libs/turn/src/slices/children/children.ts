@@ -80,8 +80,9 @@ export function decideCancelChild(state: MachineState, input: Command<'cancel_ch
 }
 
 /**
- * Decides `child_ended`, the report of a child at the end of its first run: its call gets an outcome, or another child
- * starts. If the call no longer runs for this child, only the usage counts.
+ * Decides `child_ended`, the report of a child at the end of its first run: its call gets an outcome; or `restarts` in the
+ * event orders another child, which `nextChild` (delegation.ts) starts. If the call no longer runs for this child, only the
+ * usage counts. A report of a child that is not open is rejected.
  */
 export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
   const { context } = state;
@@ -114,6 +115,7 @@ export function decideChildEnded(state: MachineState, input: Command<'child_ende
   return decision.kind === 'events' ? events(ended, ...decision.events) : decision;
 }
 
+/** Whether another child takes the place of one that failed: its call asks for it, and its budget has a share left. */
 function willRestart(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
   const { restart = 'never', max_restarts = 1 } = row.args as unknown as DelegateArgs;
   if (report.stop_reason !== 'error' || restart !== 'on_failure' || child.restart >= max_restarts) return false;

@@ -201,7 +201,7 @@ function done(
   };
 }
 
-/** The events of pre_compact hooks: the first one that blocks the compaction, or fails closed, vetoes it. */
+/** The events after pre_compact hooks: the first one that blocks the compaction, or fails closed, vetoes it. */
 export function afterPreCompact(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure } = answer;

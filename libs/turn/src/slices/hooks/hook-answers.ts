@@ -38,8 +38,9 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
   const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
   const isSettled = row?.cancel !== undefined || isEditSettled(context, consult);
-  const unwanted = outcome.status === 'cancelled' && (context.aborting || isSettled);
-  const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
+  // A consult that the machine itself aborted: hooks without an answer have not failed.
+  const wasAborted = outcome.status === 'cancelled' && (context.aborting || isSettled);
+  const answers = wasAborted ? outcome.answers : answersOf(consult, outcome);
   return events(
     ...answers.map((answer) => hookReturned(consult, answer)),
     ...untrackedJobs(context, answers),
@@ -62,8 +63,10 @@ function closingEvents(
     return decideEditChecked(context, consult, outcome.answers, failed, atMs);
   }
   if (isAnnounced(point)) {
-    const told: SessionEvent = { type: 'announced', point, effect_id };
-    return point === 'OnApprovalRequested' ? [told, ...afterOnApprovalRequested(context, consult, outcome)] : [told];
+    const announced: SessionEvent = { type: 'announced', point, effect_id };
+    return point === 'OnApprovalRequested'
+      ? [announced, ...afterOnApprovalRequested(context, consult, outcome)]
+      : [announced];
   }
   return [
     ...consequences(context, consult, outcome),
