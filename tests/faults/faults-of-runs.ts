@@ -16,7 +16,7 @@ import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
 import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
 import { deliverable } from '../../libs/turn/src/slices/injections/seams.ts';
 import { openTurnContinuesRun } from '../../libs/turn/src/slices/runs/continuation.ts';
-import { parkRequested } from '../../libs/turn/src/slices/suspension/requests.ts';
+import { suspendRequestOfCall } from '../../libs/turn/src/slices/suspension/requests.ts';
 import { interruptedBy } from '../../libs/turn/src/slices/suspension/suspension.ts';
 import { type Fault, fault } from './fault.ts';
 
@@ -203,7 +203,7 @@ export const FAULTS_OF_RUNS = {
       return sound({ ...context, pending: context.pending.map((one) => ({ ...one, interrupts })) }, ids);
     }),
     'a failed tool call parks the session': fault(
-      parkRequested,
+      suspendRequestOfCall,
       (sound) => (context, ended) =>
         sound(context, { ...ended, status: 'ok', result: { ...ended.result, is_error: false } }),
     ),

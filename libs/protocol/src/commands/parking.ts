@@ -1,6 +1,6 @@
 /**
  * The fields of a request to park a session, by the command `suspend` or by a call of the tool `park`, and their
- * validation. In libs/turn: `parkRequested` (requests.ts) handles the request, `suspensionStart` and `suspensionEnd`
+ * validation. In libs/turn: `suspendRequestOfCall` (requests.ts) handles the request, `suspensionStart` and `suspensionEnd`
  * (suspension.ts) decide when the suspension starts and ends.
  */
 import * as z from 'zod';

@@ -1,5 +1,5 @@
 /**
- * Commands by verb, each with the type of its body. `decide` reads a command once; the slices get it typed.
+ * Commands by verb, each with the type of its body.
  */
 import type {
   CallOutcome,
@@ -39,9 +39,9 @@ export type Command<V extends CommandVerb = CommandVerb> = {
 }[V];
 
 /**
- * Reads a command: from here on its verb determines the type of its body.
+ * A command with the type of its body. Checks nothing.
  * @param input a command without a problem: hosts parse the body by the schema of its verb before they record it.
  */
-export function readCommand(input: CommandInput): Command {
+export function typedCommand(input: CommandInput): Command {
   return input as CommandInput & Command;
 }

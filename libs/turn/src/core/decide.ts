@@ -43,7 +43,7 @@ import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
 import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
 import { decideTimer } from '../slices/suspension/timers.ts';
 import { isTooOld, outcomeOfCommand } from './command-memory.ts';
-import { type Command, readCommand } from './commands.ts';
+import { type Command, typedCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
 
@@ -105,6 +105,14 @@ function decideCommand(state: MachineState, input: CommandInput, atMs: number): 
   return withOutcome(context.session_id, input, decideVerb(state, input, atMs));
 }
 
+/**
+ * Decides a command by its verb. After the end of a run:
+ * - `prompt` starts the next run, and so does `message` with the mode `prompt`. While the report to the parent is open, a
+ *   `prompt` is rejected, unless it has `if_running: steer`; that one and the `message` are queued.
+ * - Other messages, `steer`, `remind` and `followup` are queued. `revoke` and `replace` apply as during a run.
+ * - `delete` applies once no effect is open; `feedback` and `child_ended` while their job or child is open.
+ * - `cancel_call` has the outcome `not_found`. All others are rejected.
+ */
 function decideVerb(state: MachineState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
   if (isTooOld(context, input.command_id)) {
@@ -115,7 +123,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
     );
   }
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
-  const command = readCommand(input);
+  const command = typedCommand(input);
   switch (command.verb) {
     case 'start':
       return decideStart(state, command);
@@ -123,7 +131,7 @@ function decideVerb(state: MachineState, input: CommandInput, atMs: number): Dec
       return command.body.if_running === 'steer'
         ? decidePromptOrSteer(state, command, atMs)
         : decidePrompt(state, command);
-    // Queued in every state, also in a suspended or ended session. Only the bounds of queues and reminders reject one.
+    // Queued in every state, also during a suspension. Only the bounds of queues and reminders reject one.
     case 'steer':
     case 'remind':
     case 'followup':

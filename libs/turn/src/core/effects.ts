@@ -4,7 +4,7 @@
 
 import { BOUNDS } from '@coxswain/protocol';
 import type { MachineState } from '../machine/state.ts';
-import { noticesOf } from '../slices/approvals/approvals.ts';
+import { approvalNoticeEffects } from '../slices/approvals/approvals.ts';
 import { callEffects } from '../slices/calls/batch.ts';
 import { parentNoticeEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
@@ -30,7 +30,7 @@ export function effectsOf(state: MachineState): readonly Effect[] {
     ...(waits ? [] : workEffects(context, abort)),
     ...parentNoticeEffects(context),
     ...closingEffects(context),
-    ...noticesOf(context),
+    ...approvalNoticeEffects(context),
     ...awaitedTimers(state),
   ];
 }

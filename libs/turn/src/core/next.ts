@@ -31,7 +31,7 @@ import { announce } from '../slices/hooks/announcements.ts';
 import { consult } from '../slices/hooks/consult.ts';
 import { nextFeedback } from '../slices/injections/feedback.ts';
 import { guardConsult } from '../slices/injections/message-hooks.ts';
-import { checkpoint, dispatchCheckpoint, nextDelivery, takeFollowup } from '../slices/injections/seams.ts';
+import { checkpoint, dispatchCheckpoint, nextDelivery, nextFollowupEvent } from '../slices/injections/seams.ts';
 import { nextExpiry } from '../slices/reminders/reminders.ts';
 import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
 import { runOfLateMessage } from '../slices/runs/prompts.ts';
@@ -102,7 +102,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
   'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
   'steering_check.closing': closeTurn,
-  'steering_check.follow_up': takeFollowup,
+  'steering_check.follow_up': nextFollowupEvent,
   stopped: runOfLateMessage,
   failed: runOfLateMessage,
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),

@@ -1,6 +1,7 @@
 /**
- * The resets of the context: `prompt_received` starts a run, `turn_start` a turn, and `agent_end` ends a run. The slices'
- * state.ts files list the members. `evolve` applies a reset before the other changes of its event.
+ * Which members of the context get new values at the start of a run (`prompt_received`), at the start of a turn
+ * (`turn_start`) and at the end of a run (`agent_end`). The slices' state.ts files list them. `evolve` applies a reset before
+ * the other changes of its event. A crash or a change of the host resets nothing: `sessionOwned` (runs/owners.ts).
  *
  * All other members survive the end of a run: for example settings, also pinned ones, queues, reminders, sums, jobs,
  * children and command ids.

@@ -234,8 +234,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
-            // The calls to vet can have been cancelled while hooks checked a queued message. The same applies to the
-            // next two states.
+            // The check of a queued message has ended. Meanwhile the calls that this state waits for can have been cancelled,
+            // or their hooks removed. The same applies to the next two states.
             guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
           },
         },
@@ -243,6 +243,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: afterGate,
+            // Without a proposed call, permission_asked hooks have none to check. If only the gate hooks were removed, they
+            // are passed over, and a person decides about the calls with the ruling `ask`.
             guard_ended: [{ guard: 'hooked_gate_tool_calls', actions: 'evolve' }, to('dispatching')],
           },
         },

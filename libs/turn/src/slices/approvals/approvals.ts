@@ -3,7 +3,8 @@
  * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/ruling.ts) decides whether a call needs an
  * approval.
  *
- * APPROVAL-1  The expiry of a wait for an approval is a timer, and its notification an effect until it is sent.
+ * APPROVAL-1  The expiry of a wait for an approval is a timer: the persona's `expire_after_ms` gives its time. Without it the
+ *     call waits until it is decided or ends otherwise. The notification of a wait is an effect until it is sent.
  * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
  *     status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
  *     `denied`, or as `interrupted` if its outcome is unknown.
@@ -17,7 +18,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, late, reject, why } from '../../core/decision.ts';
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
-import { buildCallDenied, endedUnknown } from '../calls/results.ts';
+import { buildCallDenied, buildCallInterrupted } from '../calls/results.ts';
 import { parked, released, type Wait, waitDropped } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
@@ -37,10 +38,10 @@ export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expir
 }
 
 /**
- * The number of effects of an approval request (EFFECT-1, core/place.ts): first the timer of its expiry, then the
- * notification.
+ * The number of effects of an approval request, for their ids (EFFECT-1, core/place.ts): the timer of its expiry, then the
+ * notification, each if there is one.
  */
-export function waitCount({ expire_after_ms, notifies }: Asked): number {
+export function approvalEffectCount({ expire_after_ms, notifies }: Asked): number {
   return Number(expire_after_ms !== undefined) + Number(notifies === true);
 }
 
@@ -70,7 +71,7 @@ function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided
 }
 
 /** The timers of parked calls that expire. None in an aborting run, whose teardown ends these calls. */
-export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerEffect[] {
+export function approvalTimers({ calls, aborting }: SessionContext): readonly TimerEffect[] {
   if (aborting) return NONE;
   return calls.flatMap(({ status, expiry }) =>
     status === 'parked' && expiry
@@ -90,23 +91,24 @@ export function expiriesOf({ calls, aborting }: SessionContext): readonly TimerE
 
 const NONE: readonly [] = [];
 
-/** The notifications of parked calls that were not sent so far; none in an aborting run. */
-export function noticesOf({ calls, aborting }: SessionContext): readonly Effect[] {
+/** The `notify` effects of parked calls, each until its outcome is recorded; none in an aborting run. */
+export function approvalNoticeEffects({ calls, aborting }: SessionContext): readonly Effect[] {
   if (aborting) return NONE;
   return calls.flatMap(({ status, notice, call_id }) =>
     status === 'parked' && notice ? [{ kind: 'notify', ...notice, abort: null, callId: call_id }] : [],
   );
 }
 
-/** The event of an expired approval, in addition to `timer_fired`: one, or none if no call waits with this timer. */
-export function approvalExpired({ calls }: SessionContext, timerId: string): SessionEvent[] {
+/** The event after the expiry of an approval, in addition to `timer_fired`: one, or none if no call waits with this timer. */
+export function afterApprovalExpiry({ calls }: SessionContext, timerId: string): SessionEvent[] {
   const row = calls.find(({ expiry, status }) => status === 'parked' && expiry?.id === timerId);
   return row ? [{ type: 'approval_decided', call_id: row.call_id, decision: 'expired' }] : [];
 }
 
 /** The end of a call whose approval expired, or was denied by a hook that was notified of it. */
 export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
-  if (row.in_doubt) return endedUnknown(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
+  if (row.in_doubt)
+    return buildCallInterrupted(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
   if (expired)
     return buildCallDenied(row, { by: 'expiry', reason: NOT_IN_TIME }, `The tool call was not run. ${NOT_IN_TIME}`);
   return buildCallDenied(
@@ -120,10 +122,10 @@ export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired 
 const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
- * The events of OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
+ * The events after OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
  * hook denies nothing, because the approval still waits for a person or its expiry.
  */
-export function refusedWhileAsking(
+export function afterOnApprovalRequested(
   context: SessionContext,
   consult: OpenConsult,
   { answers }: ConsultOutcome,
@@ -247,6 +249,6 @@ export function approvalRequested(
   const wait = waitsOf(context, event);
   return {
     ...changeCall(context, event.call_id, (row) => parked(row, wait)),
-    next_effect: nextIndex(context, event) + waitCount(event),
+    next_effect: nextIndex(context, event) + approvalEffectCount(event),
   };
 }

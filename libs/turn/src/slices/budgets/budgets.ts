@@ -5,7 +5,7 @@
  *     limits of the new persona count from the hand-off.
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
- * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run ends with its results so far
+ * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run aborts and ends with its results so far
  *     (`thresholdReported` in spending.ts).
  */
 
@@ -25,7 +25,8 @@ import { viewAtTurnEnd } from '../compaction/view-account.ts';
 import type { BudgetCount } from './state.ts';
 
 /**
- * The count after the usage of an answer, or of a compaction: then `summaryPaid` corrects `prompt_tokens`.
+ * The count after the usage of an answer or a compaction. `prompt_tokens` is wrong after a compaction: `summaryPaid`
+ * (spending.ts) corrects it.
  */
 export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
   return {
@@ -94,10 +95,11 @@ interface Bound {
 }
 
 /**
- * The limit that ends the run first. `own` is the stricter limit of the persona and the start (`runLimits`, libs/session),
- * and counts from the hand-off to the persona. After a hand-off `whole` is the limit of the start, which counts from
- * the start of the run. Usage lowers both rests equally, so the limit that is nearer now is reached first. Null if the run
- * does not have this budget: without `own` there is no `whole`.
+ * The limit of a budget that the run reaches first; null without one.
+ * - Before a hand-off it is `own`: the stricter limit of the persona and the start (`runLimits`, run-limits.ts in
+ *   libs/session).
+ * - After a hand-off it is the nearer of two: `own`, which then counts from the hand-off, and `whole`, the limit of the
+ *   start, which counts from the start of the run. Usage lowers both rests equally. Without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
@@ -117,7 +119,10 @@ const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time
 
 const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
 
-/** The highest reported threshold of each budget after a hand-off: 0 if the limit of the budget has changed. */
+/**
+ * The highest reported threshold of each budget after a hand-off: 0 if the limit of the budget, or the usage from which it
+ * counts, has changed.
+ */
 export function reportedAfterHandoff(before: SessionContext, after: SessionContext): BudgetCount['told'] {
   const kept = (budget: Budget) => {
     const used = usedOf(before.count, budget, before.at_ms);

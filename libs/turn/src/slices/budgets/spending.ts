@@ -67,14 +67,17 @@ export function setBudgetTimer(
   return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
 }
 
-/** A threshold was reached. At 100 percent the run ends. */
+/**
+ * A threshold was reported. At 100 percent the run aborts: running calls get an abort order (`callEffects`), and
+ * `endCallNotInFlight` ends the others (both calls/batch.ts).
+ */
 export function thresholdReported(
   context: SessionContext,
   event: EventOf<'budget_threshold'>,
 ): Partial<SessionContext> {
   const { count } = context;
-  const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
+  const noted = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
   return event.percent < 100
-    ? told
-    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event) };
+    ? noted
+    : { ...noted, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event) };
 }

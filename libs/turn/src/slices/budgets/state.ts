@@ -16,7 +16,7 @@ export interface BudgetCount {
   readonly counted_ms: number;
   /** Start of the running clock, milliseconds since 1970; null while it is stopped. */
   readonly running_since_ms: number | null;
-  /** The highest reported threshold of each budget, in percent; 0 if none was reported. */
+  /** The highest threshold of each budget that an event reported, in percent; 0 if none was reported. */
   readonly told: { readonly [budget in Budget]: number };
   /** Input tokens of the newest answer: an estimate for the next one. 0: unknown, or the next prompt differs. */
   readonly prompt_tokens: number;

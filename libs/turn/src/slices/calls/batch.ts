@@ -18,9 +18,9 @@ import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
 import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
-import { parkRequested } from '../suspension/requests.ts';
+import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
-import { buildCallDenied, buildCallEnded, endedUnknown, returnedEnd } from './results.ts';
+import { buildCallDenied, buildCallEnded, buildCallInterrupted, returnedEnd } from './results.ts';
 import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
@@ -61,8 +61,9 @@ function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'propos
 }
 
 /**
- * The next call that may start now: in call order, within the limit on parallel calls; one at a time if a tool of the
- * batch is sequential. Undefined if there is none. The call `except` counts as ended.
+ * The next call that may start now, in call order; undefined if there is none, and in an aborting run. Up to
+ * `parallel_calls` run at once; one at a time if a tool of the batch is sequential. A hand-off waits for all other calls
+ * (`waitsForBatch`). The call `except` counts as ended.
  */
 export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
@@ -74,7 +75,7 @@ export function nextToStart(context: SessionContext, except?: string): CallAt<'p
   for (const row of context.calls) {
     if (row.call_id === except || row.status === 'ended') continue;
     if (row.status === 'running' || row.status === 'returned') busy++;
-    // In a sequential batch a pending approval delays the later calls.
+    // In a sequential batch a call that waits for its approval delays the later ones.
     else if (sequential && row.status === 'parked') heldBack = true;
     else if (!candidate && !heldBack && isAllowed(context, row) && !waitsForBatch(context, row, except))
       candidate = row;
@@ -106,7 +107,7 @@ export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | unde
   );
 }
 
-/** The next call that needs a human approval. */
+/** The next call that needs a human approval. Its request gives it the status `parked`. */
 export function nextToPark(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
     (row): row is CallAt<'proposed'> =>
@@ -148,8 +149,12 @@ export function consultCall(
 }
 
 /**
- * The next event of the batch. The order: denials, approval requests, starts of calls, consults about results. Null if the
- * batch waits for an input.
+ * The next event of the batch, or null if it waits for an input. In this order, with the calls in call order:
+ * 1. the end of a denied call,
+ * 2. the approval request of a call,
+ * 3. the start of an allowed call; instead, the error end of a crew call that cannot start (`crewRefusal`); before the start
+ *    of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
+ * 4. the PostToolUse consult about a result.
  */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
@@ -185,6 +190,11 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
   return consult(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
 }
 
+/**
+ * The next event of the PostToolUse consult about a returned call; null while hooks are called. If no hook applies, no
+ * `consult_ended` is recorded, but the call's request to suspend the session, if there is one, and then the end of the call:
+ * the end removes the request from the row.
+ */
 function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
   const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
@@ -192,8 +202,8 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
   if (asked?.type !== 'consult_ended') return asked;
   const end = returnedEnd(row, result);
   const { call_id } = row;
-  const [parks] = parkRequested(context, { call_id, status: end.status, result, park });
-  return parks && context.suspend?.call_id !== call_id ? parks : end;
+  const [request] = suspendRequestOfCall(context, { call_id, status: end.status, result, park });
+  return request ?? end;
 }
 
 /**
@@ -210,7 +220,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
-    if (row.in_doubt) return endedUnknown(row, `A re-run was denied${who}${because(reason)}.`);
+    if (row.in_doubt) return buildCallInterrupted(row, `A re-run was denied${who}${because(reason)}.`);
     return buildCallDenied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
@@ -222,13 +232,13 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
 }
 
 /**
- * In the teardown: the end of the next open call that is not in flight. For a parked call the end of its approval comes
- * first. Null if there is none.
+ * In the teardown: the end of the next open call that is not in flight, or null. For a parked call the end of its approval
+ * comes first. A returned call whose result hooks check is skipped, because the end of their consult ends it.
  */
 export function endCallNotInFlight(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
-    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run ended before a re-run.');
+    if (row.in_doubt && row.status !== 'ended') return buildCallInterrupted(row, 'The run ended before a re-run.');
     if (row.status === 'proposed' || row.status === 'allowed') {
       return buildCallEnded(row, 'aborted', `The tool call was not run: ${endedFirst(context)}.`);
     }
@@ -253,7 +263,7 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
   const row = skipped === undefined ? undefined : callRow(context, skipped);
   if (!row) return null;
   if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'superseded' };
-  if (row.in_doubt) return endedUnknown(row, 'A message arrived before anyone approved a re-run.');
+  if (row.in_doubt) return buildCallInterrupted(row, 'A message arrived before anyone approved a re-run.');
   return buildCallEnded(
     row,
     'skipped',

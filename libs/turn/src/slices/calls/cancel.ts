@@ -1,6 +1,7 @@
 /**
- * Cancelled calls: the canceller, the result of the call, and the outcome for the sender of the cancel. The cancel of a run:
- * `decideCancel` (runs/ending.ts).
+ * The command `cancel_call`, and the results of cancelled calls: the canceller, the text for the model, and the outcome for
+ * the sender of the cancel. The cancel of a run: `decideCancel` (runs/ending.ts). Which calls get an abort order:
+ * `callEffects` (batch.ts).
  */
 import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
@@ -96,7 +97,10 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   );
 }
 
-/** The events that end a call with an open cancel request: its effect has stopped, or the grace period is over. */
+/**
+ * The events that end a call with an open cancel request; none without one. Either its effect has stopped, or the grace
+ * period is over, or the consult of PostToolUse hooks about its result has ended.
+ */
 export function settleCancelled(
   context: SessionContext,
   row: CallAt<'running' | 'returned'>,

@@ -1,6 +1,8 @@
 /**
  * The events that answers of hooks about calls cause, one function for each hook point. `decideConsult`
- * (hooks/hook-answers.ts) calls them. Which call hooks check next: `nextToVet` and `nextToAskHooks` (batch.ts).
+ * (hooks/hook-answers.ts) calls them. The order of the points: PreToolUse, gate_tool_calls and permission_asked by
+ * `function_execute` (machine/chart.ts); OnHandoffEmitted and PostToolUse by `runCalls` (batch.ts). Which call hooks check
+ * next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned` (table.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
@@ -8,13 +10,13 @@ import type { SessionContext } from '../../core/context.ts';
 import { because } from '../../core/decision.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
-import { parkRequested } from '../suspension/requests.ts';
+import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, settleCancelled, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';
 import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
-/** The events of PreToolUse hooks. */
+/** The events after PreToolUse hooks. */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   for (const answer of outcome.answers) {
@@ -41,8 +43,8 @@ export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: 
   return list;
 }
 
-/** The events of OnHandoffEmitted hooks. */
-export function afterHandoffHooks(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+/** The events after OnHandoffEmitted hooks. */
+export function afterOnHandoffEmitted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure, hook } = answer;
     const closed = failsClosed(context, answer);
@@ -63,7 +65,7 @@ function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: str
   ];
 }
 
-/** The events of gate_tool_calls hooks. */
+/** The events after gate_tool_calls hooks. */
 export function afterGate(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
@@ -92,7 +94,7 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
   return list;
 }
 
-/** The events of permission_asked hooks. */
+/** The events after permission_asked hooks. */
 export function afterPermissionAsked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer))
@@ -105,14 +107,14 @@ export function afterPermissionAsked(context: SessionContext, row: CallRow, outc
   return [];
 }
 
-/** A sentence for the model about a call with a withheld result, so that it does not repeat a call that took effect. */
-function effectOf(status: ReturnedOutcome['status']): string {
+/** Whether a call with a withheld result took effect: a text for the model, so that it does not repeat such a call. */
+function tookEffectText(status: ReturnedOutcome['status']): string {
   if (status === 'ok') return 'The tool call ran and took effect. Do not repeat it to see its result.';
   if (status === 'error') return 'The tool call ran and ended with an error. It may have taken effect.';
   return 'The outcome of this tool call is unknown.';
 }
 
-/** The events of PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. */
+/** The events after PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. */
 export function afterPostToolUse(
   context: SessionContext,
   row: CallAt<'returned'>,
@@ -127,7 +129,7 @@ export function afterPostToolUse(
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer)) {
       const failed = `hook ${answer.hook} failed${because(answer.failure?.message)}`;
-      const text = `${effectOf(row.returned.status)} The result is withheld: ${failed}.`;
+      const text = `${tookEffectText(row.returned.status)} The result is withheld: ${failed}.`;
       result = {
         content: [{ type: 'text', text }],
         is_error: true,
@@ -139,5 +141,5 @@ export function afterPostToolUse(
   }
   const end = returnedEnd(row, result);
   // If the model gets an error for its call of `park`, the session must not be suspended.
-  return [end, ...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })];
+  return [end, ...suspendRequestOfCall(context, { call_id: row.call_id, status: end.status, result, park })];
 }

@@ -17,7 +17,7 @@ import { type Decision, events, late, reject } from '../../core/decision.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { askAboutUnknown, asksAboutUnknown } from '../approvals/approvals.ts';
 import { hooksFor } from '../hooks/consult.ts';
-import { parkRequested } from '../suspension/requests.ts';
+import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { resultAfterCancel, settleCancelled } from './cancel.ts';
 import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
@@ -52,7 +52,7 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
   }
   return events(
     { ...head, status, result, is_error: status !== 'ok', ...timedOut },
-    ...parkRequested(context, outcome),
+    ...suspendRequestOfCall(context, outcome),
   );
 }
 

@@ -58,7 +58,7 @@ export function buildCallDenied(
  * The end of a call with an unknown outcome that is not re-run.
  * @param why a sentence that says why there is no re-run, such as a denial by a person.
  */
-export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
+export function buildCallInterrupted({ call_id, tool }: CallRow, why: string): SessionEvent {
   const text = `The outcome of this tool call is unknown: the host or process that ran it stopped responding. It was not re-run. ${why}`;
   const result: ToolResult = {
     content: [{ type: 'text', text }],
@@ -73,9 +73,9 @@ type Rewrite = Omit<Extract<Verdict, { kind: 'rewrite_result' }>, 'kind'>;
 /** Applies a hook's rewrite to a result. */
 export function rewriteResult(result: ToolResult, { result: text, is_error, max_output }: Rewrite): ToolResult {
   const flagged = { ...result, is_error: is_error ?? result.is_error };
-  const told: ToolResult =
+  const rewritten: ToolResult =
     text === undefined ? flagged : withoutWhole({ ...flagged, content: [{ type: 'text', text }] });
-  return max_output === undefined ? told : cut(told, max_output);
+  return max_output === undefined ? rewritten : cut(rewritten, max_output);
 }
 
 /**

@@ -80,8 +80,9 @@ export function decideCancelChild(state: MachineState, input: Command<'cancel_ch
 }
 
 /**
- * Decides `child_ended`, the report of a child at the end of its first run: its call gets an outcome, or another child
- * starts. If the call no longer runs for this child, only the usage counts.
+ * Decides `child_ended`, the report of a child at the end of its first run: its call gets an outcome; or `restarts` in the
+ * event orders another child, which `nextChild` (delegation.ts) starts. If the call no longer runs for this child, only the
+ * usage counts. A report of a child that is not open is rejected.
  */
 export function decideChildEnded(state: MachineState, input: Command<'child_ended'>, atMs: number): Decision {
   const { context } = state;
@@ -106,7 +107,7 @@ export function decideChildEnded(state: MachineState, input: Command<'child_ende
   } as const;
   const row = isEnded(state) ? undefined : callRow(context, child.call_id);
   if (row?.status !== 'running' || row.effect_id !== child.effect_id) return events(ended);
-  if (isBegunAgain(context, row, child, report)) return events({ ...ended, restarts: true });
+  if (willRestart(context, row, child, report)) return events({ ...ended, restarts: true });
   const duration_ms = Math.max(0, atMs - child.started_at_ms);
   const { status, result } = report;
   const outcome = { type: 'call_outcome', call_id: row.call_id, effect_id: child.effect_id, status, result } as const;
@@ -114,7 +115,8 @@ export function decideChildEnded(state: MachineState, input: Command<'child_ende
   return decision.kind === 'events' ? events(ended, ...decision.events) : decision;
 }
 
-function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
+/** Whether another child takes the place of one that failed: its call asks for it, and its budget has a share left. */
+function willRestart(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
   const { restart = 'never', max_restarts = 1 } = row.args as unknown as DelegateArgs;
   if (report.stop_reason !== 'error' || restart !== 'on_failure' || child.restart >= max_restarts) return false;
   if (row.cancel || row.preempted || context.aborting) return false;

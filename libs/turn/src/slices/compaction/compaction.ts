@@ -201,8 +201,8 @@ function done(
   };
 }
 
-/** The events of pre_compact hooks: the first one that blocks the compaction, or fails closed, vetoes it. */
-export function compactionVetted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+/** The events after pre_compact hooks: the first one that blocks the compaction, or fails closed, vetoes it. */
+export function afterPreCompact(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure } = answer;
     const closed = failsClosed(context, answer);

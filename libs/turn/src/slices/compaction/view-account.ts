@@ -243,6 +243,7 @@ function injected(
 ): [tokens: number, more: Partial<ViewPart>] {
   const tokens = estimateMessage(event.message);
   const pin = pinOf(event);
+  // Every message that is pinned for the run counts as a steer (`ViewPart.steers`).
   if (pin === 'run') return [tokens, { steers: 1, steer_tokens: tokens }];
   return [tokens, pin === 'session' ? { preserved: 1, preserved_tokens: tokens } : {}];
 }

@@ -1,7 +1,7 @@
 /**
  * Copied sessions: the first record of a copy, and the first record after its copied part, in a fork and in an import under a
- * new id. The host checks the fork and
- * copies the inputs: `planFork` (plan-fork.ts) and `copiedInputs` (copy-journal.ts) in libs/session.
+ * new id. The host checks the fork and copies the inputs: `planFork` (plan-fork.ts) and `copiedInputs` (copy-journal.ts) in
+ * libs/session.
  *
  * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
  *     ids start with the id of the session, so effects of the copy and of its origin are never confused.
@@ -144,8 +144,8 @@ function callAfterCopy(
 }
 
 /**
- * Settings with the changes of a fork or a prompt. Another model drops the previous provider and address, another persona
- * the previous mode.
+ * Settings with the changes of a fork or a prompt. A given model, also the same one, drops the previous provider and address;
+ * a given persona, and the mode `null`, drop the previous mode.
  */
 export function changedSettings(settings: StartSettings | null, changes: ChangedSettings): StartSettings {
   const kept = { ...settings };

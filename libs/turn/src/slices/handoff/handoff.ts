@@ -3,8 +3,8 @@
  * persona: `provisionHandoff` (provision-handoff.ts in libs/session).
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
- *     in the record of its successful outcome, before PostToolUse hooks check that. Until the end of the turn, hooks get
- *     the persona that started it.
+ *     in the record of its successful outcome, before PostToolUse hooks check this outcome. Until the end of the turn,
+ *     hooks get the persona that handed off (`personaOfTurn`, hooks/consult.ts).
  * HANDOFF-2  The first hand-off of a batch wins, unless it has ended without success.
  * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
@@ -153,8 +153,11 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
   };
 }
 
-/** The relay of the run after a hand-off. @param elapsedMs the time that the run has worked until then. */
-export function takenOver(
+/**
+ * The member `relay` of the context after one more hand-off.
+ * @param elapsedMs the time that the run has worked so far, without its waits, in milliseconds.
+ */
+export function relayAfterHandoff(
   { relay, turns_counted, count }: SessionContext,
   { call_id, from }: NonNullable<EventOf<'persona_changed'>['handoff']>,
   elapsedMs: number,

@@ -41,9 +41,9 @@ export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
 export function withAnnouncement(context: SessionContext, event: SessionEvent): readonly Announcement[] {
   const { announcements } = context;
   if (context.hooks.length === 0) return announcements;
-  const told = announcementOf(context, event);
-  if (!told || audience(context, told).length === 0) return announcements;
-  return [...announcements, told];
+  const added = announcementOf(context, event);
+  if (!added || audience(context, added).length === 0) return announcements;
+  return [...announcements, added];
 }
 
 function announcementOf(context: SessionContext, event: SessionEvent): Announcement | null {

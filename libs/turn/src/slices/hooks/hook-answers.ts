@@ -8,25 +8,25 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import type { Placed } from '../../core/place.ts';
-import { refusedWhileAsking } from '../approvals/approvals.ts';
+import { afterOnApprovalRequested } from '../approvals/approvals.ts';
 import { decideEditChecked, isEditSettled, isOfEdit } from '../approvals/edited-calls.ts';
 import { cancelOrder } from '../calls/cancel.ts';
 import {
   afterGate,
-  afterHandoffHooks,
+  afterOnHandoffEmitted,
   afterPermissionAsked,
   afterPostToolUse,
   afterPreToolUse,
 } from '../calls/hooked.ts';
 import { callRow } from '../calls/table.ts';
 import { callConsulted } from '../calls/transitions.ts';
-import { compactionVetted } from '../compaction/compaction.ts';
-import { guardDecided, isOfGuard } from '../injections/message-hooks.ts';
+import { afterPreCompact } from '../compaction/compaction.ts';
+import { afterGuard, isOfGuard } from '../injections/message-hooks.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
-import { contextTransformed, modelAsked } from '../runs/model-answers.ts';
-import { promptConsulted } from '../runs/prompts.ts';
-import { stepConsulted } from '../steps/steps.ts';
-import { suspensionConsulted } from '../suspension/requests.ts';
+import { afterTransformContext, modelAsked } from '../runs/model-answers.ts';
+import { afterUserPromptSubmit } from '../runs/prompts.ts';
+import { afterStepHooks } from '../steps/steps.ts';
+import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
@@ -38,8 +38,9 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
   const row = consult.call_id === undefined ? undefined : callRow(context, consult.call_id);
   const isSettled = row?.cancel !== undefined || isEditSettled(context, consult);
-  const unwanted = outcome.status === 'cancelled' && (context.aborting || isSettled);
-  const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
+  // A consult that the machine itself aborted: hooks without an answer have not failed.
+  const wasAborted = outcome.status === 'cancelled' && (context.aborting || isSettled);
+  const answers = wasAborted ? outcome.answers : answersOf(consult, outcome);
   return events(
     ...answers.map((answer) => hookReturned(consult, answer)),
     ...untrackedJobs(context, answers),
@@ -56,14 +57,16 @@ function closingEvents(
   atMs: number,
 ): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isOfGuard(consult)) return guardDecided(context, consult, outcome, blocked(context, outcome.answers));
+  if (isOfGuard(consult)) return afterGuard(context, consult, outcome, blocked(context, outcome.answers));
   if (isOfEdit(consult)) {
     const failed = (answer: HookAnswer) => failsClosed(context, answer);
     return decideEditChecked(context, consult, outcome.answers, failed, atMs);
   }
   if (isAnnounced(point)) {
-    const told: SessionEvent = { type: 'announced', point, effect_id };
-    return point === 'OnApprovalRequested' ? [told, ...refusedWhileAsking(context, consult, outcome)] : [told];
+    const announced: SessionEvent = { type: 'announced', point, effect_id };
+    return point === 'OnApprovalRequested'
+      ? [announced, ...afterOnApprovalRequested(context, consult, outcome)]
+      : [announced];
   }
   return [
     ...consequences(context, consult, outcome),
@@ -99,17 +102,17 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'PostStep':
       return context.aborting
         ? []
-        : stepConsulted(context, consult.point, outcome, (answer) => failsClosed(context, answer));
+        : afterStepHooks(context, consult.point, outcome, (answer) => failsClosed(context, answer));
     case 'OnHandoffEmitted':
-      return open && !context.aborting ? afterHandoffHooks(context, open, outcome) : [];
+      return open && !context.aborting ? afterOnHandoffEmitted(context, open, outcome) : [];
     case 'pre_suspend':
-      return context.aborting ? [] : suspensionConsulted(context, outcome);
+      return context.aborting ? [] : afterPreSuspend(context, outcome);
     case 'pre_compact':
-      return context.aborting ? [] : compactionVetted(context, outcome);
+      return context.aborting ? [] : afterPreCompact(context, outcome);
     case 'transform_context':
-      return context.aborting ? [] : contextTransformed(context, outcome);
+      return context.aborting ? [] : afterTransformContext(context, outcome);
     case 'user_prompt_submit':
-      return context.aborting ? [] : promptConsulted(context, outcome);
+      return context.aborting ? [] : afterUserPromptSubmit(context, outcome);
     case 'PreToolUse':
       return open && !context.aborting ? afterPreToolUse(context, open, outcome) : [];
     case 'gate_tool_calls':

@@ -78,15 +78,15 @@ export function deferredReports(
 ): SessionEvent[] {
   let jobs = context.jobs;
   for (const { hook, verdict } of answers) if (verdict?.kind === 'job') jobs = jobsAfter(jobs, hook, verdict.receipt);
-  let told = 0;
+  let pieces = 0;
   return reports.flatMap((report): SessionEvent[] => {
     const { command_id, receipt } = report;
     const open = jobs.find(isOf(receipt));
     if (!open)
       return [rejected({ command_id, verb: 'feedback' }, 'job_unknown', unknownText(receipt), { field: JOB_ID })];
     jobs = jobsAfter(jobs, open.hook, receipt);
-    const list = reported(context, open, report, told);
-    told += list.length - 1;
+    const list = reported(context, open, report, pieces);
+    pieces += list.length - 1;
     return list;
   });
 }
@@ -103,17 +103,19 @@ function reported(
   before: number,
 ): SessionEvent[] {
   const source = `hook:${hook}`;
-  const told = body === undefined ? [] : [feedbackEvent(context, { source, body }, { commandId: command_id, before })];
-  return [{ type: 'job_reported', command_id, source, receipt }, ...told];
+  const feedback =
+    body === undefined ? [] : [feedbackEvent(context, { source, body }, { commandId: command_id, before })];
+  return [{ type: 'job_reported', command_id, source, receipt }, ...feedback];
 }
 
 /** The default message about the end of a job; none while it continues. */
 function outcomeText(job: JobReceipt): string | undefined {
   if (isOpenJob(job)) return undefined;
   const { job_id, status, affected_paths = [], error, retry_hint } = job;
-  const told = [`Job ${job_id} has ${status === 'skipped' ? 'been skipped' : status}.`];
-  if (error) told.push(`Error: ${error.message}`);
-  if (affected_paths.length > 0) told.push(`Files: ${affected_paths.join(', ')}.`);
-  if (retry_hint?.retryable) told.push('A retry is possible.');
-  return cutText(told.join(' '), BOUNDS.feedbackBodyMaxBytes / 6);
+  const sentences = [`Job ${job_id} has ${status === 'skipped' ? 'been skipped' : status}.`];
+  if (error) sentences.push(`Error: ${error.message}`);
+  if (affected_paths.length > 0) sentences.push(`Files: ${affected_paths.join(', ')}.`);
+  if (retry_hint?.retryable) sentences.push('A retry is possible.');
+  // The bound is in bytes of JSON, and a UTF-16 unit needs at most six (`\u0000`).
+  return cutText(sentences.join(' '), BOUNDS.feedbackBodyMaxBytes / 6);
 }

@@ -34,8 +34,9 @@ export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionE
 }
 
 /**
- * Whether an answer has a failure that refuses. An invalid answer (`isWrongAnswer`) always refuses. Any other failure does,
- * unless the registration had `on_error: fail_open` when it was called. The table may have changed since.
+ * Whether an answer has a failure that refuses. A verdict that is invalid, or not allowed at its point, always does
+ * (`isWrongAnswer`). Any other failure does, also an unreadable return value, unless the registration had `on_error:
+ * fail_open` when it was called. The table may have changed since.
  */
 export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;

@@ -75,10 +75,10 @@ function queuedMessage(context: SessionContext, commandId: string): PendingInjec
 }
 
 /**
- * The events of a verdict on a steer or follow-up.
+ * The events after the check of a steer or follow-up by user_prompt_submit hooks.
  * @param block the hook that blocks it and its reason, or null.
  */
-export function guardDecided(
+export function afterGuard(
   context: SessionContext,
   consult: OpenConsult & { readonly command_id: string },
   outcome: ConsultOutcome,

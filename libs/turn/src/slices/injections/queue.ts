@@ -1,7 +1,7 @@
 /**
- * The queue of messages: steers, reminders and follow-ups are accepted, collapsed, revoked and replaced. The context keeps
- * follow-ups in a list of their own, `followups`; `pending` has the others. Delivery is decided in `dueAt` and
- * `takeFollowup` (seams.ts), the check by hooks in message-hooks.ts.
+ * Which steers, reminders and follow-ups are queued, and how queued ones are collapsed, revoked and replaced. The context
+ * keeps follow-ups in a list of their own, `followups`; `pending` has the others. Their delivery: `dueAt` and
+ * `nextFollowupEvent` (seams.ts). Their check by hooks: message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.

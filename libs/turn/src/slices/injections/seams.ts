@@ -31,8 +31,8 @@ import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupsMustWait, nextFollowup } from './waiting.ts';
 
 /**
- * The pass of a seam, or null if it must wait for a verdict (GUARD-1, message-hooks.ts) or for announcements (ANNOUNCE-3,
- * hooks/announcements.ts).
+ * The pass of a seam, or null if it must wait: for a verdict (GUARD-1, message-hooks.ts), or, unless it is `loop_exit`, for
+ * announcements (ANNOUNCE-3, hooks/announcements.ts).
  */
 export function checkpoint(
   context: SessionContext,
@@ -84,9 +84,10 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 /**
  * The messages that are due at a seam, in the order of the queue. Their mode and the drain policy select them. The last seam
  * of the last turn (`isCapped`, by max_turns or budget) delivers none.
- * With `one_at_a_time` a seam delivers one message, and the next one follows after a model request. A remembered preempting
- * interrupt (`preempting`) does not wait, because it ends that request before it is sent. One that has ended running work
- * waits. `loop_exit` delivers all of its mode (`audit_only`).
+ * With `one_at_a_time` a seam delivers one message, and the next one waits until a model request has shown that one
+ * (`unheard`). An exception is an interrupt in the list `preempting`, which ends this request before it is sent: the seam
+ * delivers the first message of its mode. An interrupt that has ended running work waits like other messages. `loop_exit`
+ * delivers all of its mode (`audit_only`).
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
@@ -97,7 +98,7 @@ function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjecti
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
   if (!context.unheard) return matching.slice(0, 1);
   const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
-  // The preempting interrupt does not overtake earlier messages of its own mode: the first of them is delivered instead.
+  // The preempting interrupt does not overtake earlier messages of its own mode.
   return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
 }
 
@@ -131,12 +132,11 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
 }
 
 /**
- * Delivers the next follow-up, in the state `steering_check.follow_up` (core/next.ts), without a seam of the catalogue and
- * without a `loop_checkpoint`. Its event names the state `steering_check` as its seam. Null if none is queued. Null also
- * while one of these awaits its verdict: this follow-up, a queued steer that is not `audit_only`, or, with the drain policy
- * `all`, any follow-up.
+ * The event that puts the next queued follow-up into the transcript; null if none is queued, or if it must wait for a verdict
+ * (`followupsMustWait`). Follow-ups pass no seam and have no `loop_checkpoint`: the member `seam` has the name of the
+ * state, `steering_check`.
  */
-export function takeFollowup(context: SessionContext): SessionEvent | null {
+export function nextFollowupEvent(context: SessionContext): SessionEvent | null {
   const followup = nextFollowup(context);
   if (!followup || followupsMustWait(context)) return null;
   return {

@@ -41,7 +41,10 @@ export function pendingAwaitsVerdict(context: SessionContext): boolean {
   return context.pending.some((injection) => messageContinuesRun(injection) && awaitsVerdict(context, injection));
 }
 
-/** Whether follow-ups must wait: a queued steer that continues the run, or a follow-up that is due, awaits its verdict. */
+/**
+ * Whether follow-ups must wait, because one of these awaits its verdict: a queued steer that continues the run, the next
+ * follow-up, or, with the drain policy `all`, any follow-up.
+ */
 export function followupsMustWait(context: SessionContext): boolean {
   const next = context.pinned?.drain.followups === 'all' ? context.followups : context.followups.slice(0, 1);
   return pendingAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));

@@ -83,10 +83,10 @@ function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
 }
 
 /**
- * The events of transform_context hooks. After a failure the request is not sent: it is unknown what the hook would
- * have removed.
+ * The events after transform_context hooks. If one fails and that refuses (`failsClosed`), the run fails and the request is
+ * not sent: it is unknown what the hook would have removed. Otherwise there are none.
  */
-export function contextTransformed(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function afterTransformContext(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const failed = outcome.answers.find((answer) => failsClosed(context, answer));
   if (!failed?.failure) return [];
   const { code, message } = failed.failure;

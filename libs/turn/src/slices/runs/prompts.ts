@@ -1,6 +1,6 @@
 /**
- * Prompts: the start of a run, and messages that start the next one. An ordinary follow-up continues its run instead:
- * `takeFollowup` (injections/seams.ts).
+ * Which command or queued message starts a run. An ordinary follow-up continues its run instead: `nextFollowupEvent`
+ * (injections/seams.ts). The messages that a model call gets: `Transcript.viewLater` (transcript.ts in libs/session).
  */
 
 import {
@@ -120,8 +120,8 @@ export function runOfLateMessage(context: SessionContext): SessionEvent | null {
   return promptOfMessage(context, message);
 }
 
-/** The events of a run whose prompt user_prompt_submit hooks block; none if they accept it. */
-export function promptConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+/** The events after user_prompt_submit hooks about the prompt of a run: if they block it, the run fails; otherwise none. */
+export function afterUserPromptSubmit(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const block = blocked(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;

@@ -21,7 +21,7 @@ import { elapsedMs, reportedAfterHandoff } from '../budgets/budgets.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
 import type { KnownTool } from '../calls/state.ts';
 import { decideReprovision, isReprovisioning } from '../copies/copies.ts';
-import { decideHandoff, runningHandoff, takenOver } from '../handoff/handoff.ts';
+import { decideHandoff, relayAfterHandoff, runningHandoff } from '../handoff/handoff.ts';
 import { NO_STALL } from '../stalls/state.ts';
 import { pinnedSteps } from '../steps/progress.ts';
 import type { Pinned } from './state.ts';
@@ -94,7 +94,7 @@ export function personaChanged(context: SessionContext, event: PersonaChanged): 
   const { handoff } = event;
   // Without a hand-off the persona's limits count from the start of the run.
   if (!handoff) return context.relay.since === null ? { pinned } : { pinned, relay: { ...context.relay, since: null } };
-  const relay = takenOver(context, handoff, elapsedMs(context.count, event.at_ms));
+  const relay = relayAfterHandoff(context, handoff, elapsedMs(context.count, event.at_ms));
   const change = { pinned, relay, step: null, stop_held: false, stall: NO_STALL };
   const after = { ...context, ...change };
   // The next prompt differs from the last one, so its size is unknown.

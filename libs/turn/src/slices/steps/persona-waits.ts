@@ -76,7 +76,7 @@ export function waitsForPersona(
  * if the wait has ended. A compaction fails the run, without the fallback of COMPACTION-4 (compaction.ts): the model call
  * after it would wait for the same persona.
  */
-export function personaWaitExpired(context: SessionContext): SessionEvent[] {
+export function afterPersonaWaitExpiry(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
   // A preempting interrupt has ended the model call already, and its outcome will follow.
   if (!wait || context.model?.preempted) return [];

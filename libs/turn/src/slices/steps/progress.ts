@@ -38,7 +38,7 @@ export function stepHasEnded({ step, turn }: SessionContext): boolean {
   return step !== null && !step.open && step.ended_in === turn;
 }
 
-/** The value for the globs of registrations at a step's points. */
+/** The target of PreStep and PostStep hooks, which their globs must match: `<persona>.<step>`. */
 export function stepTarget({ pinned }: SessionContext, step: string): string {
   return `${pinned?.persona ?? ''}.${step}`;
 }

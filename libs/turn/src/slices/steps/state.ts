@@ -22,16 +22,16 @@ export interface StepProgress {
   /** The number of this attempt of the step, or of its next attempt, from 1. */
   readonly attempt: number;
   readonly args: StepArgs;
-  /** Whether the step's task was delivered to the model. */
+  /** Whether the step's task is in the transcript. */
   readonly told: boolean;
   /** Usage of the run when the step started. */
   readonly tokens: number;
   readonly nano_usd: number;
   /** A text for the model at the next start of a step. */
   readonly note?: string | undefined;
-  /** The newest answer in the step, if PostStep hooks must check it. */
+  /** The text of the newest answer in the step, if PostStep hooks must check it: the member `output` of their payload. */
   readonly answer?: string | undefined;
-  /** The answer after a PostStep hook rewrote it. */
+  /** The output by which a PostStep hook replaced the answer. */
   readonly output?: Json | undefined;
   /** The turn in which the last step ended. */
   readonly ended_in?: number | undefined;

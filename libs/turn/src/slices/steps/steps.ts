@@ -4,8 +4,9 @@
  *
  * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
  *     daemon.
- * STEPS-2  A step completes with the first turn that has an answer without calls, and whose last seam delivers nothing:
- *     where a run without steps would end.
+ * STEPS-2  A step completes where a run without steps would end: with the first turn whose answer is complete, has no calls
+ *     and needs no repair, and whose last seam delivers nothing. At the end of any other turn it fails if its own budget is
+ *     used up.
  * STEPS-3  Each start of a step has one end in the journal: `completed`, `failed`, or `unfinished` if the run ends or is
  *     handed off before, or if the persona of a fork does not declare the step.
  * STEPS-4  The error boundary of a step alone decides what its failure causes. `fail` ends the run. `continue` proceeds
@@ -58,8 +59,8 @@ export function stepOpening(context: SessionContext): SessionEvent | null {
 }
 
 /**
- * At the end of a turn: the failure of the run by a failed step, or the end of the open step; null if the step continues, or
- * none is open.
+ * At the end of a turn: the failure of the run by a failed step, or the end of the open step, completed or failed; null if the
+ * step continues, or none is open.
  */
 export function stepEnd(context: SessionContext): SessionEvent | null {
   const { step } = context;
@@ -147,11 +148,11 @@ function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): Js
 }
 
 /**
- * The events that the answers of PreStep or PostStep hooks cause, in order. The first denial, refusing failure or invalid
+ * The events after PreStep or PostStep hooks, in the order of their answers. The first denial, refusing failure or invalid
  * rewrite of the arguments fails the step.
  * @param failsClosed whether an answer failed and refuses.
  */
-export function stepConsulted(
+export function afterStepHooks(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',
   outcome: ConsultOutcome,
@@ -246,7 +247,7 @@ export function stepTaskDelivered({ step }: SessionContext): Partial<SessionCont
   return step ? { step: { ...step, told: true, note: undefined } } : {};
 }
 
-/** The next event of the consult of a point of the open step. */
+/** The next event of the consult of PreStep or PostStep hooks about the open step. */
 export function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
   const name = openStep(context)?.name ?? '';
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));

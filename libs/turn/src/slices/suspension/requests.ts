@@ -1,6 +1,7 @@
 /**
- * Requests to suspend and to resume: commands, signals, and calls of the tool `park`. When a requested suspension starts and
- * ends: `suspensionStart` and `suspensionEnd` (suspension.ts).
+ * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. When a requested suspension
+ * starts and ends: `suspensionStart` and `suspensionEnd` (suspension.ts). A call with the status `parked` is something else:
+ * it waits for an approval (approvals/approvals.ts).
  */
 
 import {
@@ -82,8 +83,8 @@ export function decideSignal(state: MachineState, input: Command<'signal'>): Dec
 }
 
 /**
- * An outcome with its request to park checked. When the model made the call, it knew neither the time of the record nor
- * other requests. So an invalid or second request turns the result into an error, which the model reads.
+ * The outcome of a call; an error outcome instead if its request to park is invalid, or not the first one. When the model
+ * made the call, it knew neither the time of the record nor other requests.
  */
 export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
@@ -110,10 +111,10 @@ function parkingRefused(
 }
 
 /**
- * The `suspend_requested` event of a call that ended with `ok` and a request to park; none after another request, and
- * in an aborting run.
+ * The `suspend_requested` event of a call that ended with `ok` and a request to park: one event, or none. Also none after
+ * another request, and in an aborting run.
  */
-export function parkRequested(
+export function suspendRequestOfCall(
   context: SessionContext,
   { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
 ): SessionEvent[] {
@@ -135,10 +136,10 @@ function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'
 }
 
 /**
- * The events that the answers of pre_suspend hooks cause: the first answer that blocks, or counts as a block, withdraws the
- * request. Without one there are none.
+ * The events after pre_suspend hooks: the first answer that blocks, or counts as a block, withdraws the request. Without one
+ * there are none.
  */
-export function suspensionConsulted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+export function afterPreSuspend(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
   // A resume has withdrawn the request while hooks were called, or the run is ending.
   if (!suspend || context.aborting) return [];
@@ -190,7 +191,7 @@ export function suspendRequested(context: SessionContext, event: Placed<'suspend
   return { suspend, ...noteSourceCommand(context, event) };
 }
 
-/** The run ended before the suspension started. */
+/** The outcome of a suspend command. If it is `lapsed`, the run ended before the suspension started: the request is removed. */
 export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   return event.status === 'lapsed' ? { suspend: null } : {};
 }

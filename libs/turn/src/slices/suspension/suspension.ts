@@ -1,6 +1,6 @@
 /**
- * A suspension: its start, its end, and the messages to the model after it. Commands and calls that request
- * it: requests.ts. Its timer: timers.ts.
+ * The start of a requested suspension, what ends it, and the messages to the model after it. Which commands and calls request
+ * it: requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: timers.ts.
  */
 
 import {

@@ -10,9 +10,9 @@ import type { TimerEffect } from '../../core/effect.ts';
 import type { PlacedEvent } from '../../core/place.ts';
 import type { MachineState } from '../../machine/state.ts';
 import { leafOf } from '../../machine/state.ts';
-import { approvalExpired, expiriesOf } from '../approvals/approvals.ts';
+import { afterApprovalExpiry, approvalTimers } from '../approvals/approvals.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
-import { personaWait, personaWaitExpired } from '../steps/persona-waits.ts';
+import { afterPersonaWaitExpiry, personaWait } from '../steps/persona-waits.ts';
 import { wakingFromInterval } from './suspension.ts';
 
 /**
@@ -24,15 +24,15 @@ export function decideTimer(state: MachineState, input: TimerInput): Decision {
   if (timer?.dueAtMs !== input.due_at_ms) return { kind: 'ignored', reason: `no pending timer ${input.effect_id}` };
   return events(
     { type: 'timer_fired', effect_id: timer.id, what: timer.what },
-    ...(timer.what === 'approval' ? approvalExpired(state.context, timer.id) : []),
-    ...(timer.what === 'waiting_for_persona' ? personaWaitExpired(state.context) : []),
+    ...(timer.what === 'approval' ? afterApprovalExpiry(state.context, timer.id) : []),
+    ...(timer.what === 'waiting_for_persona' ? afterPersonaWaitExpiry(state.context) : []),
   );
 }
 
 /** All awaited timers: {@link sessionTimer}, and those of approvals that expire. */
 export function awaitedTimers(state: MachineState): readonly TimerEffect[] {
   const timer = sessionTimer(state);
-  const expiries = expiriesOf(state.context);
+  const expiries = approvalTimers(state.context);
   return timer ? [timer, ...expiries] : expiries;
 }
 
