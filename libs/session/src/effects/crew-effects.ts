@@ -48,7 +48,7 @@ import { POLICY_CEILING } from './provision-session.ts';
 import { errorOutcome } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
 import type { WorkerPorts } from './session-worker.ts';
-import { untilAnswered, untilKept } from './until-answered.ts';
+import { retryingBlobs, untilAnswered } from './until-answered.ts';
 
 /** Ports that the effects use. */
 export interface CrewPorts extends KnownPersonas {
@@ -199,7 +199,7 @@ async function strangerAt(
   const first = await untilSuccess(ports, () => ports.journal.firstAfter(child, 0), signal);
   if (!first) return null;
   if (tombstoneIn(first.bytes)) return stranger;
-  const { input } = await readRecord(first.bytes, untilKept(ports.blobs, ports.clock, signal));
+  const { input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal));
   const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
