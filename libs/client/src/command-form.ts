@@ -5,8 +5,8 @@ import {
   DetailNames,
   fromWire,
   nearestWord,
+  pathFromWire,
   pathText,
-  placeFromWire,
   Receipt,
   type StandIns,
   toWire,
@@ -106,7 +106,7 @@ export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
 export function inCallersNames(verb: Verb, error: unknown): unknown {
   if (!(error instanceof CommandRejectedError)) return error;
   const { code, commandId, detail: given, field: written } = error;
-  const field = written === undefined ? undefined : asInFork(placeFromWire(COMMAND_BODIES[verb], written));
+  const field = written === undefined ? undefined : asInFork(pathFromWire(COMMAND_BODIES[verb], written));
   if (field === written && given === undefined) return error;
   const detail = given && fromWire(DetailNames, given as never);
   const message = written === undefined ? error.message : error.message.replaceAll(written, field ?? written);

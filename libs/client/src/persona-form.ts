@@ -4,8 +4,8 @@ import {
   fromWire,
   Persona,
   type PersonaInput,
+  pathFromWire,
   pathText,
-  placeFromWire,
   problemSentences,
   readPersona,
   type SchemaProblem,
@@ -37,7 +37,7 @@ export function readPersonaDefinition(given: unknown): ReadPersonaDefinition {
 }
 
 function inCallersNames(problem: SchemaProblem): SchemaProblem {
-  return { ...problem, path: [placeFromWire(Persona, pathText(problem.path))] };
+  return { ...problem, path: [pathFromWire(Persona, pathText(problem.path))] };
 }
 
 /** Converts a persona from a file to camelCase. */

@@ -395,7 +395,7 @@ export {
 // wire/: subjects, ids, JSON, names and bounds
 export { type BackOff, BOUNDS, CONNECTION_LIVENESS, delayAfter, EVENT_STREAM_LIVENESS } from './wire/bounds.ts';
 export { canonicalJson } from './wire/canonical-json.ts';
-export { type CamelCased, camelName, fromWire, placeFromWire, toWire } from './wire/casing.ts';
+export { type CamelCased, camelName, fromWire, pathFromWire, toWire } from './wire/casing.ts';
 export { CONTEXT_NAME, CONTEXTS_MAX, ContextsFile } from './wire/contexts-file.ts';
 export { AnswerCursor, AnswerPieces, AnswerPlace, AnswerSoFar, Delta } from './wire/deltas.ts';
 export { SessionTreeNames, UiEventNames, UsageReportNames } from './wire/document-names.ts';

@@ -5,7 +5,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
 import { COMMAND_BODIES } from '../src/commands/commands.ts';
 import { SessionStatus } from '../src/journal/session-status.ts';
-import { type CamelCased, fromWire, placeFromWire, toWire } from '../src/wire/casing.ts';
+import { type CamelCased, fromWire, pathFromWire, toWire } from '../src/wire/casing.ts';
 import type { Json } from '../src/wire/json.ts';
 
 const START = COMMAND_BODIES.start;
@@ -60,10 +60,10 @@ describe('to the wire', () => {
   });
 
   test('a path in an error is renamed as far as the schema declares it', () => {
-    expect(placeFromWire(START, 'limits.max_turns')).toBe('limits.maxTurns');
-    expect(placeFromWire(START, 'mcp_servers.my_server.command')).toBe('mcpServers.my_server.command');
-    expect(placeFromWire(START, 'persona.steps[0].max_tokens')).toBe('persona.steps[0].maxTokens');
-    expect(placeFromWire(COMMAND_BODIES.approve, 'args.file_path')).toBe('args.file_path');
+    expect(pathFromWire(START, 'limits.max_turns')).toBe('limits.maxTurns');
+    expect(pathFromWire(START, 'mcp_servers.my_server.command')).toBe('mcpServers.my_server.command');
+    expect(pathFromWire(START, 'persona.steps[0].max_tokens')).toBe('persona.steps[0].maxTokens');
+    expect(pathFromWire(COMMAND_BODIES.approve, 'args.file_path')).toBe('args.file_path');
   });
 });
 

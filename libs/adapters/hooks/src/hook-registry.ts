@@ -18,8 +18,8 @@ import {
   type HookRegistrationInput,
   type HookSettings,
   type HookTable,
+  pathFromWire,
   pathText,
-  placeFromWire,
   type RegistrationProblem,
   readRegistration,
   registeredTwice,
@@ -314,7 +314,7 @@ function inCallersNames<T>(read: () => T): T {
   } catch (error) {
     if (!(error instanceof HookRegistrationError)) throw error;
     const { code, field: written, message } = error;
-    const field = placeFromWire(WrittenRegistration, written);
+    const field = pathFromWire(WrittenRegistration, written);
     throw new HookRegistrationError({ code, field, message: message.replace(written, field) });
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The fields of a request to park a session, by the command `suspend` or by a call of the tool `park`, and their
  * validation. In libs/turn: `suspendRequestOfCall` (requests.ts) handles the request, `suspensionStart` and `suspensionEnd`
- * (suspension.ts) decide when the suspension starts and ends.
+ * (suspension.ts) decide when the suspension starts and ends. A call with the status `parked` is something else: it waits
+ * for an approval (approvals.ts in libs/turn).
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';

@@ -5,8 +5,9 @@
  * REMEMBER-1  A remembered rule only answers a question: it never overrules a rule that denies, and never asks by
  *     itself.
  * REMEMBER-2  If several rules match, one that denies wins.
- * REMEMBER-3  A command that starts with a remembered one is allowed only if the rest is plain words: no shell syntax,
- *     no option, no path outside of the folder. A remembered denial applies to any rest.
+ * REMEMBER-3  Only a remembered command of plain words also matches commands that start with it. To allow one, the rest
+ *     must be plain words too: no shell syntax, no option, no path outside of the folder. A denial matches any rest that
+ *     does not continue the last word: after `rm a` also `rm a b` and `rm a;b`, but not `rm a/b`.
  * REMEMBER-4  A rule applies only to the root and the agent definition of its creation (`RuleHolder`). Stores keep the
  *     rules of each tenant apart. With another definition or root, the person is asked again.
  */
@@ -24,7 +25,7 @@ export type RememberScope = z.infer<typeof RememberScope>;
 export const RememberedMatch = z.discriminatedUnion('kind', [
   /** Exactly this path, as spelled by the call. Other arguments are ignored. */
   z.strictObject({ kind: z.literal('path'), path: z.string() }),
-  /** This command in this folder; with `prefix` also plain commands that start with it (REMEMBER-3). */
+  /** This command in this folder; with `prefix` also commands that start with it (REMEMBER-3). */
   z.strictObject({ kind: z.literal('command'), command: z.string(), cwd: z.string(), prefix: z.boolean() }),
   /** Exactly these arguments. */
   z.strictObject({ kind: z.literal('args'), args: JsonObject }),

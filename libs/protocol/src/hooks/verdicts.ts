@@ -89,8 +89,8 @@ export const HookFailure = z.strictObject({
 export type HookFailure = z.infer<typeof HookFailure>;
 
 /**
- * Whether a failed answer counts as a refusal regardless of the registration's `on_error`: the hook answered, but
- * wrongly.
+ * Whether a failed answer counts as a refusal regardless of the registration's `on_error`: the hook returned a verdict
+ * that is invalid, or not allowed at its point. All other failures follow `on_error`, also an unreadable return value.
  */
 export function isWrongAnswer({ code }: HookFailure): boolean {
   return code === 'verdict_invalid' || code === 'verdict_not_allowed';

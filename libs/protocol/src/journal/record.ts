@@ -12,7 +12,7 @@ import { Input } from './inputs.ts';
 import { canUpcast, type RawRecord, UPCASTS, type Upcast, upcastToNewest } from './record-upcasts.ts';
 import { deletionSentence, Tombstone, tombstoneIn } from './tombstone.ts';
 
-/** The version that this release writes. Readers accept every released version: see `record-upcasts.ts`. */
+/** The version that this release writes. It also reads every earlier released version: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
 
 /**
@@ -35,7 +35,10 @@ export const JournalRecord = z.strictObject({
   epoch: z.number().int().positive(),
   /** The id and generation of the host that wrote the record. It distinguishes otherwise equal records of two hosts. */
   attempt: z.string(),
-  /** SHA-256 of the bytes of the previous record, hex; 64 zeros in the first record. */
+  /**
+   * SHA-256 of the bytes of the previous record, hex; 64 zeros in the first record. In libs/session: `sealRecord`
+   * (append-record.ts) computes it, `linksOf` (load-session.ts) checks it.
+   */
   prev_hash: z.string().regex(/^[0-9a-f]{64}$/),
   /** ISO 8601, from the host's clock, which shows the store's time. A copied record keeps the time of its origin. */
   at: z.iso.datetime(),
@@ -73,7 +76,10 @@ export class RecordTooLargeError extends Error {
   }
 }
 
-/** The bytes are not a valid record of any released version. */
+/**
+ * A record cannot be read. The class itself: its bytes are not a valid record. Its subclasses have other causes; the record
+ * may be intact.
+ */
 export class RecordUnreadableError extends CoxswainError {
   override readonly name: string = 'RecordUnreadableError';
   override readonly code: 'record_unreadable' | 'blob_missing' | 'session_deleted' = 'record_unreadable';
@@ -128,7 +134,8 @@ export type BlobText = (ref: BlobRef) => string | undefined;
 /**
  * Reads the bytes of a record. Large fields, which its `blobs` member lists as RFC 6901 pointers, are put back in
  * place; without `blobText` a note replaces each. A record of an earlier version is converted to the newest one.
- * @throws RecordUnreadableError naming the invalid member, or the missing blob; SessionDeletedError for a tombstone.
+ * @throws RecordUnreadableError, which names the invalid member; its subclasses RecordVersionUnknownError for an unknown
+ *   version, BlobMissingError for a missing blob, SessionDeletedError for a tombstone.
  */
 export function decodeRecord(
   bytes: Uint8Array,
@@ -147,7 +154,7 @@ export function decodeRecord(
 /**
  * Like {@link decodeRecord}, for bytes that were read before, and whose hash shows that they did not change. It skips
  * the validation, which takes most of the time.
- * @throws RecordUnreadableError if the bytes are not a record, or a blob is missing.
+ * @throws RecordUnreadableError or a subclass, as {@link decodeRecord}, but not for an invalid member.
  */
 export function decodeUnchangedRecord(
   bytes: Uint8Array,

@@ -40,9 +40,9 @@ export const BasePermissions = z.strictObject({
    */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
-   * The explicit default also counts for built-in tools: `deny` denies them, and against the persona's `ask` the start
-   * cannot allow those whose built-in rule asks. Absent without an explicit default, for the default `allow`, and in
-   * older journals.
+   * The explicit default also counts for tools with a built-in rule. `deny`: they are denied. `ask` of the persona: a rule
+   * of the start cannot allow a tool whose built-in rule is `ask`, only one whose built-in rule is `allow`. Absent without
+   * an explicit default, for the default `allow`, and in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
   /** The shorter one of start and persona. */
@@ -69,14 +69,15 @@ export function pinPermissions(persona: Permissions | undefined, start: Permissi
   const { rules: own = [], default: named } = persona ?? {};
   const asked = start?.rules ?? [];
   const defaults = [named, start?.default].filter((action) => action !== undefined);
-  const bothSpeak = asked.length > 0 && (own.length > 0 || named !== undefined);
+  // As `persona` of `BasePermissions`: the start has rules, and the persona has rules or a default.
+  const bothDecide = asked.length > 0 && (own.length > 0 || named !== undefined);
   const stricter = (one: PermissionAction, other: PermissionAction) => (isStricter(other, one) ? other : one);
   const expiries = [persona?.expire_after_ms, start?.expire_after_ms].filter((ms) => ms !== undefined);
   const action = defaults.length === 0 ? null : defaults.reduce(stricter);
   return {
     rules: [...asked, ...own],
     default: action ?? DEFAULT_ACTION,
-    ...(bothSpeak ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
+    ...(bothDecide ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
     ...(action === null || action === 'allow' ? {} : { default_covers: 'built_ins' as const }),
     ...(expiries.length === 0 ? {} : { expire_after_ms: Math.min(...expiries) }),
   };
@@ -119,20 +120,21 @@ type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>
  * default). A rule of an ancestor applies if it is stricter; then `rule` is `session <id>: <rule>`.
  */
 export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
-  let ruling = ownRuling(permissions, tool, args);
+  let ruling = sessionRuling(permissions, tool, args);
   for (const above of permissions.ceiling ?? []) {
-    const { action, rule } = ownRuling(above.permissions, tool, args);
+    const { action, rule } = sessionRuling(above.permissions, tool, args);
     if (isStricter(action, ruling.action)) ruling = { action, rule: `session ${above.session}: ${rule}` };
   }
   return ruling;
 }
 
-function ownRuling(permissions: Ruled, tool: string, args: Json): Ruling {
+/** The decision of one session about a call, without those of its ancestors. */
+function sessionRuling(permissions: Ruled, tool: string, args: Json): Ruling {
   const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
   const first = rulingOf(permissions.rules, 0, matches);
   if (first !== null) {
-    const own = wordOf(permissions, matches);
-    return own !== null && isStricter(own.action, first.action) ? own : first;
+    const ofPersona = personaRuling(permissions, matches);
+    return ofPersona !== null && isStricter(ofPersona.action, first.action) ? ofPersona : first;
   }
   const { default: action = DEFAULT_ACTION, default_covers } = permissions;
   const builtIn = default_covers === 'built_ins' && action === 'deny' ? null : builtInOn(matches);
@@ -159,15 +161,18 @@ function rulingOf(
  * explicit default. A default `ask` does not restrict a tool that a built-in rule allows. Null if the start has no rules,
  * and if the persona has neither a matching rule nor a default that counts for the tool.
  */
-function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
+function personaRuling(
+  { persona, rules, default_covers }: Ruled,
+  matches: (rule: PermissionRule) => boolean,
+): Ruling | null {
   if (persona === undefined) return null;
-  const own = rulingOf(rules, persona.from, matches);
-  if (own !== null || persona.default === undefined) return own;
-  const word = { action: persona.default, rule: 'default' };
+  const byRule = rulingOf(rules, persona.from, matches);
+  if (byRule !== null || persona.default === undefined) return byRule;
+  const byDefault = { action: persona.default, rule: 'default' };
   const builtIn = builtInOn(matches);
-  if (builtIn === null) return word;
+  if (builtIn === null) return byDefault;
   if (default_covers === undefined) return null;
-  return persona.default !== 'deny' && isStricter(word.action, builtIn.action) ? builtIn : word;
+  return persona.default !== 'deny' && isStricter(byDefault.action, builtIn.action) ? builtIn : byDefault;
 }
 
 function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {

@@ -6,7 +6,7 @@
 
 import { CoxswainError } from '../catalogues/error-codes.ts';
 import { ToolResult } from '../journal/inputs.ts';
-import { type CamelCased, placeFromWire, toWire } from '../wire/casing.ts';
+import { type CamelCased, pathFromWire, toWire } from '../wire/casing.ts';
 import type { Json, JsonObject } from '../wire/json.ts';
 import { pathText, problemSentences, readStrictly } from '../wire/schema-problems.ts';
 import { unwritableProblem } from '../wire/unwritable-json.ts';
@@ -86,7 +86,7 @@ function wholeResult(returned: object): WireToolResult {
   const read = readStrictly(ToolResult, { ...others, is_error });
   if (read.ok) return { ok: true, result: read.data };
   // The author of the tool uses TypeScript names.
-  const problems = read.problems.map((one) => ({ ...one, path: [placeFromWire(ToolResult, pathText(one.path))] }));
+  const problems = read.problems.map((one) => ({ ...one, path: [pathFromWire(ToolResult, pathText(one.path))] }));
   return { ok: false, problem: problemSentences(problems).join('; ') };
 }
 

@@ -1,5 +1,6 @@
 /**
- * Every bound of the system. The names contain the units. The error catalogue says what happens at a bound.
+ * The bounds that users can reach, and those that several files share. A bound of one algorithm is a constant of its file.
+ * The names contain the units. The error catalogue says what happens at a bound.
  */
 export const BOUNDS = {
   /** Body of one command, as published. */
@@ -138,7 +139,7 @@ export const BOUNDS = {
   hooksMax: 256,
   /** Hooks of one persona. */
   personaHooksMax: 32,
-  /** Maximum timeout of a handler of a persona's own hook. Persona services allow little more for their answer. */
+  /** Maximum timeout of a persona's own hook. */
   personaHookTimeoutMaxMs: 60_000,
   /** The declared `returns` of a hook, as JSON. */
   hookReturnsMaxBytes: 4_096,
@@ -146,7 +147,10 @@ export const BOUNDS = {
   hookTimeoutMaxMs: 600_000,
   /** Reminders in one return value of a hook. */
   remindersPerReturnMax: 32,
-  /** Open jobs of the hooks of one session. The session does not wait for further ones. */
+  /**
+   * Open jobs of the hooks of one session. The session does not wait for further ones. Also the job reports that are
+   * deferred to the end of one consult.
+   */
   jobsOpenMax: 64,
   /** Paths, and ids of artifacts, of one job receipt. */
   receiptListMax: 256,

@@ -62,10 +62,13 @@ export function toWire<S extends z.ZodType>(schema: S, value: CamelCased<z.input
   }
 }
 
-/** The path of a member with TypeScript names: `limits.max_turns` becomes `limits.maxTurns`. */
-export function placeFromWire(schema: z.ZodType, place: string): string {
+/**
+ * Renames the members in a path from the wire to their TypeScript names: `limits.max_turns` becomes `limits.maxTurns`.
+ * @param schema declares the value in which the path leads to a member. Undeclared names stay.
+ */
+export function pathFromWire(schema: z.ZodType, path: string): string {
   let forms: readonly Form[] = [formOf(schema, 'input')];
-  return place.replace(/[^.[\]]+/g, (name) => {
+  return path.replace(/[^.[\]]+/g, (name) => {
     const fields = forms.flatMap(({ objects }) => objects.flatMap(({ byWire }) => byWire.get(name) ?? []));
     const maps = forms.flatMap(({ list, map }) => [list ?? [], map ?? []].flat());
     forms = [...fields.map(({ form }) => form()), ...maps.map((form) => form())];

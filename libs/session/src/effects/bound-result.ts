@@ -1,6 +1,7 @@
 /**
  * Bounds a tool's result before it is recorded. Parts that are too large for the record are stored as blobs first, and the
- * record refers to them by hash. Fields that are too large in any record: `sealRecord` (append-record.ts).
+ * record refers to them by hash. What is too large for a blob is left out, with a note or an error. Fields that are too
+ * large in any record: `sealRecord` (append-record.ts).
  */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import {
@@ -25,7 +26,10 @@ export interface ResultFrame {
   readonly readsOn: boolean;
 }
 
-/** The outcome of a call in recordable form. Never rejects; the result says what could not be stored. */
+/**
+ * The outcome of a call in recordable form. Never rejects; the result says what was left out or could not be stored. Text
+ * over `BOUNDS.toolResultKeptMaxBytes` is not stored: an error replaces the whole result.
+ */
 export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
   const { status } = outcome;
   const parts = outcome.result.content;

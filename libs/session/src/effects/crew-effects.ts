@@ -1,7 +1,8 @@
 /**
  * Effects of one session on another: commands in its inbox, and a child's progress for watchers of its parent.
  *
- * CREW-1  A command's id derives from the effect that sends it: if it is sent twice, it is applied once.
+ * CREW-1  A command that is sent twice is applied once: its id derives from the effect that sends it. That of a report derives
+ *         from the child, which reports once.
  * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start or
  *         message ends with an error. A refused cancel or report is repeated, because no other component sends it.
  */
@@ -48,7 +49,7 @@ import { POLICY_CEILING } from './provision-session.ts';
 import { errorOutcome } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
 import type { WorkerPorts } from './session-worker.ts';
-import { untilAnswered, untilKept } from './until-answered.ts';
+import { retryingBlobs, untilAnswered } from './until-answered.ts';
 
 /** Ports that the effects use. */
 export interface CrewPorts extends KnownPersonas {
@@ -199,7 +200,7 @@ async function strangerAt(
   const first = await untilSuccess(ports, () => ports.journal.firstAfter(child, 0), signal);
   if (!first) return null;
   if (tombstoneIn(first.bytes)) return stranger;
-  const { input } = await readRecord(first.bytes, untilKept(ports.blobs, ports.clock, signal));
+  const { input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal));
   const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
@@ -223,6 +224,7 @@ export async function stopChild(
   { id, child, order }: Of<'stop_child'>,
   signal: AbortSignal,
 ): Promise<void> {
+  // In UTF-16 units, each of at most three bytes in UTF-8: a quarter of the bound certainly fits.
   const reason = cutText(order.reason, BOUNDS.reasonMaxBytes / 4);
   const body: CancelChildBody = { from: ref.sessionId, effect_id: id, reason };
   const to = sessionRef(child.session, ref.tenant);
@@ -240,7 +242,8 @@ export async function notifyParent(
   // Built at once: the session must not continue before this state is reported.
   const payload = encode(reportOf(ref, state, transcript, parent));
   const to = sessionRef(parent.session, ref.tenant);
-  await storeInAnyCase(ports, ref, to, 'child_ended', payload, `ended-${ref.sessionId.slice(0, 50)}`, signal);
+  // The id of a child has 32 characters (`childIdOf`), so this is a valid id of a command.
+  await storeInAnyCase(ports, ref, to, 'child_ended', payload, `ended-${ref.sessionId}`, signal);
   return { type: 'notify_outcome', effect_id: id };
 }
 

@@ -18,8 +18,8 @@ import { untilAnswered } from './until-answered.ts';
 
 /**
  * Resolves the persona that takes the session over. A persona that had the session before returns as pinned then. Another one is
- * found as for delegation and has no mode. The root and the daemon setting stay. A persona without a model keeps the
- * previous persona's model.
+ * found as for delegation and has no mode. The root and the daemon setting stay, and the hooks of the previous persona stay
+ * for the rest of the turn. A persona without a model keeps the previous persona's model.
  * Never rejects; a failure is an outcome with a catalogued code.
  */
 export async function provisionHandoff(

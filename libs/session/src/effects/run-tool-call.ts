@@ -83,8 +83,8 @@ const PROBE_EVERY_MS = 250;
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /**
- * How often a call is sent if its workers die one after another. A move to another instance by its toolset counts as well: a
- * first sending and three moves start it four times at most.
+ * How often one owner of a session sends a call whose workers die one after another. A move to another instance by the
+ * toolset counts as well: a first sending and three moves start the call four times at most.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
@@ -92,21 +92,21 @@ const REDIALED_FOR_MS = 15_000;
 
 /**
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
- * outcome, is sent again only if its tool is idempotent and the signal has not aborted, {@link SENDINGS_MAX} sendings at
- * most. Otherwise it ends as `interrupted`.
+ * outcome, is sent again only if its tool is idempotent, the signal has not aborted, and this owner has sendings left
+ * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
   if (!tool) return errorOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
-  /** How often tools got the call, as far as known. */
-  let sent = Number(dispatch.mayHaveRun);
+  /** How often tools got the call, as far as known. All sendings of earlier owners count as one. */
+  let timesSent = Number(dispatch.mayHaveRun);
   let unservedSinceMs: number | null = null;
   let why: string | null = null;
-  for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
-    const mayHaveRun = sent > 0;
-    const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendings };
+  for (let sendingsUsed = 0; sendingsUsed < SENDINGS_MAX; sendingsUsed++) {
+    const mayHaveRun = timesSent > 0;
+    const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendingsUsed };
     const known = mayHaveRun ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
-    if (known && known.status !== 'lost') return checked(known, tool, sent, signal);
+    if (known && known.status !== 'lost') return checked(known, tool, timesSent, signal);
     if (mayHaveRun && !known && (signal.aborted || !tool.traits.idempotent)) break;
     if (!known && signal.aborted)
       return errorOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
@@ -116,20 +116,21 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
       unservedSinceMs ??= beforeMs;
       if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return nowUnserved(outcome);
       await clock.sleep(PROBE_EVERY_MS, signal);
-      sendings--;
+      // No instance accepted this sending: it does not count.
+      sendingsUsed--;
     } else {
       // This copy was stopped. An earlier one may have taken effect.
       if (!known && mayHaveRun && outcome.status === 'cancelled' && signal.aborted) break;
-      if (!known) sent++;
-      if (outcome.status !== 'lost') return checked(outcome, tool, sent, signal);
+      if (!known) timesSent++;
+      if (outcome.status !== 'lost') return checked(outcome, tool, timesSent, signal);
       const moves = outcome.moves ?? 0;
       unservedSinceMs = null;
       why = wordsOf(outcome);
-      sendings += moves;
-      sent += moves;
+      sendingsUsed += moves;
+      timesSent += moves;
     }
   }
-  return unknownOutcome(why ?? HOST_ENDED, sent);
+  return unknownOutcome(why ?? HOST_ENDED, timesSent);
 }
 
 /** The toolset's reason for a lost call. */
@@ -175,10 +176,15 @@ async function whatBecameOf(
   return null;
 }
 
-function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition, sent: number, signal: AbortSignal): Ended {
+function checked(
+  outcome: ToolOutcome,
+  { name, traits }: ToolDefinition,
+  timesSent: number,
+  signal: AbortSignal,
+): Ended {
   // Only a person, a parent or the host cancels a call. If a tool stops by itself, the outcome is unknown.
   if (outcome.status === 'cancelled' && !signal.aborted)
-    return unknownOutcome(`${name} stopped the call by itself`, sent);
+    return unknownOutcome(`${name} stopped the call by itself`, timesSent);
   if (outcome.status !== 'accepted' || traits.long_running) return outcome;
   return errorOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
@@ -192,8 +198,8 @@ export function errorOutcome<S extends Ended['status']>(
   return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
-function unknownOutcome(why: string, sent: number) {
-  const runs = sent > 1 ? 'It may have run several times, and is not run again.' : 'It was not re-run.';
+function unknownOutcome(why: string, timesSent: number) {
+  const runs = timesSent > 1 ? 'It may have run several times, and is not run again.' : 'It was not re-run.';
   return errorOutcome('interrupted', `The outcome of this tool call is unknown: ${why}. ${runs}`, 'tool_interrupted');
 }
 

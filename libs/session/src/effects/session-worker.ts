@@ -57,7 +57,7 @@ import { waitForPersonaMs } from './run-limits.ts';
 import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
 import { streamAnswer } from './stream-answer.ts';
-import { untilKept } from './until-answered.ts';
+import { retryingBlobs } from './until-answered.ts';
 import { wholeResults } from './whole-results.ts';
 
 /** The ports that effects use. */
@@ -128,7 +128,7 @@ export class SessionWorker implements EffectWorker {
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
-    this.#results = wholeResults(untilKept(ports.blobs, ports.clock, this.#disposed.signal), () => {
+    this.#results = wholeResults(retryingBlobs(ports.blobs, ports.clock, this.#disposed.signal), () => {
       const { transcript } = view();
       const reader = transcript.frame.tools.find(({ name }) => name === READ_ON_TOOL);
       return { has: (ref) => transcript.hasWhole(ref), maxOutput: reader?.max_output };
@@ -187,7 +187,7 @@ export class SessionWorker implements EffectWorker {
         let request = buildModelRequest(head, state, transcript);
         if (transcript.hasStoredFiles) {
           this.#files ??= new Map();
-          const blobs = untilKept(ports.blobs, ports.clock, signal);
+          const blobs = retryingBlobs(ports.blobs, ports.clock, signal);
           request = { ...request, messages: await withStoredFiles(request.messages, blobs, this.#files) };
         }
         const { epoch } = state.context;
@@ -424,7 +424,7 @@ export class SessionWorker implements EffectWorker {
     const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
     const dispatch = { effectId: effect.id, call, tool, readsOn, mayHaveRun };
     const { blobs, clock } = this.#ports;
-    return runToolCall(toolset, untilKept(blobs, clock, signal), clock, dispatch, signal);
+    return runToolCall(toolset, retryingBlobs(blobs, clock, signal), clock, dispatch, signal);
   }
 
   #needsApproval(

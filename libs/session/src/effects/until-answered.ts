@@ -1,4 +1,4 @@
-/** Repeats reads and puts during an outage: an unavailable bus is never a final outcome. */
+/** Repeats requests to a store during an outage: an unavailable bus is never a final outcome. */
 import type { Blobs, Clock } from '@coxswain/ports';
 import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 
@@ -30,16 +30,16 @@ export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: (
 }
 
 /**
- * A blob store that waits for an unavailable object store. After the signal has aborted, a failed request is repeated
- * once.
+ * A blob store whose reads and puts wait for an unavailable object store ({@link untilAnswered}). If the signal ends the
+ * wait, one last attempt decides.
  */
-export function untilKept(blobs: Blobs, clock: Clock, signal: AbortSignal): Blobs {
-  const patient = async <T>(ask: () => Promise<T>): Promise<T> => {
+export function retryingBlobs(blobs: Blobs, clock: Clock, signal: AbortSignal): Blobs {
+  const retried = async <T>(ask: () => Promise<T>): Promise<T> => {
     const answer = await untilAnswered(clock, signal, async () => ({ value: await ask() }));
     return answer ? answer.value : ask();
   };
   return {
-    put: (sha256, bytes) => patient(() => blobs.put(sha256, bytes)),
-    get: (sha256) => patient(() => blobs.get(sha256)),
+    put: (sha256, bytes) => retried(() => blobs.put(sha256, bytes)),
+    get: (sha256) => retried(() => blobs.get(sha256)),
   };
 }

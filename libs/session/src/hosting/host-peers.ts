@@ -19,9 +19,9 @@ export interface HostPeersHandlers {
   /** A host has joined, has left or was declared dead, or no longer serves. */
   changed(): void;
   /**
-   * The lease has expired.
-   * @param isDeclaredDead another host has declared this host dead: its name stays dead. Otherwise it is unknown what the
-   *   others have decided.
+   * The lease has the state `expired` (host-state.ts): it was overdue and the channel did not answer, or another host has
+   * declared this host dead.
+   * @param isDeclaredDead the latter: this host's name stays dead. Otherwise it is unknown what the others have decided.
    */
   leaseExpired(isDeclaredDead: boolean): void;
   /** This host hears its own heartbeats again, after its lease was doubted or expired. */
@@ -35,10 +35,10 @@ export interface HostPeersHandlers {
   released(ref: SessionRef): void;
 }
 
-/** How many of its own heartbeats a host awaits at the same time, at most. */
-const BEATS_UNDER_WAY_MAX = 64;
-/** Heartbeats that a host may miss if this host knows it only from a stored heartbeat. */
-const BEATS_AWAITED = 3;
+/** Maximum of own heartbeats that have not come back yet. Beyond it, the oldest is no longer awaited. */
+const OWN_BEATS_PENDING_MAX = 64;
+/** Heartbeats that another host may miss, if this host knows it only from a stored heartbeat. */
+const BEATS_MISSED_MAX = 3;
 /** Names of dead hosts that are remembered, so that no late heartbeat revives them. */
 const GONE_MAX = 256;
 
@@ -162,8 +162,8 @@ export class HostPeers {
   async #open(): Promise<void> {
     let isOpen = false;
     const { ttlMs, beatMs } = this.#liveness;
-    // A stored heartbeat may be of a dead host: it counts only as long as `BEATS_AWAITED` more heartbeats take.
-    const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
+    // A stored heartbeat may be of a dead host: it counts only as long as `BEATS_MISSED_MAX` more heartbeats take.
+    const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_MISSED_MAX * beatMs));
     await this.#channel.open(this.#self, {
       heartbeat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
       notified: (ref, seq) => this.#handlers.notified(ref, seq),
@@ -177,20 +177,20 @@ export class HostPeers {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
       // Only another host sends this in this host's name.
-      if (state === 'left') this.#declaredDead();
+      if (state === 'left') this.#onDeclaredDead();
       else this.#hearOwn(no);
       return;
     }
     if (this.#gone.has(host)) {
       // That host does not know that it was declared dead.
-      if (state !== 'left') this.#declareDead(host);
+      if (state !== 'left') this.#announceDead(host);
       return;
     }
     const known = this.#peers.get(host);
     if (known) known.heardMs = Math.max(known.heardMs, heardMs);
     // A host that leaves never serves again under this name, also if its heartbeats arrive out of order.
     if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
-    if (state === 'left') this.#forget(host);
+    if (state === 'left') this.#markGone(host);
     else this.#peers.set(host, { state, heardMs });
     if (known || state !== 'left') this.#handlers.changed();
   }
@@ -256,7 +256,8 @@ export class HostPeers {
     if (!this.#ended.signal.aborted && this.#lease.apply('unanswered')) this.#handlers.leaseExpired(false);
   }
 
-  #declaredDead(): void {
+  /** Another host has declared this one dead. */
+  #onDeclaredDead(): void {
     // Other hosts own what they have claimed, even if this host has never seen its lease expire.
     if (this.#ownState !== 'left' && this.#lease.apply('declared_dead')) this.#handlers.leaseExpired(true);
   }
@@ -281,18 +282,19 @@ export class HostPeers {
     if (silent.length === 0 || !this.hasLease || this.#ended.signal.aborted) return;
     for (const host of silent) {
       this.#log.warn({ host }, 'a host sends no heartbeat');
-      this.#forget(host);
-      this.#declareDead(host);
+      this.#markGone(host);
+      this.#announceDead(host);
     }
     this.#handlers.changed();
   }
 
   /** Announces to all hosts that a host is dead. */
-  #declareDead(host: string): void {
+  #announceDead(host: string): void {
     this.#channel.heartbeat({ v: 1, host, state: 'left', no: 0 });
   }
 
-  #forget(host: string): void {
+  /** Removes a host that has left or is declared dead, and remembers that its name is dead. */
+  #markGone(host: string): void {
     this.#peers.delete(host);
     this.#gone.add(host);
     const [oldest] = this.#gone;
@@ -308,7 +310,7 @@ export class HostPeers {
     const beat = this.#beatOf(this.#ownState);
     this.#sentMs.set(beat.no, this.#clock.monotonicMs());
     // A heartbeat that never comes back is forgotten.
-    if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
+    if (this.#sentMs.size > OWN_BEATS_PENDING_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
     this.#channel.heartbeat(beat);
   }
 

@@ -18,7 +18,7 @@
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
-import { noteLostFeedback } from '../runner/feedback-buffer.ts';
+import { logLostFeedback } from '../runner/feedback-buffer.ts';
 import type { Carried } from '../runner/session-exit.ts';
 import { noteLate } from '../runner/session-work.ts';
 
@@ -81,7 +81,7 @@ export class Leftovers {
     const { ref, carried } = kept;
     this.#remove(kept);
     for (const effectId of carried.outcomes.keys()) noteLate(this.#log, ref.sessionId, effectId);
-    if (!carried.feedback.isEmpty) noteLostFeedback(this.#log, ref.sessionId);
+    if (!carried.feedback.isEmpty) logLostFeedback(this.#log, ref.sessionId);
   }
 
   #remove({ ref, bytes }: Kept): void {

@@ -2,7 +2,7 @@
  * The way of a record into the journal: built, sealed as bytes, and appended at a fence (defined in libs/ports,
  * journal.ts). Replay uses the first two.
  *
- * An append without an answer is repeated with the identical bytes. If the journal then refuses it, the first record after
+ * An append without an answer is repeated with the identical bytes. If the journal refuses an append, the first record after
  * the fence decides: it is this record, or another writer's (RUNNER-10, runner/session-runner.ts).
  */
 import { hash } from 'node:crypto';

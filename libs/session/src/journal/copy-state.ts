@@ -4,8 +4,9 @@ import { isEnded, type SessionState } from '@coxswain/turn';
 
 /**
  * The unfinished copy after a record, or null. A copy is unfinished from its first record, which names the origin, until its
- * first owner has recorded `owned` with `after_copy`. An import under its own id is complete with its last copied record: it
- * needs no such owner, unlike a fork and an import under a new id.
+ * first owner has recorded `owned` with `after_copy`. That record follows the last copied one, or has an `error` if the copy
+ * cannot be completed; an `owned` that was copied does not count. An import under its own id is complete with its last copied
+ * record: it needs no such owner, unlike a fork and an import under a new id.
  */
 export function copyAfter(
   copy: CopyOrigin | null,

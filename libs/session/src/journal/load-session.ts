@@ -305,6 +305,7 @@ async function* linksOf(
       const missing = await journal.firstAfter(ref, chain.fence);
       if (!missing || missing.fence >= stored.fence) break;
       yield link(await read(missing), missing);
+      // Decoded again: after this end of the chain, `decodeNext` may choose the other decoder.
       record = await read(stored);
     }
     yield link(record, stored);

@@ -1,9 +1,9 @@
 /**
  * Checks of a stored command before the machine decides it. {@link inputOfCommand} parses it (`parseCommand` in libs/protocol,
  * commands.ts), and {@link applyPolicy} applies the policy of the host. Then `SessionIntake` applies the quotas, answers a
- * repeated start, and applies the share of rejections. Last, a command to a session without a record passes
- * {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork` (plan-fork.ts). The
- * functions of this file return the input, with a problem for a command to reject.
+ * repeated start, and limits the number of rejections that get a record (`#rejectBeyondShare`). Last, a command to a session
+ * without a record passes {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork`
+ * (plan-fork.ts). These functions return the input, with a problem if the command is to be rejected.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
@@ -50,8 +50,9 @@ import type { Transcript } from '../view/transcript.ts';
 import { boundedFeedback } from './feedback-buffer.ts';
 
 /**
- * Reads a due timer. @returns null for a payload that this release does not know. Only the timer store puts timers into the
- * inbox. A client's command with the verb `timer` is rejected as `internal_subject`.
+ * Reads a due timer. Only the timer store puts timers into the inbox. A client's command with the verb `timer` is rejected
+ * as `internal_subject`.
+ * @returns null for a payload that is unreadable, or that this release does not know.
  */
 export function inputOfTimer(command: StoredCommand): TimerInput | null {
   try {
@@ -194,12 +195,12 @@ export function applyPolicy(
   return problem ? refuse(problem) : input;
 }
 
-/** Logs that the policy rejects a command: the sender, the field and the line of the policy. */
+/** Logs a rejection by the policy, or for a literal secret: the sender, the code, the field and the reason. */
 function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, field, message }: Problem): void {
   const { verb, command_id, actor } = input;
   log.warn(
     { tenant: ref.tenant, session_id: ref.sessionId, verb, command_id, actor: actor?.name, code, field },
-    `a command was rejected by the policy of this host: ${message}`,
+    `a command was rejected: ${message}`,
   );
 }
 

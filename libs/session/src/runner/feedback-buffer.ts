@@ -14,7 +14,7 @@ export class FeedbackBuffer {
   #dropped: FeedbackInput['dropped'];
   #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
-  /** Adds one text. An empty text is ignored. */
+  /** Adds one text. A blank text is ignored. */
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;
@@ -66,8 +66,8 @@ const SOURCE_MAX_CHARS = 256;
 const CUT = ' [cut]';
 
 /**
- * The text of one piece of feedback, cut where it is too long. It is measured as JSON, like the bound of a record: a control
- * character is one byte of text and six bytes of JSON.
+ * The trimmed text of one piece of feedback, cut if it is too long. It is measured as JSON, like the bound of a record: a
+ * control character is one byte of text and six bytes of JSON.
  */
 export function boundedFeedback(said: string): string {
   const text = said.trim();
@@ -82,7 +82,7 @@ function jsonBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text), 'utf8') - 2;
 }
 
-/** Logs that feedback is lost. */
-export function noteLostFeedback(log: Log, sessionId: string): void {
+/** Logs that a session's feedback is lost: no record holds it, and no buffer keeps it any longer. */
+export function logLostFeedback(log: Log, sessionId: string): void {
   log.warn({ session_id: sessionId }, 'inbox feedback without a record is lost');
 }

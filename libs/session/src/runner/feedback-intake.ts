@@ -1,7 +1,7 @@
 /** Feedback of one session for its model: from tools, MCP servers and hooks into its mailbox, and into one record at a time. */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, type JournalRecord } from '@coxswain/protocol';
-import { type FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
+import { type FeedbackBuffer, logLostFeedback } from './feedback-buffer.ts';
 
 /** Takes the feedback of one session. */
 export class FeedbackIntake {
@@ -53,6 +53,6 @@ export class FeedbackIntake {
   lose(): void {
     if (this.buffer.isEmpty) return;
     this.buffer.clear();
-    noteLostFeedback(this.#log, this.#sessionId);
+    logLostFeedback(this.#log, this.#sessionId);
   }
 }

@@ -156,7 +156,7 @@ export class JournalWriter {
    * @param copiedAt the time of the record that this one copies.
    * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
    *   leaves no record, and the caller has to answer it.
-   * @throws {SessionLeft}
+   * @throws {SessionLeft} and RecordTooLargeError.
    */
   async apply(
     session: Live,
@@ -286,7 +286,7 @@ export class JournalWriter {
 
   /**
    * Receipts, effects and status follow the acknowledgement, never precede it (RUNNER-3 and RUNNER-4,
-   * session-runner.ts).
+   * session-runner.ts). Each `snapshotEvery` records it starts to store a snapshot.
    */
   #acknowledged(session: Live, record: JournalRecord, place: InboxPlace | undefined): void {
     const { input, events } = record;

@@ -26,7 +26,8 @@ export function namesMessage({ verb, body, problem }: CommandInput): boolean {
 /**
  * Compares a start with the start in the session's first record.
  * @param input a start with a `message_id`, to a session that has a record.
- * @returns null where the session was started under another message id, or under none: the machine decides about the start.
+ * @returns null if the session was started under another message id, or under none. Then the machine decides: `decideStart`
+ *   (libs/turn, prompts.ts).
  * @throws what the ports throw.
  */
 export async function repeatedStart(

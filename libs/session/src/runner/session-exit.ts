@@ -13,14 +13,18 @@ export class SessionLeft extends Error {}
  * Why a runner has left its session:
  * - `foreign_writer`: another host appended a record.
  * - `late_append`: an append that an earlier runner of this host gave up was stored after all.
- * - `journal_unavailable`: a record could not be appended, or the newest records cannot be read now.
+ * - `journal_unavailable`: a record could not be stored, or the journal of the session or of a copy's origin cannot be read
+ *   now.
  * - `unrecoverable`: an exception, and the run could not be ended as failed.
  * - `abandoned`: the host left all its sessions at once.
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
  * - `handed_over`: the session had work when its host stopped or lost its partition.
- * - `unloadable`: the journal cannot be reached now. A later attempt may succeed.
+ * - `unloadable`: the session or its transcript cannot be loaded now. A later attempt may succeed.
  * - `unreadable`: the journal is damaged, incomplete, or of a later release.
  * - `deleted`: the journal has a tombstone.
+ *
+ * The host claims the session again with back-off after `late_append`, `journal_unavailable`, `unrecoverable` and
+ * `unloadable`; after `foreign_writer`, the note of its owner decides (`Host.#retry`).
  */
 export type LeaveReason =
   | 'foreign_writer'

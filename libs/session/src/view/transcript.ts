@@ -1,10 +1,11 @@
 /**
  * The transcript: the messages of a session as models see them, built from events alone. A call always stays together
- * with its result. Messages that were injected during a batch of calls follow the results of the batch.
+ * with its result. Messages that were injected during a batch of calls follow the results of the batch. One request may
+ * show fewer or other messages, by the persona's `transform_context`: `shapeView` (shape-view.ts).
  *
- * Texts are unchanged, except that a mark follows a cut answer. Messages of other sessions, notices and
- * loaded skills name their origin. Adapters mark the text by origin when they build a request (`prompt-marks.ts` of the
- * protocol).
+ * Texts are unchanged, except that a mark follows a cut answer, and a placeholder stands for an empty result. Messages of
+ * other sessions, notices and loaded skills name their origin. Adapters mark the text by origin when they build a request
+ * (`prompt-marks.ts` of the protocol).
  *
  * Messages that exist change in two cases. A compaction replaces whole turns by a summary or by stubs (COMPACTION-2,
  * libs/turn, compaction.ts). The end of a reminder (`reminder_expired`, `reminder_deduped`) removes it. The journal keeps
