@@ -6,6 +6,7 @@ import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
 import { buildRecord, readRecord, type SealedRecord, sealRecord, sha256Hex } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
+import { taking } from './fake-tools.ts';
 import { recordOf, refOf, testBed } from './test-bed.ts';
 
 const FRAME = { sessionId: 's1', n: 1, attempt: 'host', prevHash: '0'.repeat(64), at: '2030-01-01T00:00:00.000Z' };
@@ -108,10 +109,12 @@ test('a session stores blobs before the record that refers to them, and shows th
   expect(bed.models.requests[0]?.messages[0]?.content[0]).toMatchObject({ text: prompt });
 });
 
-test('a failure of the object store only delays the session', async () => {
+test('a failure of the object store only delays the session, and a running call keeps its outcome', async () => {
   const bed = testBed();
+  bed.tools = { slow: { run: taking(10_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
   const { blobs } = bed.bus;
-  let failures = 3;
+  let failures = 0;
   const flaky = {
     ...blobs,
     put: async (sha256: string, bytes: Uint8Array) => {
@@ -120,9 +123,13 @@ test('a failure of the object store only delays the session', async () => {
     },
   };
   await bed.host({}, { blobs: flaky });
-  await bed.start({ prompt: 'word '.repeat(30_000) });
-  expect(await bed.bytes()).toEqual([]);
+  await bed.start();
+  await bed.time.advance(1_000);
+  failures = 3;
+  await bed.send('steer', { body: 'x'.repeat(150_000) });
   await bed.time.advance(60_000);
+  expect(failures).toBeLessThan(0);
+  expect((await bed.eventsOf('call_ended')).map(({ status }) => status)).toEqual(['ok']);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 

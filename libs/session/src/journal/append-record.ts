@@ -146,8 +146,8 @@ export interface RecordPorts {
 }
 
 /**
- * Stores the large fields of a record, then appends the record at a fence. `JournalWriter.#append` calls it for each record
- * and tombstone.
+ * Stores the large fields of a record, then appends the record at a fence. Both are repeated within `bounds`.
+ * `JournalWriter.#append` calls it for each record and tombstone.
  * @param hasLeft whether the runner has left the session meanwhile: then nothing more is sent.
  * @returns how the append ended. A store that fails or does not answer is the result `unavailable`, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.
@@ -160,14 +160,31 @@ export async function appendRecord(
   hasLeft: () => boolean,
   bounds: CommitBounds,
 ): Promise<CommitResult> {
-  try {
-    // Before the record that refers to them, so that a journal never refers to a missing blob.
-    for (const blob of sealed.blobs) await blobs.put(blob.sha256, blob.bytes);
-  } catch (error) {
-    return { status: 'unavailable', cause: `the object store: ${(error as Error).message}` };
-  }
+  // Before the record that refers to them, so that a journal never refers to a missing blob.
+  const failed = sealed.blobs.length > 0 ? await storeBlobs(blobs, clock, sealed, hasLeft, bounds) : null;
+  if (failed !== null) return { status: 'unavailable', cause: `the object store: ${failed}` };
   if (hasLeft()) return { status: 'unavailable', cause: 'this host released the session' };
   return commit(journal, clock, ref, sealed, fence, hasLeft, bounds);
+}
+
+/** Stores the blobs of a record, and repeats it within `bounds`. @returns the last failure, or null. */
+async function storeBlobs(
+  blobs: Blobs,
+  clock: Clock,
+  sealed: SealedRecord,
+  hasLeft: () => boolean,
+  { attemptsMax, firstDelayMs, maxDelayMs }: CommitBounds,
+): Promise<string | null> {
+  for (let tries = 1; ; tries++) {
+    try {
+      for (const blob of sealed.blobs) await blobs.put(blob.sha256, blob.bytes);
+      return null;
+    } catch (error) {
+      if (tries >= attemptsMax || hasLeft()) return (error as Error).message;
+    }
+    await clock.sleep(delayAfter(tries, { firstMs: firstDelayMs, maxMs: maxDelayMs }));
+    if (hasLeft()) return 'this host released the session';
+  }
 }
 
 /**
