@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle } from '../../scripts/bundle.mjs';
+import { youngGeneration } from '../../services/sessions/src/hosts/young-generation.ts';
 import type { BenchServer } from './bench-server.ts';
 import type { HostCalls, HostNews, HostSettings } from './host-main.ts';
 
@@ -40,7 +41,11 @@ export class HostProcess {
   private constructor(program: string, flags: readonly string[]) {
     const profileDir = process.env.COX_BENCH_CPU_PROF;
     this.#child = fork(program, [], {
-      execArgv: [...flags, ...(profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : [])],
+      execArgv: [
+        ...youngGeneration(process.env),
+        ...flags,
+        ...(profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : []),
+      ],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child.on('message', (message: readonly HostNews[] | { re: number; value?: unknown; error?: string }) => {

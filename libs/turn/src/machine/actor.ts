@@ -58,10 +58,8 @@ export class SessionActor {
   /** The XState actor, created on demand. */
   get actor(): Actor<ChartLogic> {
     if (this.#actor) return this.#actor;
-    const input = { sessionId: this.#sessionId };
-    const snapshot = this.#rested;
-    const logic = chartLogic();
-    this.#actor = snapshot ? createActor(logic, { input, snapshot }) : createActor(logic, { input });
+    const snapshot = this.#rested ?? emptyState(this.#sessionId);
+    this.#actor = createActor(chartLogic(), { input: { sessionId: this.#sessionId }, snapshot });
     // Without an observer of errors, XState throws an exception of `evolve` again from a timer, where nothing catches it.
     this.#actor.subscribe({ error: () => undefined });
     this.#actor.start();
@@ -143,8 +141,9 @@ export function emptyState(sessionId: string): SessionState {
  */
 export function restoreState(stored: StoredState): SessionState {
   const leaf = leafOf(stored as Pick<SessionState, 'value'>);
-  if (!compiledChart.leaves.has(leaf)) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
-  return turnMachine.resolveState(stored as unknown as Parameters<typeof turnMachine.resolveState>[0]);
+  const state = compiledChart.stateNamed(leaf, stored.context);
+  if (!state) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
+  return state;
 }
 
 /**

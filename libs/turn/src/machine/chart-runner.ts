@@ -68,6 +68,8 @@ interface CompiledState {
 export interface CompiledChart {
   /** Names of the states that a session can be in. */
   readonly leaves: ReadonlySet<string>;
+  /** XState's snapshot of the state with this name; null if the chart has no such state. */
+  readonly stateNamed: (leaf: string, context: SessionContext) => SessionState | null;
   /**
    * The snapshot after an event; the same one if the state ignores the event.
    * @param entered receives the names of the entered states, in order.
@@ -91,7 +93,7 @@ export function compileChart(chart: Chart, reduce: Reducer): CompiledChart {
     [...states.values()].map((state) => [state.snapshot.value, state]),
   );
 
-  function stateNamed(leaf: string): CompiledState {
+  function compiledState(leaf: string): CompiledState {
     const state = states.get(leaf);
     if (!state) throw new Error(`the chart has no state ${leaf}`);
     return state;
@@ -104,17 +106,22 @@ export function compileChart(chart: Chart, reduce: Reducer): CompiledChart {
     if (!state || !taken) return before;
     const context = taken.evolves ? reduce(before.context, event) : before.context;
     if (taken.leaf !== null) {
-      state = stateNamed(taken.leaf);
+      state = compiledState(taken.leaf);
       entered?.push(taken.leaf);
     }
     for (let next = firstOpen(state.always, context, event); next; next = firstOpen(state.always, context, event)) {
-      state = stateNamed(next.leaf as string);
+      state = compiledState(next.leaf as string);
       entered?.push(next.leaf as string);
     }
     return { ...state.snapshot, context };
   }
 
-  return { leaves: new Set(states.keys()), apply };
+  function stateNamed(leaf: string, context: SessionContext): SessionState | null {
+    const state = states.get(leaf);
+    return state ? { ...state.snapshot, context } : null;
+  }
+
+  return { leaves: new Set(states.keys()), stateNamed, apply };
 }
 
 /** The compiled chart of the turn machine. */
