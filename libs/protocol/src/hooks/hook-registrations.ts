@@ -49,6 +49,7 @@ export const REGISTRATION_FIELDS = {
   /** For equal priorities, hooks of a manifest are called before hooks in code. */
   source: z.enum(['manifest', 'code']).optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
+  /** What a failure means: a refusal, or nothing. A wrong answer always refuses (`isWrongAnswer`, verdicts.ts). */
   on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
   /** At `PreToolUse`: denies every matching call with this reason, without a handler. */
   deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),

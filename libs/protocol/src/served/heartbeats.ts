@@ -5,10 +5,10 @@ import * as z from 'zod';
 export type ServedKind = 'tools' | 'personas' | 'hooks';
 
 /**
- * Time limits of served work, in milliseconds. An instance without a heartbeat for `ttlMs` is declared dead, and work
- * that may move is sent to another instance. Work that may not move waits `silentMaxMs` for a silent instance that is
- * still connected: a blocked event loop looks like a frozen process. Work that no instance accepts, and work that may
- * move while no other instance is alive, waits `unacceptedMaxMs`.
+ * Time limits of served work, in milliseconds. An instance without a heartbeat for `ttlMs` is declared dead, and its
+ * repeatable work (work.ts) is sent to another instance (`Asking` in libs/bus, asking.ts). Other work waits `silentMaxMs` for
+ * a silent instance that is still connected: a blocked event loop looks like a frozen process. Work that no instance
+ * accepts, and repeatable work while no other instance is alive, waits `unacceptedMaxMs`.
  */
 export const SERVED_LIVENESS = {
   heartbeatMs: 300,

@@ -2,7 +2,8 @@
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
  * The order of the hooks is `inCallOrder` (hook-registrations.ts). The first refusal or decision wins, and rewrites
- * accumulate. The machine decides what the answers cause: `closingEvents` (hook-answers.ts).
+ * accumulate. The machine decides what the answers cause: `closingEvents` (hook-answers.ts). Each hook is asked once here.
+ * The port sends a question to another instance of its service at most three times (ASK-3 in libs/bus, asking.ts).
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
@@ -98,7 +99,7 @@ export async function consultHooks(
 }
 
 /**
- * Whether to skip a hook of the host: its condition matches neither the original payload nor the payload that earlier
+ * Whether to skip a hook of a host or a hook service: its condition matches neither the original payload nor the payload that earlier
  * hooks have rewritten.
  */
 export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {

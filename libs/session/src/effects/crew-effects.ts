@@ -239,7 +239,7 @@ export async function notifyParent(
   { id, parent }: Of<'notify_parent'>,
   signal: AbortSignal,
 ): Promise<NotifyOutcome> {
-  // Built at once: the session must not continue before this state is reported.
+  // Built before the first wait: a next run can change the state meanwhile.
   const payload = encode(reportOf(ref, state, transcript, parent));
   const to = sessionRef(parent.session, ref.tenant);
   // The id of a child has 32 characters (`childIdOf`), so this is a valid id of a command.

@@ -83,8 +83,8 @@ const PROBE_EVERY_MS = 250;
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /**
- * How often one owner of a session sends a call whose workers die one after another. A move to another instance by the
- * toolset counts as well: a first sending and three moves start the call four times at most.
+ * The budget of one owner of a session for a call whose workers die one after another. A sending uses one, and so does each
+ * move to another instance by the toolset. A sending may use all that is left for moves, so it starts the call up to four times.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
@@ -93,7 +93,8 @@ const REDIALED_FOR_MS = 15_000;
 /**
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
  * outcome, is sent again only if its tool is idempotent, the signal has not aborted, and this owner has sendings left
- * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`.
+ * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`; as `unavailable` if no instance accepts it again for
+ * {@link REDIALED_FOR_MS}.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;

@@ -10,7 +10,7 @@
  *
  * Who owns a session, step by step:
  * - Which host has a partition: `assignPartitions` (assign-partitions.ts), asked by `#wanted`.
- * - Which sessions of its partitions a host claims: `#findUnowned` and `lookAt`, by the notes; `#released`, after another
+ * - Which sessions of its partitions a host claims: `#applyNotes` and `lookAt`, by the notes; `#released`, after another
  *   host has left one; {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
  * - How its runner becomes the owner: `SessionLifecycle.own` (runner/session-lifecycle.ts) appends `owned` with the next
@@ -280,7 +280,7 @@ export class HostPartitions {
    */
   async #claimUnowned(partitions: readonly number[]): Promise<void> {
     await sideBySide(partitions, async (p) => {
-      for (const session of await this.#findUnowned(p)) this.#queueClaim(session);
+      for (const session of await this.#applyNotes(p)) this.#queueClaim(session);
     });
   }
 
@@ -291,11 +291,12 @@ export class HostPartitions {
   }
 
   /**
-   * Reads the notes of a partition. Sessions that another live host has are kept in `#elsewhere`.
+   * Reads the notes of a partition. Sessions of another live host are kept in `#elsewhere`, and leftovers without a note are
+   * dropped. Notifications that have waited for the notes are passed on.
    * @returns the sessions that no other live host has: noted without a host, under a host that is not alive, or under this
    *   host without a runner here.
    */
-  async #findUnowned(p: number): Promise<readonly ActiveSession[]> {
+  async #applyNotes(p: number): Promise<readonly ActiveSession[]> {
     const notes = await this.#ports.active.list(p);
     if (!this.#assigned.has(p)) return [];
     const free = notes.filter((session) => {

@@ -9,7 +9,7 @@
  * | `SessionLifecycle.#settleCarried` | If another host wrote the newest record, feedback and outcomes without an open effect are dropped. |
  * | `Host.#runnerLeft`, reason `foreign_writer` | Another host has appended a record: they are dropped. |
  * | `Host.claim` | Another host wrote the newest record, and it leaves no effect open: they are dropped. |
- * | `HostPartitions.#findUnowned` | The notes of the partition do not list the session: they are dropped. |
+ * | `HostPartitions.#applyNotes` | The notes of the partition do not list the session: they are dropped. |
  * | `Host.stop` | The host ends: they are dropped. |
  * | `Leftovers.keep` | Beyond the bounds, the oldest are dropped. |
  *

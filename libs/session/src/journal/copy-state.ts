@@ -8,7 +8,7 @@ import { isEnded, type SessionState } from '@coxswain/turn';
  * cannot be completed; an `owned` that was copied does not count. An import under its own id is complete with its last copied
  * record: it needs no such owner, unlike a fork and an import under a new id.
  */
-export function copyAfter(
+export function unfinishedCopyAfter(
   copy: CopyOrigin | null,
   { n, input }: Pick<JournalRecord, 'n' | 'input'>,
   sessionId: string,

@@ -1,7 +1,7 @@
 /** Whether a session has ended, from its newest record alone. */
 import type { Blobs, Journal } from '@coxswain/ports';
 import { hasEnded, type JournalRecord, type SessionRef, topState } from '@coxswain/protocol';
-import { copyAfter } from './copy-state.ts';
+import { unfinishedCopyAfter } from './copy-state.ts';
 import { readRecord } from './load-session.ts';
 
 /** Whether the newest record of a session shows an ended run without open effects. */
@@ -21,7 +21,7 @@ export async function whyNotEnded(
 ): Promise<string | null> {
   if (isAtRest(record)) return null;
   const first = record.n === 1 ? record : await firstRecord({ journal, blobs }, ref);
-  const copy = first && copyAfter(null, first, ref.sessionId);
+  const copy = first && unfinishedCopyAfter(null, first, ref.sessionId);
   if (copy?.how === 'import' && record.n < copy.n) return null;
   if (hasEnded(record.state))
     return `work after the end of the run of ${ref.sessionId} is still in progress; retry the deletion in a moment`;

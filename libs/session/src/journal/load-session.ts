@@ -32,7 +32,7 @@ import * as z from 'zod';
 import { Receipts } from '../runner/receipts.ts';
 import { Transcript } from '../view/transcript.ts';
 import { sha256Hex } from './append-record.ts';
-import { copyAfter } from './copy-state.ts';
+import { unfinishedCopyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
 
 /** A session as loaded from its journal. */
@@ -203,7 +203,7 @@ async function fold(
     chain = end;
     machine = machineOf(record) ?? machine;
     for (const event of record.events) transcript?.push(event);
-    copy = copyAfter(copy, record, ref.sessionId);
+    copy = unfinishedCopyAfter(copy, record, ref.sessionId);
     onRecord(record);
     if (isKnown) {
       if (chain.n === known && (chain.hash !== hash || stored.fence !== fence))
@@ -312,10 +312,11 @@ async function* linksOf(
   }
 }
 
-/** The end of the chain with this record. @throws ChainBrokenError if the record does not follow. */
+/** The end of the chain with this record. @throws ChainBrokenError if it does not follow, or is another session's. */
 function checkedEnd(chain: ChainEnd, record: JournalRecord, { bytes, fence }: StoredRecord, ref: SessionRef): ReadEnd {
-  const follows = record.n === chain.n + 1 && (chain.hash === null || record.prev_hash === chain.hash);
-  if (!follows || record.session_id !== ref.sessionId)
+  if (record.session_id !== ref.sessionId)
+    throw new ChainBrokenError(`record ${record.n} in the journal of ${ref.sessionId} is of ${record.session_id}`);
+  if (record.n !== chain.n + 1 || (chain.hash !== null && record.prev_hash !== chain.hash))
     throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${chain.n}`);
   return { n: record.n, hash: sha256Hex(bytes), fence };
 }

@@ -128,7 +128,7 @@ export class JournalReplay {
     const astray = outOfPlace(recorded, this.#n, this.#sessionId);
     if (astray !== null) throw astray;
     rejectUnreplayable(recorded, this.#earlier.machines);
-    this.#hash = recompute(this.#actor, recorded, bytes, this.#n, this.#hash, this.#sessionId);
+    this.#hash = recomputeOrDiverge(this.#actor, recorded, bytes, this.#n, this.#hash, this.#sessionId);
     return recorded;
   }
 }
@@ -165,19 +165,25 @@ async function readOrDiverge(
   }
 }
 
-/** Maps a read error of record `n`. A record that only another release or another store can read is not a divergence. */
+/**
+ * Maps a read error of record `n`. It is not a divergence if the session is deleted, or only another release or another store
+ * can read the record.
+ */
 export function asDivergence(error: unknown, n: number): unknown {
-  const elsewhere =
+  const isOther =
     error instanceof BlobMissingError ||
     error instanceof RecordVersionUnknownError ||
     error instanceof SessionDeletedError;
-  if (!(error instanceof RecordUnreadableError) || elsewhere) return error;
+  if (!(error instanceof RecordUnreadableError) || isOther) return error;
   const said = `record ${n} cannot be read: ${error.message}`;
   return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined, said);
 }
 
-/** @returns the hash of the stored bytes. */
-function recompute(
+/**
+ * Recomputes a record from its input, and compares the bytes. @returns the hash of the stored bytes.
+ * @throws ReplayDivergedError if they differ.
+ */
+function recomputeOrDiverge(
   actor: SessionActor,
   recorded: JournalRecord,
   bytes: Uint8Array,

@@ -18,7 +18,7 @@ import { isEnded, pendingBytes, type SessionState } from '@coxswain/turn';
 import { tellParent } from '../effects/crew-effects.ts';
 import type { SessionView } from '../effects/session-worker.ts';
 import { appendRecord, buildRecord, COMMIT_BOUNDS, type SealedRecord, sealRecord } from '../journal/append-record.ts';
-import { copyAfter } from '../journal/copy-state.ts';
+import { unfinishedCopyAfter } from '../journal/copy-state.ts';
 import { type LiveSession as Live, type LoadedSession, snapshotBytes, transcriptOf } from '../journal/load-session.ts';
 import { tombstoneOf } from '../journal/tombstone-of.ts';
 import { SessionObserver } from '../trace/observe-session.ts';
@@ -207,7 +207,7 @@ export class JournalWriter {
       at,
       cursor: cursor ?? session.cursor,
       writer: this.#options.host,
-      copy: copyAfter(session.copy, { n, input }, this.#ref.sessionId),
+      copy: unfinishedCopyAfter(session.copy, { n, input }, this.#ref.sessionId),
     };
     this.#acknowledged(after, record, place);
     return null;

@@ -42,7 +42,7 @@ export type LeaveReason =
 export interface Carried {
   /** Settled outcomes (RUNNER-9, session-runner.ts). */
   readonly outcomes: ReadonlyMap<string, Outcome>;
-  /** Feedback for the model. Empty if the leave reason loses it. */
+  /** Feedback for the model. Empty after a reason of `LOSES_FEEDBACK` (session-runner.ts). */
   readonly feedback: FeedbackBuffer;
   /** The session's first record, if its append had no answer: the store may hold it. */
   readonly unsettled: SealedRecord | null;

@@ -19,8 +19,7 @@
  *           session's next runner begins with `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
  *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks
- *           that its state is the newest, because another host's state may accept the command; an unreadable command is
- *           invalid in every state. The receipt is sent once the delivery is acknowledged, or the cursor of a record has
+ *           that its state is the newest, which may accept the command. An unreadable command needs no check. The receipt is sent once the delivery is acknowledged, or the cursor of a record has
  *           passed it. So a rejected command is not accepted later, unless its sender sends it again.
  */
 import type { CommandNotification, SessionSummary } from '@coxswain/ports';

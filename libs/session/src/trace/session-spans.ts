@@ -25,7 +25,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { compactionInstructions } from '../effects/ask-compaction.ts';
-import { copyAfter } from '../journal/copy-state.ts';
+import { unfinishedCopyAfter } from '../journal/copy-state.ts';
 import { Transcript } from '../view/transcript.ts';
 import {
   contentText,
@@ -125,7 +125,7 @@ export class SessionSpans {
     this.#n = record.n;
     this.#ended = [];
     const wasCopied = this.#copy !== null;
-    this.#copy = copyAfter(this.#copy, record, this.#ref.sessionId);
+    this.#copy = unfinishedCopyAfter(this.#copy, record, this.#ref.sessionId);
     if (cause) this.#linkAffected(record, cause);
     this.#outcome(record.input, atMs);
     for (const event of record.events) {

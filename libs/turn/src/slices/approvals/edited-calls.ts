@@ -168,8 +168,8 @@ export function isEditSettled(context: SessionContext, consult: OpenConsult): bo
 }
 
 /**
- * The events of the hooks' answers about an edited call: the decision about the call or the rejection of the edit, and last
- * `edited_call_checked`. If the wait has ended meanwhile, only the latter.
+ * The events of the hooks' answers about an edited call: `hook_vetoed` if a hook refuses, the decision about the call or the
+ * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only the latter.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(

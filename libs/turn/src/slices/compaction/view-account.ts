@@ -129,7 +129,7 @@ export function replacement(
   return {
     archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
     remaining: older.messages + rest.messages,
-    // The provider reported `view.tokens`. It is scaled by the share of the estimated tokens that remains, because
+    // `view.tokens` is based on the provider's last report. It is scaled by the share of the estimated tokens that remains, because
     // estimates are more exact as shares than as sums.
     tokens_after: (before === 0 ? 0 : Math.round((view.tokens * left) / before)) + put,
   };

@@ -59,7 +59,7 @@ function precedingHandoff(context: SessionContext, row: CallRow): CallRow | unde
   return first === row ? undefined : first;
 }
 
-/** Why a hand-off cannot start although it is allowed, or null. */
+/** Why a hand-off cannot start, although permissions and hooks have allowed its call; or null. */
 export function handoffRefusal(
   context: SessionContext,
   row: CallRow,

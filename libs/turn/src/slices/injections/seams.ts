@@ -85,9 +85,9 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
  * The messages that are due at a seam, in the order of the queue. Their mode and the drain policy select them. The last seam
  * of the last turn (`isCapped`, by max_turns or budget) delivers none.
  * With `one_at_a_time` a seam delivers one message, and the next one waits until a model request has shown that one
- * (`unheard`). An exception is an interrupt in the list `preempting`, which ends this request before it is sent: the seam
- * delivers the first message of its mode. An interrupt that has ended running work waits like other messages. `loop_exit`
- * delivers all of its mode (`audit_only`).
+ * (`unheard`). Exception: an interrupt in the list `preempting` (preempt.ts) ends that request before it is sent. So the
+ * seam delivers one more message: the oldest with the mode of this interrupt. `loop_exit` delivers all of its mode
+ * (`audit_only`).
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;

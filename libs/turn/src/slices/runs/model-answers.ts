@@ -8,8 +8,8 @@
  * - A prompt that the provider refuses as too long: `decideOverflow` (compaction/compaction.ts), once a turn.
  * - A host that stops or crashes: `decideOwned` (owners.ts) limits the restarts, `restartBackoffMs` (effects/session-worker.ts)
  *   delays them.
- * - Any other failure: {@link decideModel} ends the run. If a declared step of the persona is open, its error boundary
- *   decides: `stepFailure` (steps/steps.ts).
+ * - A failure that is not repeated, or no longer: {@link decideModel} ends the run. If a declared step of the persona is open,
+ *   its error boundary decides: `stepFailure` (steps/steps.ts).
  */
 
 import {
@@ -59,7 +59,7 @@ export function decideModel(context: SessionContext, outcome: ModelOutcome): Dec
   const error = modelFailure(context, outcome);
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   const list = stepFailure(context, error, failed) ?? [failed];
-  // A failed answer without any content is not recorded as a message.
+  // Without its calls, a failed answer can be empty. Then it is not recorded, and nor is its usage.
   return message.content.length > 0 ? events(answer, ...list) : events(...list);
 }
 

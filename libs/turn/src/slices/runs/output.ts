@@ -4,7 +4,7 @@
  * (`streamAnswer` in libs/session) and records the result in `message_complete`.
  *
  * OUTPUT-1  The host checks each complete answer without calls. Only a final answer can be rejected: one after which the
- *     run, the last step or a job would end. An answer that is followed by a delivered message is not final.
+ *     run, the last step or a daemon's job (suspension/daemon.ts) would end. An answer that is followed by a delivered message is not final.
  * OUTPUT-2  A repair is a direct message with the problems, and one more turn. It counts against `max_turns` and the
  *     budgets. Repairs are counted from the last prompt, follow-up or idling.
  * OUTPUT-3  A repair precedes a follow-up and a stop condition.
