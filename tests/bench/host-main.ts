@@ -23,7 +23,15 @@ import {
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { CommandInbox, Hooks, Journal, ModelRequest } from '@coxswain/ports';
-import { DEFAULT_TENANT, type Message, parseReturn, sessionRef, textOf } from '@coxswain/protocol';
+import {
+  DEFAULT_TENANT,
+  type Message,
+  parseReturn,
+  RECORD_VERSION,
+  type SessionRef,
+  sessionRef,
+  textOf,
+} from '@coxswain/protocol';
 import { createSessionHost, type HostOptions } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
@@ -145,19 +153,27 @@ function timed(hooks: Hooks): Hooks {
   };
 }
 
+/** The end of a record that ends a session. */
+const ENDED = Buffer.from(`,"state":"stopped","v":${RECORD_VERSION}}`);
+
+function appended(ref: SessionRef, bytes: Uint8Array): void {
+  const acknowledgedMs = performance.now();
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (isConsulting && text.includes('"type":"hook_call"')) acknowledgedAtMs.set(ref.sessionId, acknowledgedMs);
+  if (!text.includes('"type":"agent_end"')) return;
+  const { n } = JSON.parse(text.toString()) as { n: number };
+  tell({ news: 'ended', sessionId: ref.sessionId, n });
+}
+
 /** The journal, watched for the ends of runs: hearing of them from the bus would cost what is being measured. */
 function watched(journal: Journal): Journal {
   return {
-    append: async (ref, bytes, fence) => {
-      const result = await journal.append(ref, bytes, fence);
-      const acknowledgedMs = performance.now();
-      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      if (result.status === 'stored' && text.includes('"type":"agent_end"')) {
-        const { n } = JSON.parse(text.toString()) as { n: number };
-        tell({ news: 'ended', sessionId: ref.sessionId, n });
-      }
-      if (isConsulting && text.includes('"type":"hook_call"')) acknowledgedAtMs.set(ref.sessionId, acknowledgedMs);
-      return result;
+    append(ref, bytes, fence) {
+      const appending = journal.append(ref, bytes, fence);
+      // Most records are only compared by their last bytes: what is measured is the host.
+      const isEnd = ENDED.equals(bytes.subarray(-ENDED.length));
+      if (isEnd || isConsulting) void appending.then(({ status }) => status === 'stored' && appended(ref, bytes));
+      return appending;
     },
     firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
     async *read(ref, fence) {

@@ -6,9 +6,9 @@
  */
 import { RecordNotServedError } from '@coxswain/protocol';
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from '@nats-io/nats-core';
-import { MESSAGE_NOT_FOUND, NatsRefusedError } from './errors.ts';
+import { failureOf, MESSAGE_NOT_FOUND, NatsRefusedError } from './errors.ts';
 import { askJetStream } from './jetstream-api.ts';
-import { STATUS, statusOf, statusText } from './status.ts';
+import { answerOf, STATUS, statusOf, statusText } from './status.ts';
 import type { Wire } from './wire.ts';
 
 /** A message of a stream. */
@@ -99,20 +99,19 @@ interface LeaderAnswer {
   };
 }
 
-function noMessage(error: unknown): null {
-  if (error instanceof NatsRefusedError && error.errCode === MESSAGE_NOT_FOUND) return null;
-  throw error;
-}
-
 /** Creates the reader of a stream. */
 export function createStreamReader(wire: Wire, stream: string): StreamReader {
   const directSubject = `$JS.API.DIRECT.GET.${stream}`;
-  const leaderApi = `STREAM.MSG.GET.${stream}`;
+  const leaderSubject = `$JS.API.STREAM.MSG.GET.${stream}`;
 
   async function leaderGet(query: object): Promise<StoredMessage | null> {
-    const answer = await askJetStream<LeaderAnswer>(wire, `reading ${stream}`, leaderApi, query).catch(noMessage);
-    if (!answer?.message) return null;
-    const { subject, seq, time, hdrs, data } = answer.message;
+    const { message, error } = answerOf<LeaderAnswer>(
+      await wire.request(leaderSubject, text.encode(JSON.stringify(query))),
+    );
+    // No exception: each start of a session asks for a record that does not exist yet.
+    if (error && error.err_code !== MESSAGE_NOT_FOUND) throw failureOf(`reading ${stream}`, error);
+    if (!message) return null;
+    const { subject, seq, time, hdrs, data } = message;
     return {
       subject,
       seq,
