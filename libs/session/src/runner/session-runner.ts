@@ -40,7 +40,7 @@ import { FeedbackIntake } from './feedback-intake.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { JournalWriter } from './journal-writer.ts';
 import { Mailbox } from './mailbox.ts';
-import { ruleStore, timerStore } from './outside-store.ts';
+import { ruleWrites, timerWrites } from './outside-writes.ts';
 import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
 import { SessionIntake } from './session-intake.ts';
@@ -129,8 +129,8 @@ export class SessionRunner {
     };
     this.#work = new SessionWork(
       new EffectTable(ref.sessionId, this.#worker, clock, log, to, carried.outcomes),
-      timerStore(ports.timers, ref, clock, log),
-      ports.rememberedRules && ruleStore(ports.rememberedRules, ref, clock, log),
+      timerWrites(ports.timers, ref, clock, log),
+      ports.rememberedRules && ruleWrites(ports.rememberedRules, ref, clock, log),
       options,
     );
     const postFeedback = () => this.#mailbox.post({ kind: 'feedback' });

@@ -18,7 +18,7 @@ import {
 } from '@coxswain/turn';
 import type { EffectWorker } from '../effects/session-worker.ts';
 import type { LiveSession } from '../journal/load-session.ts';
-import type { OutsideStore } from './outside-store.ts';
+import type { OutsideWrites } from './outside-writes.ts';
 import type { RunnerOptions } from './runner-ports.ts';
 
 /** The open effects of a session that need a host: all but timers, which the store keeps. */
@@ -38,8 +38,8 @@ const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 /** The effects and stored items of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
-  readonly #timers: OutsideStore<TimerEffect>;
-  readonly #rules: OutsideStore<StoredRule> | undefined;
+  readonly #timers: OutsideWrites<TimerEffect>;
+  readonly #rules: OutsideWrites<StoredRule> | undefined;
   readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
@@ -49,8 +49,8 @@ export class SessionWork {
 
   constructor(
     effects: EffectTable,
-    timers: OutsideStore<TimerEffect>,
-    rules: OutsideStore<StoredRule> | undefined,
+    timers: OutsideWrites<TimerEffect>,
+    rules: OutsideWrites<StoredRule> | undefined,
     options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>,
   ) {
     this.effects = effects;
