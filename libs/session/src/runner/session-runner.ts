@@ -18,9 +18,10 @@
  * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
  *           session's next runner begins with `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
- *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks
- *           that its state is the newest, which may accept the command. An unreadable command needs no check. The receipt is sent once the delivery is acknowledged, or the cursor of a record has
- *           passed it. So a rejected command is not accepted later, unless its sender sends it again.
+ *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks that
+ *           its state is the newest: a newer one may accept the command. An unreadable command needs no check. The receipt
+ *           is sent once the delivery is acknowledged, or the cursor of a record has passed it. So a rejected command is
+ *           not accepted later, unless its sender sends it again.
  */
 import type { CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
@@ -370,7 +371,7 @@ export class SessionRunner {
     if (reason !== 'passivated') this.#writer.forgetPending();
     this.#mailbox.close();
     for (const handled of this.#wakes) handled();
-    this.#work.closeStores();
+    this.#work.closeWrites();
     const carried = {
       outcomes: this.#work.effects.close(),
       feedback: this.#feedback.buffer,

@@ -111,8 +111,10 @@ export class SessionWork {
     this.#isHeldBack = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
   }
 
-  /** Retries nothing more. {@link effects} are closed separately: their settled outcomes go to the next runner. */
-  closeStores(): void {
+  /**
+   * Ends the retries of timers and rules. {@link effects} are closed separately: their settled outcomes go to the next runner.
+   */
+  closeWrites(): void {
     this.#timers.close();
     this.#rules?.close();
   }
@@ -198,7 +200,10 @@ export class EffectTable {
     return false;
   }
 
-  /** Starts missing effects and aborts unwanted ones. Call it after each commit, and after recovery. */
+  /**
+   * Starts missing effects, as far as they may start. Aborts unwanted ones, and drops their outcomes. Call it after each
+   * commit, and after recovery.
+   */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));
