@@ -57,7 +57,7 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  *   today's shape.
  * @throws ReplayDivergedError at the first record that differs or is unreadable; BlobMissingError where the object store lacks
  *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release; SessionDeletedError at
- *   a tombstone; errors of `records` and of the object store.
+ *   a tombstone. Also errors of `records` and of the object store.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
