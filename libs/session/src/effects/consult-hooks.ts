@@ -99,8 +99,8 @@ export async function consultHooks(
 }
 
 /**
- * Whether to skip a hook of a host or a hook service: its condition matches neither the original payload nor the payload that earlier
- * hooks have rewritten.
+ * Whether to skip a hook of a host or a hook service: its condition matches neither the original payload nor the payload that
+ * earlier hooks have rewritten. A hook of a persona is never skipped here.
  */
 export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;

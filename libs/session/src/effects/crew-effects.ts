@@ -301,7 +301,7 @@ function answerText(answer: AssistantMessage | null): string {
 
 /**
  * Sends a message to another session. Ends `ok` once the message is stored; `cancelled` if the signal aborts; `error` if the
- * host's policy forbids it, the receiver does not exist, or the store refuses it.
+ * host's policy forbids it, the receiver does not exist, the message is invalid, or the store refuses it.
  */
 export async function sendMessage(
   ports: WorkerPorts,
