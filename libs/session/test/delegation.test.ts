@@ -127,6 +127,18 @@ describe('delegated work', () => {
     expect(await codes(bed)).toEqual(['error session_exists']);
   });
 
+  test('does not start if the journal with its id is unreadable: the run continues', async () => {
+    const bed = crewBed();
+    bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: SLOW };
+    await bed.crewHost();
+    const child = childIdOf('s1', '3-0');
+    await bed.bus.journal.append(refOf(child), Buffer.from('{"v":999}'), 0);
+    bed.forget(child);
+    await bed.begin('lead');
+    expect(await codes(bed)).toEqual(['error child_not_started']);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
   test('of a daemon persona ends with its answer', async () => {
     const bed = crewBed();
     bed.personas = { mate: { daemon: {} } };

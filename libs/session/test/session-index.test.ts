@@ -1,8 +1,8 @@
 /** What a host writes to the index of sessions, and when. */
-import type { SessionIndexEntry } from '@coxswain/protocol';
-import { partitionOf } from '@coxswain/protocol';
+import { canonicalJson, type Json, partitionOf, type SessionIndexEntry } from '@coxswain/protocol';
+import { MACHINE_VERSION } from '@coxswain/turn';
 import { expect, test } from 'vitest';
-import { deleteSession } from '../src/mod.ts';
+import { deleteSession, loadSession } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { RecordedIndex } from './recorded-index.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
@@ -156,6 +156,43 @@ test('an index that was lost is filled again at once', async () => {
   index.recreate();
   await bed.time.advance(5_000);
   expect(index.of(refOf())).toMatchObject({ state: 'stopped' });
+});
+
+test.each([
+  ['machine_version_unknown', { machine_version: MACHINE_VERSION + 6 }],
+  ['event_not_accepted', {}],
+])('sessions that this release cannot load (%s) get a mark, and the others an entry', async (code, change) => {
+  const before = testBed();
+  const ids = ['s1', 's2', 's3', 's4', 's5'];
+  before.models.answers = ids.map(() => say('done'));
+  await before.host();
+  for (const session of ids) await before.start({}, { session });
+  const { bed, index } = await indexed();
+  for (const id of ids) {
+    let fence = 0;
+    const records = await before.records(id);
+    for (const [i, bytes] of (await before.bytes(id)).entries()) {
+      // No transition exists for the start of a run in its last record.
+      const start = records.flatMap(({ events }) => events).find(({ type }) => type === 'agent_start');
+      const text = Buffer.from(bytes).toString('utf8');
+      const raw = JSON.parse(text) as { events: object[] };
+      const isBroken = id !== 's5' && i === records.length - 1;
+      const broken = canonicalJson({ ...raw, events: [...raw.events, { ...start, ...change }] } as Json);
+      const stored = await bed.bus.journal.append(refOf(id), Buffer.from(isBroken ? broken : text, 'utf8'), fence);
+      if (stored.status !== 'stored') throw new Error(stored.status);
+      fence = stored.fence;
+    }
+  }
+  await expect(loadSession(bed.ports(), refOf('s1'), false)).rejects.toMatchObject({ code });
+  await bed.time.advance(20_000);
+  expect(ids.map((id) => index.of(refOf(id)))).toEqual([
+    null,
+    null,
+    null,
+    null,
+    expect.objectContaining({ state: 'stopped' }),
+  ]);
+  for (const id of ids) bed.forget(id);
 });
 
 test('a deleted session has an entry that says so', async () => {

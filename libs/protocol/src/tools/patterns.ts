@@ -45,8 +45,9 @@ export function parseCondition(text: string): Condition | string {
 }
 
 /**
- * Whether a payload satisfies a condition. A missing member equals nothing. A number or a boolean equals the same value only;
- * a text also equals the JSON of a value that is not a text: `count == "3"`.
+ * Whether a payload satisfies a condition. A number or boolean in the condition equals only the same value in the payload. A
+ * text in the condition is compared with the payload's text, or with the JSON of another value: `count == "3"`. A missing
+ * member satisfies only `!=`.
  */
 export function conditionHolds(condition: Condition, payload: Json): boolean {
   let value: Json | undefined = payload;
@@ -122,7 +123,10 @@ export function parseHookPattern(text: string): HookPattern | string {
 const hookPatterns = new Map<string, HookPattern | string>();
 const CACHE_MAX = 512;
 
-/** Whether the pattern of a hook matches. If the payload is not known yet, a condition on it counts as true. */
+/**
+ * Whether the pattern of a hook matches; an invalid pattern does not. If the payload is not known yet, a condition on it counts
+ * as true.
+ */
 export function hookPatternMatches(text: string, target: string, payload: Json | undefined): boolean {
   let pattern = hookPatterns.get(text);
   if (pattern === undefined) {

@@ -99,8 +99,8 @@ export async function consultHooks(
 }
 
 /**
- * Whether to skip a hook of a host or a hook service: its condition matches neither the original payload nor the payload that earlier
- * hooks have rewritten.
+ * Whether to skip a hook of a host or a hook service: its condition matches neither the original payload nor the payload that
+ * earlier hooks have rewritten. A hook of a persona is never skipped here.
  */
 export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
@@ -170,7 +170,12 @@ async function boundedBy(
 /** Shared, because an abort without a reason captures a stack trace for each request. */
 const NOBODY_WAITS = new DOMException('this answer is no longer awaited', 'AbortError');
 
-/** Parses a handler's return value into the answer for the hook tape: the hook answers in the journal. */
+/**
+ * Parses a handler's return value into the answer for the hook tape: the hook answers in the journal.
+ * @param bytes the size of the return as JSON. Above `BOUNDS.hookPayloadMaxBytes` the tape leaves the raw return out.
+ * @param payload the payload that the hook got.
+ * @param view at `transform_context`: the messages of the request, which the verdict names by index.
+ */
 export function answerTo(
   registration: HookRegistration,
   point: HookPoint,

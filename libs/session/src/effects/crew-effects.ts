@@ -22,6 +22,7 @@ import {
   cutText,
   delayAfter,
   type Failure,
+  type Input,
   type JsonObject,
   type MessageBody,
   messageProblem,
@@ -189,7 +190,7 @@ export function modelOf({ name, base_url }: { readonly name: string; readonly ba
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 
-/** The reason why the session with the child's id is not the child, or null. */
+/** The reason why the session with the child's id is not the child, or cannot be read; or null. */
 async function strangerAt(
   ports: WorkerPorts,
   child: SessionRef,
@@ -200,7 +201,14 @@ async function strangerAt(
   const first = await untilSuccess(ports, () => ports.journal.firstAfter(child, 0), signal);
   if (!first) return null;
   if (tombstoneIn(first.bytes)) return stranger;
-  const { input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal));
+  let input: Input;
+  try {
+    ({ input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal)));
+  } catch (error) {
+    // Repeating does not help: the record is damaged or of a later release, or the signal has ended the wait for a blob.
+    const message = `the child session was not started: the journal of ${child.sessionId} cannot be read: ${(error as Error).message}`;
+    return { code: 'child_not_started', message };
+  }
   const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
@@ -291,7 +299,10 @@ function answerText(answer: AssistantMessage | null): string {
     : `${shown}\n[… ${text.length - shown.length} more characters in the journal of the session]`;
 }
 
-/** Sends a message to another session. */
+/**
+ * Sends a message to another session. Ends `ok` once the message is stored; `cancelled` if the signal aborts; `error` if the
+ * host's policy forbids it, the receiver does not exist, the message is invalid, or the store refuses it.
+ */
 export async function sendMessage(
   ports: WorkerPorts,
   { ref, state }: CrewSession,

@@ -26,7 +26,7 @@ const PLAIN_PERSONA: Persona = {
   prompt: 'You are a careful assistant. Use the tools that are available. Report what you did and what you found.',
 };
 
-/** The persona that a start requests; a failure where the name is unknown. */
+/** The persona that a start names or defines; without one, the built-in persona. A failure for an unknown name. */
 export async function findPersona(
   known: KnownPersonas,
   tenant: TenantId,
@@ -48,7 +48,10 @@ export async function findPersona(
   return found;
 }
 
-/** Looks for personas with a live instance first, then for the host's own, then for personas without a live instance. */
+/**
+ * The persona with a name: a served one with a live instance, else the host's own, else a served one without a live instance.
+ * Null for an unknown name.
+ */
 export async function namedPersona(
   { personas, served }: KnownPersonas,
   tenant: TenantId,

@@ -142,8 +142,8 @@ export interface Provisioned {
 
 /**
  * Resolves a run's persona, prompt, model and tools. A session keeps its pinned persona, model and root; its tools
- * are opened again. If the bus is unavailable, the request is repeated until it succeeds: the run waits and can be cancelled.
- * Never rejects; a failure is an outcome with a catalogued code.
+ * are opened again. While the bus is unavailable, the reads of personas and remembered rules are repeated: the run waits and
+ * can be cancelled. Never rejects: a failure is an outcome with a catalogued code, for an exception `provision_failed`.
  */
 export async function provisionSession(
   ports: ProvisionPorts,
@@ -365,7 +365,7 @@ function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDe
 }
 
 function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
-  // A persona with skills or hand-offs gets the tools for them, even if its tool selection does not name them.
+  // A persona that has skills or hand-offs need not allow the tools for them. Its `deny` and the start's selection still apply.
   const meant = [...(persona.skills?.length ? [LOAD_SKILL] : []), ...(persona.handoffs?.length ? [HANDOFF] : [])];
   const own = persona.tools && allowing(persona.tools, meant);
   const selections = [own, settings.tools].filter((selection) => selection !== undefined);
@@ -384,7 +384,10 @@ function selects({ allow, deny }: ToolSelection, tool: string): boolean {
   return allow.some((glob) => globMatches(glob, tool)) && !deny.some((glob) => globMatches(glob, tool));
 }
 
-/** The session's tools for a step of its persona; all of them without a step. */
+/**
+ * The session's tools for a step of its persona: those that the step's `tools` select, and the tool that loads skills unless
+ * `tools` deny it. All of them without a step, and for a step without `tools`.
+ */
 export function toolsOfStep(
   tools: readonly ToolDefinition[],
   { steps = [], skills = [] }: Persona,
@@ -481,6 +484,7 @@ function pin(
     hooks,
     ...(price ? { price } : {}),
     fingerprints: {
+      // Of all pinned members, also the model, the permissions and the limits.
       persona: sha256Hex(canonicalJson(pinned)),
       prompt: sha256Hex(system),
       tools: sha256Hex(canonicalJson(tools)),

@@ -112,6 +112,7 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
     if (!known && signal.aborted)
       return errorOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
+    // A `lost` call was resent by the toolset already: this pass sends nothing, and counts its moves.
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;

@@ -29,7 +29,7 @@ export function systemPromptOf(
   return [persona.prompt, index, mode, instruction].filter((text) => text.trim() !== '').join('\n\n');
 }
 
-/** The prompt of a mode of the persona; empty without a mode. */
+/** The prompt of a mode of the persona; empty without a mode. A failure for an unknown mode. */
 export function promptOfMode(mode: string | undefined, persona: Persona): string | Failure {
   if (mode === undefined) return '';
   const problem = modeProblem(persona, mode);

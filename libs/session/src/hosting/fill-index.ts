@@ -2,14 +2,15 @@
  * Keeps the index of sessions: creates it again if it was lost, repeats writes that failed (index-writes.ts), and
  * gives an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
  * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2, libs/client,
- * newest-sessions.ts). A session in memory, or with a damaged journal, gets a mark instead.
+ * newest-sessions.ts). A session that is in memory, or that this release cannot load, gets a mark instead.
  *
  * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2, libs/ports,
  * session-index.ts).
  */
 import type { Clock, Log, SessionIndex } from '@coxswain/ports';
-import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { deletedSessionOf, type ErrorCode, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
+import { JOURNAL_CODES } from '../runner/session-lifecycle.ts';
 import { statusOf } from '../runner/session-status.ts';
 import type { IndexWrites } from './index-writes.ts';
 import { sideBySide } from './load-limit.ts';
@@ -116,14 +117,14 @@ async function fillIndex(
   }
 }
 
-/** When the newest record was written; empty without a record, and for a damaged one. */
+/** When the newest record or the tombstone was written; empty without a record, and for an unreadable one. */
 async function newestAt({ journal, blobs }: FillPorts, ref: SessionRef): Promise<string> {
   try {
     const newest = await journal.last(ref);
     if (!newest) return '';
     return tombstoneIn(newest.bytes)?.deleted_at ?? (await readRecord(newest.bytes, blobs)).at;
   } catch (error) {
-    if (hasCode(error)) return '';
+    if (isUnloadable(error)) return '';
     throw error;
   }
 }
@@ -136,21 +137,15 @@ async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Pro
     const { actor, n, at } = await loadSession(ports, ref, false);
     if (n > 0) await index.put(ref, indexEntryOf(statusOf(actor.state, n, at)), 0);
   } catch (error) {
-    if (!hasCode(error)) throw error;
-    // Lists read the newest record of a marked session, and report why it cannot be read.
+    if (!isUnloadable(error)) throw error;
+    // Lists read the newest record of a marked session, or report why it cannot be read.
     await index.mark(ref);
   }
 }
 
-function hasCode(error: unknown): boolean {
-  return MARKED_CODES.has((error as { readonly code?: unknown }).code as string);
+function isUnloadable(error: unknown): boolean {
+  return UNLOADABLE.has((error as { readonly code?: unknown }).code as string);
 }
 
-/** Codes of sessions that are only marked in the index. */
-const MARKED_CODES: ReadonlySet<string> = new Set([
-  'record_unreadable',
-  'session_deleted',
-  'blob_missing',
-  'chain_broken',
-  'replay_diverged',
-]);
+/** Codes of a session that does not load, although its stores answer. It must not keep the others from an entry. */
+const UNLOADABLE: ReadonlySet<string> = new Set([...JOURNAL_CODES, 'event_not_accepted' satisfies ErrorCode]);

@@ -27,7 +27,7 @@ export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
 export interface HostOptions {
   /** A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -. The incarnation's id is unique in any case. Default `host`. */
   readonly name?: string;
-  /** The number of records between two snapshots. Default 16. */
+  /** The number of records between two snapshots. Default 32. */
   readonly snapshotEvery?: number;
   /** The idle time after which a session is passivated. Default 30,000. */
   readonly passivateAfterMs?: number;
@@ -56,6 +56,7 @@ export interface SessionHost {
   /**
    * The status of a session after its newest stored record, or null for an unknown one. A caller that has read a record
    * gets a status that includes it, also while the host waits for that record's acknowledgement.
+   * @throws errors of `loadSession` (journal/load-session.ts), if the host has to read the journal.
    */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /**

@@ -361,13 +361,17 @@ export class HostPartitions {
     this.#looking = null;
   }
 
-  /** Reads all notes every {@link LOOK_AT_ALL_MS}, and claims sessions without an owner. Contract: does not reject. */
+  /**
+   * Reads all notes every {@link LOOK_AT_ALL_MS}. Claims sessions that are noted without a host, or under one that has left or
+   * was declared dead. Contract: does not reject.
+   */
   async #lookAtAll(): Promise<void> {
     const look = async (p: number) => {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
         if (!this.isAssigned(ref) || this.#sessions.isHere(ref)) continue;
-        // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`.
+        // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`. A host that was never heard may
+        // have just started, so its sessions are not claimed here.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
       }

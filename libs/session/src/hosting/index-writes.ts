@@ -41,7 +41,7 @@ export class IndexWrites {
     return this.#problem;
   }
 
-  /** Marks a session. Contract: does not reject. @returns the revision of the mark; 0 if it is owed. */
+  /** Marks a session. Contract: does not reject. @returns the revision of the mark; 0 if it is owed, and without an index. */
   async mark(ref: SessionRef): Promise<number> {
     let revision = 0;
     const mark = async (index: SessionIndex) => {
@@ -76,7 +76,7 @@ export class IndexWrites {
     await this.#write(ref, replace, again, onStored);
   }
 
-  /** The session is another host's now, which marks it. */
+  /** Drops the owed write of a session: another host has the session, and marks it. */
   forget(ref: SessionRef): void {
     this.#owed.delete(subjects.sessionEntry(ref));
   }

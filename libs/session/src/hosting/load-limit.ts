@@ -44,7 +44,11 @@ export class LoadLimit {
   }
 }
 
-/** Runs `one` for all items, `atOnce` at a time. Rejects with the first rejection, after all have ended. */
+/**
+ * Runs `one` for all items, by `atOnce` workers. A rejection ends its worker. So a few failures do not stop the other items,
+ * and an outage stops them soon: after `atOnce` rejections the remaining items are not run.
+ * @throws one of the rejections, after all workers have ended.
+ */
 export async function sideBySide<T>(
   all: readonly T[],
   one: (item: T) => Promise<void>,

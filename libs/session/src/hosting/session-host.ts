@@ -405,9 +405,10 @@ class Host implements SessionHost, PartitionedSessions {
     // The next command of an unreadable session loads it again, and gets an answer. A session that was left with all others
     // comes back by its note, unless another host claims it.
     if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
-    // After a successful write the back-off starts anew, except for a run that cannot end and for a record of another writer.
-    const isOld = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
-    if (left.hasWritten && !isOld) this.#retries.delete(key);
+    // After a successful write the back-off starts anew. Not for a run that cannot be ended (`unrecoverable`) and for a record
+    // of another writer: there each attempt may write before it fails again.
+    const keepsBackOff = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
+    if (left.hasWritten && !keepsBackOff) this.#retries.delete(key);
     void this.#retry(ref, key, left.reason === 'foreign_writer');
   }
 

@@ -36,7 +36,7 @@ export type ChangedInput = { readonly input: Input } | { readonly problem: Comma
 
 const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', ...INJECTION_VERBS]);
 
-/** Whether the record itself is a prompt. Otherwise a changed prompt follows after it. */
+/** Whether the record is of a start, a prompt or an injection: a changed prompt replaces its text. After others it follows. */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
   return input.type === 'command' && PROMPTED.has(input.verb) && !rejectionIn(events, input.command_id);
 }

@@ -1,7 +1,7 @@
 /**
  * Deletes a session from outside of its host, with an append at a fence (libs/ports, journal.ts). The command `delete` takes
- * another way: the machine decides it (`decideDelete` in libs/turn), and the session's host appends the tombstone
- * (`JournalWriter.#delete`).
+ * another way: the machine decides it (`decideDelete` in libs/turn), and the session's host only appends the tombstone
+ * (`JournalWriter.#delete`). Then the retention job (retention-job.ts) completes the deletion by {@link deleteSession}.
  *
  * DELETE-1  The tombstone comes first, after the newest record of an ended session, or on request of an unreadable one. From
  *           then on, no host can write to the session, restart it or fork it.
@@ -66,10 +66,13 @@ const LOOKED_AGAIN_MS = 250;
 
 /**
  * Deletes an ended session, or on request one with an unreadable newest record.
- * @returns the result, with the hashes of blobs that the records referred to; or the reason for a refusal. With the code
- *   `session_being_copied` the tombstone is written, and only the records remain. With any other code the session is unchanged,
- *   except that a deleted session loses a late snapshot.
- * @throws errors of the ports. The session may be deleted in part; a repetition continues.
+ * @returns the result, with the hashes of blobs that the records referred to; or the reason for a refusal, by its code:
+ *   - `session_being_copied`: the session is deleted, but this call has removed nothing. A repetition continues.
+ *   - `journal_unavailable`: the session may be deleted, as the result of the append is unknown. A repetition finds out.
+ *   - `session_deleted`: an earlier deletion was complete. A snapshot that a host has stored since is removed.
+ *   - any other code: no records have changed. The index may have a mark in place of the session's entry.
+ * @throws errors of the ports: the session may be deleted in part; a repetition continues. RecordUnreadableError if the first
+ *   record is unreadable, and the newest one does not show that the session has ended.
  */
 export async function deleteSession(
   ports: DeletePorts,

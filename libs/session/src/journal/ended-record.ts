@@ -12,7 +12,7 @@ export function isAtRest({ state, effects_open }: Pick<JournalRecord, 'state' | 
 /**
  * The reason why a session with this newest record has not ended, or null where it has. An unfinished import counts as ended:
  * only another import can continue it.
- * @throws errors of the ports.
+ * @throws RecordUnreadableError of the first record, and errors of the ports.
  */
 export async function whyNotEnded(
   { journal, blobs }: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },
@@ -28,7 +28,10 @@ export async function whyNotEnded(
   return `${ref.sessionId} is ${topState(record.state)}; end its run first: cox cancel ${ref.sessionId}`;
 }
 
-/** A session's first record, or null where there is none. */
+/**
+ * A session's first record, or null where there is none.
+ * @throws RecordUnreadableError, and errors of the ports.
+ */
 export async function firstRecord(
   { journal, blobs }: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },
   ref: SessionRef,

@@ -10,8 +10,8 @@ interface OpenWorkPorts {
 
 /**
  * Whether the newest record of a session has open effects that some host should continue.
- * @returns false also for a deleted or damaged session: no host can continue it.
- * @throws what the ports throw.
+ * @returns false also for a deleted or damaged session, which no host can continue, and for an import without a new record.
+ * @throws errors of the ports.
  */
 export async function hasOpenWork(ports: OpenWorkPorts, ref: SessionRef): Promise<boolean> {
   try {

@@ -71,8 +71,9 @@ export class ImportRefusedError extends Error {
 /**
  * Imports a journal. A repetition continues an unfinished import.
  * @throws ImportRefusedError before anything is written: with the code of the failed check, or `session_exists` or
- *   `session_deleted` where the id is in use. After some records were written: `journal_unavailable` where the store did not
- *   answer (repeat the import), or `session_exists` or `session_deleted` where another writer took the id meanwhile.
+ *   `session_deleted` where the id is in use. While records are written: `journal_unavailable` where the store did not answer
+ *   (repeat the import), or `session_exists` or `session_deleted` where another writer took the id meanwhile.
+ * @throws errors of the ports and of `lines`.
  */
 export async function importJournal(ports: ImportPorts, { lines, tenant, as }: ImportRequest): Promise<Imported> {
   const checked = await check(lines(), ports.blobs);

@@ -121,7 +121,7 @@ function isState(value: unknown): boolean {
  * @param onRecord called for each record read; for some twice, where the snapshot turns out to be unusable.
  * @param newest position of the newest record, where the caller has just read it.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, EventNotAcceptedError, MachineVersionUnknownError, and
- *   errors of the journal.
+ *   errors of the journal and the object store. A snapshot that cannot be read counts as none.
  */
 export async function loadSession(
   ports: LoadPorts,
@@ -238,7 +238,7 @@ async function fold(
  * Reads the transcript of a session that was loaded without it.
  * @param upTo the session's newest record, which the journal must reach.
  * @param onRecord called for each record.
- * @throws ChainBrokenError, RecordUnreadableError, and errors of the journal.
+ * @throws ChainBrokenError, RecordUnreadableError, and errors of the journal and the object store.
  */
 export async function readTranscript(
   ports: Pick<LoadPorts, 'journal' | 'blobs'>,
@@ -283,7 +283,7 @@ interface Link {
  * Yields records, each checked to follow its predecessor: consecutive numbers, and the hash of the previous bytes. Where
  * records are missing, they are read again from the stream's leader, as a damaged replica skips them.
  * @param decodeNext decodes the record after an end of the chain.
- * @throws ChainBrokenError, RecordUnreadableError.
+ * @throws ChainBrokenError, RecordUnreadableError, and errors of the journal and the object store.
  */
 async function* linksOf(
   { journal, blobs }: Pick<LoadPorts, 'journal' | 'blobs'>,
@@ -322,9 +322,10 @@ function checkedEnd(chain: ChainEnd, record: JournalRecord, { bytes, fence }: St
 }
 
 /**
- * Reads one record of any released version and restores its large fields. Throws RecordUnreadableError.
+ * Reads one record of any released version and restores its large fields.
  * @param upcasts converters from earlier versions.
  * @param decode {@link decodeUnchangedRecord} where a hash covers the bytes.
+ * @throws RecordUnreadableError (its subclass SessionDeletedError for a tombstone), and errors of the object store.
  */
 export async function readRecord(
   bytes: Uint8Array,

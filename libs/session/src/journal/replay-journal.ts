@@ -57,7 +57,7 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  *   today's shape.
  * @throws ReplayDivergedError at the first record that differs or is unreadable; BlobMissingError where the object store lacks
  *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release; SessionDeletedError at
- *   a tombstone.
+ *   a tombstone. Also errors of `records` and of the object store.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -109,7 +109,7 @@ export class JournalReplay {
     return this.#actor?.state ?? emptyState(this.#sessionId);
   }
 
-  /** Reads the next record without taking it. Does not check its position. Throws as {@link take}. */
+  /** Reads the next record without taking it. Checks neither its position nor its content. @throws as {@link take}. */
   read(bytes: Uint8Array): Promise<JournalRecord> {
     return readOrDiverge(bytes, this.#blobs, this.#n + 1, this.#earlier.upcasts);
   }

@@ -28,7 +28,7 @@ export interface RetentionJob {
   readonly within: PurgesWithin;
   /** The result of the last round: rejects with its error. Resolves before the first round. */
   ping(): Promise<void>;
-  /** Stops after the current session's purge. Does not reject. */
+  /** Stops after the purges or the sweep in progress. Does not reject. */
   stop(): Promise<void>;
 }
 

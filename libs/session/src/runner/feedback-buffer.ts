@@ -1,6 +1,6 @@
 /**
- * Feedback for the model that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the bound is
- * counted only, and the count is recorded with the next feedback. The machine queues it: `decideFeedback` (libs/turn).
+ * Feedback for the model that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the
+ * bound is only counted, and the count is recorded with the next feedback. The machine queues it: `decideFeedback` (libs/turn).
  *
  * FEEDBACK-1  After an append without an answer, the journal shows whether it holds the offered feedback: by the number and
  *             the writer of the record for which it was offered. A writer offers feedback only once for one number.
@@ -14,7 +14,7 @@ export class FeedbackBuffer {
   #dropped: FeedbackInput['dropped'];
   #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
-  /** Adds one text. A blank text is ignored. */
+  /** Adds one text, cut to its bound. Beyond the bound on texts it is only counted. A blank text is ignored. */
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;

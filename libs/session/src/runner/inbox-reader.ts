@@ -78,6 +78,7 @@ export class InboxReader {
   /**
    * Acknowledges due timers that the session no longer waits for, if there are no other notifications.
    * @returns true if it has acknowledged timers and nothing is left to read; false also without any notification.
+   * @throws what `areSpent` throws.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
     const notified = new Set(this.#notifications);

@@ -156,7 +156,8 @@ export class JournalWriter {
    * @param copiedAt the time of the record that this one copies.
    * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
    *   leaves no record, and the caller has to answer it.
-   * @throws {SessionLeft} and RecordTooLargeError.
+   * @throws {SessionLeft}; RecordTooLargeError; or an error of the machine, if the input breaks it. After the last two the
+   *   machine is ahead of the journal: fold it again.
    */
   async apply(
     session: Live,

@@ -25,7 +25,10 @@ import {
 export class Receipts {
   readonly #publisher: Publisher;
   readonly #ref: SessionRef;
-  /** Receipt subjects by command id, for injections in the queue and for deferred commands. At most as many as may be queued. */
+  /**
+   * Receipt subjects by command id, of queued messages (`isQueuedBy`) and of deferred commands (`isDeferredBy`). At most as
+   * many as messages may be queued: senders beyond that get no later receipt.
+   */
   readonly #waiting = new Map<string, string>();
 
   constructor(publisher: Publisher, ref: SessionRef, waiting: Readonly<Record<string, string>> = {}) {
@@ -34,7 +37,7 @@ export class Receipts {
     for (const [commandId, to] of Object.entries(waiting)) this.#waiting.set(commandId, to);
   }
 
-  /** Receipt subjects of undelivered commands, by command id. A snapshot holds them. */
+  /** Receipt subjects of queued messages and deferred commands, by command id. A snapshot holds them. */
   get waiting(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#waiting);
   }
@@ -76,9 +79,10 @@ export class Receipts {
         if (waits) this.#keep(input.command_id, input.receipt_to);
       }
     }
-    const asked = isCommand(input) ? input.copied_from : undefined;
-    if (asked?.receipt_to && asked.command_id !== undefined)
-      this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
+    // The first record of a fork contains the start of its origin, and also answers the command that requested the fork.
+    const fork = isCommand(input) ? input.copied_from : undefined;
+    if (fork?.receipt_to && fork.command_id !== undefined)
+      this.#send(fork.receipt_to, { ...this.#head(fork.command_id), stage: 'accepted', n });
     for (const event of events) {
       if (event.type === 'agent_end') this.#sendKept(n);
       const decided = injectionFateIn(event) ?? deferredFateIn(event);
@@ -138,7 +142,8 @@ export class Receipts {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }
 
-  // The run is over. Undelivered injections stay queued for the next one, and a receipt tells their senders.
+  // The run is over: a receipt tells the senders of queued messages that these wait for the next run. No deferred command is
+  // left: hooks that must answer first have answered before a run ends.
   #sendKept(n: number): void {
     for (const [commandId, to] of this.#waiting)
       this.#send(to, { ...this.#head(commandId), stage: 'accepted', n, pending_for_next_run: true });

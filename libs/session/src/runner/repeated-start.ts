@@ -28,7 +28,7 @@ export function namesMessage({ verb, body, problem }: CommandInput): boolean {
  * @param input a start with a `message_id`, to a session that has a record.
  * @returns null if the session was started under another message id, or under none. Then the machine decides: `decideStart`
  *   (libs/turn, prompts.ts).
- * @throws what the ports throw.
+ * @throws RecordUnreadableError if the first record is unreadable, and errors of the ports.
  */
 export async function repeatedStart(
   ports: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },

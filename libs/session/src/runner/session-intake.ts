@@ -100,7 +100,7 @@ export class SessionIntake {
   /**
    * Applies an input without checks of quotas and of the share of rejections: an input of a copy, or a failed command.
    * @returns false where it cannot be judged now.
-   * @throws {SessionLeft}
+   * @throws as {@link JournalWriter.apply}.
    */
   async apply(session: Live, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean> {
     const rejected = await this.#writer.apply(session, input, place, copiedAt);

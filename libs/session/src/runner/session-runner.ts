@@ -18,9 +18,10 @@
  * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
  *           session's next runner begins with `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
- *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks
- *           that its state is the newest, which may accept the command. An unreadable command needs no check. The receipt is sent once the delivery is acknowledged, or the cursor of a record has
- *           passed it. So a rejected command is not accepted later, unless its sender sends it again.
+ *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks that
+ *           its state is the newest: a newer one may accept the command. An unreadable command needs no check. The receipt
+ *           is sent once the delivery is acknowledged, or the cursor of a record has passed it. So a rejected command is
+ *           not accepted later, unless its sender sends it again.
  */
 import type { CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
@@ -40,7 +41,7 @@ import { FeedbackIntake } from './feedback-intake.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { JournalWriter } from './journal-writer.ts';
 import { Mailbox } from './mailbox.ts';
-import { ruleStore, timerStore } from './outside-store.ts';
+import { ruleWrites, timerWrites } from './outside-writes.ts';
 import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
 import { SessionIntake } from './session-intake.ts';
@@ -129,8 +130,8 @@ export class SessionRunner {
     };
     this.#work = new SessionWork(
       new EffectTable(ref.sessionId, this.#worker, clock, log, to, carried.outcomes),
-      timerStore(ports.timers, ref, clock, log),
-      ports.rememberedRules && ruleStore(ports.rememberedRules, ref, clock, log),
+      timerWrites(ports.timers, ref, clock, log),
+      ports.rememberedRules && ruleWrites(ports.rememberedRules, ref, clock, log),
       options,
     );
     const postFeedback = () => this.#mailbox.post({ kind: 'feedback' });
@@ -370,7 +371,7 @@ export class SessionRunner {
     if (reason !== 'passivated') this.#writer.forgetPending();
     this.#mailbox.close();
     for (const handled of this.#wakes) handled();
-    this.#work.closeStores();
+    this.#work.closeWrites();
     const carried = {
       outcomes: this.#work.effects.close(),
       feedback: this.#feedback.buffer,

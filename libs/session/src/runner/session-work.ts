@@ -18,7 +18,7 @@ import {
 } from '@coxswain/turn';
 import type { EffectWorker } from '../effects/session-worker.ts';
 import type { LiveSession } from '../journal/load-session.ts';
-import type { OutsideStore } from './outside-store.ts';
+import type { OutsideWrites } from './outside-writes.ts';
 import type { RunnerOptions } from './runner-ports.ts';
 
 /** The open effects of a session that need a host: all but timers, which the store keeps. */
@@ -38,8 +38,8 @@ const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 /** The effects and stored items of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
-  readonly #timers: OutsideStore<TimerEffect>;
-  readonly #rules: OutsideStore<StoredRule> | undefined;
+  readonly #timers: OutsideWrites<TimerEffect>;
+  readonly #rules: OutsideWrites<StoredRule> | undefined;
   readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
@@ -49,8 +49,8 @@ export class SessionWork {
 
   constructor(
     effects: EffectTable,
-    timers: OutsideStore<TimerEffect>,
-    rules: OutsideStore<StoredRule> | undefined,
+    timers: OutsideWrites<TimerEffect>,
+    rules: OutsideWrites<StoredRule> | undefined,
     options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>,
   ) {
     this.effects = effects;
@@ -111,8 +111,10 @@ export class SessionWork {
     this.#isHeldBack = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
   }
 
-  /** Retries nothing more. {@link effects} are closed separately: their settled outcomes go to the next runner. */
-  closeStores(): void {
+  /**
+   * Ends the retries of timers and rules. {@link effects} are closed separately: their settled outcomes go to the next runner.
+   */
+  closeWrites(): void {
     this.#timers.close();
     this.#rules?.close();
   }
@@ -198,7 +200,10 @@ export class EffectTable {
     return false;
   }
 
-  /** Starts missing effects and aborts unwanted ones. Call it after each commit, and after recovery. */
+  /**
+   * Starts missing effects, as far as they may start. Aborts unwanted ones, and drops their outcomes. Call it after each
+   * commit, and after recovery.
+   */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));

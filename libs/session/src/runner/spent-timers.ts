@@ -7,8 +7,9 @@ import { inputOfTimer } from './check-command.ts';
 /**
  * Whether a session waits for none of these timers. The record that asks for a timer precedes the timer in its store. So a
  * timer that is not open in the newest record will never be.
- * @returns false also where the session has no record, or where the newest record is not certain.
- * @throws what the ports throw.
+ * @returns false also where the session has no record, or where the newest record is not certain. An unreadable timer counts
+ *   as one that no session waits for.
+ * @throws RecordUnreadableError if the newest record is unreadable or a tombstone, and errors of the ports.
  */
 export async function areSpent(
   { journal, blobs }: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'> },

@@ -8,7 +8,10 @@ const KEPT_MAX = 256;
 export class Interned<T extends object> {
   readonly #kept = new Map<string, T>();
 
-  /** Returns the kept copy of a value, or the value itself where none is kept. @param fingerprint key of the value. */
+  /**
+   * Returns the kept copy of a value; if there is none, keeps and returns the value itself.
+   * @param fingerprint key of the value.
+   */
   of(fingerprint: string, value: T): T {
     const known = this.#kept.get(fingerprint);
     // A journal states its own fingerprint, and another tenant's journal may state anything: compare the values.

@@ -141,7 +141,11 @@ export class Transcript {
     return this.#storedFiles;
   }
 
-  /** Number of model answers of the session, and the newest one, whatever the view still shows. */
+  /**
+   * The model's answers in the whole session, also those that the view no longer shows. `count`: recorded answers with
+   * content. `last`: the newest of them, or the answer to a later request that was refused as too long (`context_overflowed`),
+   * which does not count.
+   */
   get answered(): { readonly count: number; readonly last: AssistantMessage | null } {
     return { count: this.#answers, last: this.#lastAnswer };
   }

@@ -1,7 +1,7 @@
 /**
- * Items that a session keeps in a store outside the journal: its timers, and the rules that a persona remembers. Storing an
- * item is retried until the store acknowledges it. After a recovery each item is stored once more. That changes nothing,
- * because the store has it under the same key.
+ * Writes of a session to stores outside its journal: its timers, and the rules that its persona remembers. A write is retried
+ * until the store acknowledges it. After a recovery each item is stored once more. That changes nothing, because the store
+ * has it under the same key.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
 import {
@@ -16,8 +16,8 @@ import type { TimerEffect } from '@coxswain/turn';
 
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
 
-/** Stores items, and retries until the store acknowledges them. */
-export class OutsideStore<Item> {
+/** The writes of one session to one store. Each is retried until the store acknowledges it. */
+export class OutsideWrites<Item> {
   readonly #clock: Clock;
   readonly #store: (item: Item) => Promise<void>;
   readonly #onFailure: (item: Item, error: Error) => void;
@@ -48,12 +48,12 @@ export class OutsideStore<Item> {
     void this.#storeWithRetries(key, item);
   }
 
-  /** Forgets the items that are no longer wanted. An item that was stored stays in the store. */
+  /** Forgets the items that are no longer wanted, and ends their retries. An item that was stored stays in the store. */
   retain(isWanted: (key: string) => boolean): void {
     for (const key of this.#items.keys()) if (!isWanted(key)) this.#items.delete(key);
   }
 
-  /** Retries nothing more: the session is left. */
+  /** Ends all retries, and accepts no more items: the session is left. */
   close(): void {
     this.#closed.abort();
   }
@@ -75,8 +75,8 @@ export class OutsideStore<Item> {
 }
 
 /** The timers of a session, by effect id. A timer that the session no longer waits for fires, and is ignored. */
-export function timerStore(timers: Timers, ref: SessionRef, clock: Clock, log: Log): OutsideStore<TimerEffect> {
-  return new OutsideStore<TimerEffect>(
+export function timerWrites(timers: Timers, ref: SessionRef, clock: Clock, log: Log): OutsideWrites<TimerEffect> {
+  return new OutsideWrites<TimerEffect>(
     clock,
     ({ id, dueAtMs }) => {
       const payload: TimerPayload = { effect_id: id, due_at_ms: dueAtMs };
@@ -91,8 +91,8 @@ export function timerStore(timers: Timers, ref: SessionRef, clock: Clock, log: L
 }
 
 /** The rules that the session's persona remembers for later sessions, by id and whether they are revoked. */
-export function ruleStore(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): OutsideStore<StoredRule> {
-  return new OutsideStore<StoredRule>(
+export function ruleWrites(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): OutsideWrites<StoredRule> {
+  return new OutsideWrites<StoredRule>(
     clock,
     (stored) => rules.keep(ref.tenant, stored),
     ({ rule }, { message }) =>
