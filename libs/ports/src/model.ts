@@ -31,8 +31,9 @@ export interface ModelRequest {
    */
   readonly outputSchema?: JsonObject | undefined;
   /**
-   * The number of answers in the session, and the newest of them, even if `messages` does not contain it. Scripted and
-   * replayed models use it to find their position.
+   * The number of recorded answers with content in the session, and the model's newest message, even if `messages` does not
+   * contain it. A message of a refused request can be the newest, and does not count. Scripted and replayed models use this to
+   * find their position.
    */
   readonly answered?: { readonly count: number; readonly last: AssistantMessage | null };
   /** Set for a request of a compaction: its number within the session, from 1. */

@@ -308,13 +308,22 @@ describe('deletion from outside', () => {
     expect(await bed.bytes()).toHaveLength(1);
   });
 
-  test('of a session with an unreadable newest record needs an explicit option', async () => {
-    const bed = testBed();
-    const last = await bed.bus.journal.append(refOf(), Buffer.from('{"v":99,"n":1}'), 0);
-    expect(last.status).toBe('stored');
-    expect(await deleted(bed)).toMatchObject({ status: 'refused', code: 'record_unreadable' });
-    expect(await deleted(bed, { unreadable: true })).toMatchObject({ status: 'deleted', tombstone: { records: 0 } });
-  });
+  test.each(['newest', 'first'])(
+    'of a session with an unreadable %s record needs an explicit option',
+    async (which) => {
+      const bed = testBed();
+      const other = testBed();
+      await other.host();
+      await other.start();
+      const [, running] = await other.bytes();
+      const unreadable = await bed.bus.journal.append(refOf(), Buffer.from('{"v":99,"n":1}'), 0);
+      if (unreadable.status !== 'stored') throw new Error('the append was refused');
+      if (which === 'first') await bed.bus.journal.append(refOf(), running as Uint8Array, unreadable.fence);
+      expect(await deleted(bed)).toMatchObject({ status: 'refused', code: 'record_unreadable' });
+      const records = which === 'first' ? 2 : 0;
+      expect(await deleted(bed, { unreadable: true })).toMatchObject({ status: 'deleted', tombstone: { records } });
+    },
+  );
 });
 
 describe('forks of a deleted session', () => {

@@ -16,7 +16,6 @@ import {
   type Actor,
   deletedSessionOf,
   type ErrorCode,
-  type JournalRecord,
   partitionOf,
   type SessionRef,
   subjects,
@@ -46,7 +45,10 @@ export interface DeletePorts {
 export interface DeleteOptions {
   readonly by?: Actor | undefined;
   readonly reason?: string | undefined;
-  /** Whether to delete a session with an unreadable newest record. Careful: a later release may have written it. */
+  /**
+   * Whether to delete a session if its newest record is unreadable, or its first one where the newest shows no end. Careful: a
+   * later release may have written it.
+   */
   readonly unreadable?: boolean | undefined;
   /** Whether to change nothing and only report. */
   readonly dryRun?: boolean | undefined;
@@ -65,14 +67,13 @@ const MAYBE_WITHIN_MS = 5_000;
 const LOOKED_AGAIN_MS = 250;
 
 /**
- * Deletes an ended session, or on request one with an unreadable newest record.
+ * Deletes an ended session, or on request one of which damaged records do not show whether it has ended.
  * @returns the result, with the hashes of blobs that the records referred to; or the reason for a refusal, by its code:
  *   - `session_being_copied`: the session is deleted, but this call has removed nothing. A repetition continues.
  *   - `journal_unavailable`: the session may be deleted, as the result of the append is unknown. A repetition finds out.
  *   - `session_deleted`: an earlier deletion was complete. A snapshot that a host has stored since is removed.
  *   - any other code: no records have changed. The index may have a mark in place of the session's entry.
- * @throws errors of the ports: the session may be deleted in part; a repetition continues. RecordUnreadableError if the first
- *   record is unreadable, and the newest one does not show that the session has ended.
+ * @throws errors of the ports: the session may be deleted in part; a repetition continues.
  */
 export async function deleteSession(
   ports: DeletePorts,
@@ -134,24 +135,25 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
   }
 }
 
-/** The number of records, 0 if the newest one is unreadable and may be deleted; or the reason why none may be deleted. */
+/** The number of records, 0 if the newest one is unreadable and the session may be deleted; or why it may not be. */
 async function lookAt(
   { journal, blobs }: Pick<DeletePorts, 'journal' | 'blobs'>,
   ref: SessionRef,
   last: StoredRecord,
   evenUnreadable: boolean,
 ): Promise<{ readonly n: number } | Deletion> {
-  let record: JournalRecord;
+  let n = 0;
   try {
-    record = await readRecord(last.bytes, blobs);
+    const record = await readRecord(last.bytes, blobs);
+    n = record.n;
+    const running = await whyNotEnded({ journal, blobs }, ref, record);
+    return running === null ? { n } : refused('session_busy', running);
   } catch (error) {
     const { code, message } = error as Error & { code?: ErrorCode };
     if (code === undefined || !RECORD_CODES.has(code)) throw error;
-    if (evenUnreadable) return { n: 0 };
+    if (evenUnreadable) return { n };
     return refused(code, `whether ${ref.sessionId} has ended cannot be read: ${message}`);
   }
-  const running = await whyNotEnded({ journal, blobs }, ref, record);
-  return running === null ? { n: record.n } : refused('session_busy', running);
 }
 
 /** Codes of a record that is damaged or incomplete, as opposed to one that cannot be reached. */
