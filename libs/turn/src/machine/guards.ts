@@ -8,7 +8,7 @@ import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
-import { goesOnWithout, makesRoom, nextToAskHooks, nextToStart, nextToVet } from '../slices/calls/batch.ts';
+import { makesRoom, nextToAskHooks, nextToStart, nextToVet, parkingMakesRoom } from '../slices/calls/batch.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
@@ -47,7 +47,7 @@ const hooked =
   ({ context }: Args) =>
     isHooked(context, point);
 
-const skipped =
+const skipsPoint =
   (point: EndingPoint) =>
   ({ context }: Args) =>
     isPointSkipped(context, point);
@@ -57,16 +57,21 @@ const control =
   ({ event }: Args) =>
     (event as On<'control_outcome'>).control === name && (event as On<'control_outcome'>).status === status;
 
-const skipsBatch = ({ context, event }: Args) =>
+// A pass of pre_tool_dispatch that delivers a message skips the calls that are not sent or in doubt (`dispatchCheckpoint`):
+// - skips_calls: it skips some, whatever the others do
+// - skips_last_open_calls: and no other call is open, i.e. `running` or `returned`
+// - skips_whole_batch: and none has ended, except calls with a `problem`, which never run
+const skipsWholeBatch = ({ context, event }: Args) =>
   checkpoint(event).dispatch_skipped &&
   context.calls.every(
     (row) => row.problem || (row.status !== 'running' && row.status !== 'returned' && row.status !== 'ended'),
   );
 
-const skipsRest = ({ context, event }: Args) =>
+const skipsLastOpenCalls = ({ context, event }: Args) =>
   checkpoint(event).dispatch_skipped &&
   !context.calls.some((row) => row.status === 'running' || row.status === 'returned');
 
+// No other call waits for an approval.
 const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, callOf(event) ?? null);
 
 // A decision lets calls start: the call that it allows, or the calls that a sequential batch deferred behind it.
@@ -78,9 +83,9 @@ const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step
 
 const suspends = control('suspend', 'suspending');
 
-// A delivered message prevents the suspension that a tool call requested, as it prevents termination. It prevents neither
-// a suspend command nor the suspension after a failed step.
-const parks = (context: SessionContext) =>
+// A suspension was requested and no delivered message prevents it. A message prevents the one that a tool call requested, as it
+// prevents termination, but neither that of a suspend command nor that after a failed step.
+const suspensionIsDue = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 
 const isCutShort = ({ context, event }: Args) =>
@@ -132,12 +137,12 @@ export const turnSetup = setup({
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
     asks_for_calls: ({ event }: Args) =>
       (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
-    skips_batch_and_hooked: (args: Args) => skipsBatch(args) && isHooked(args.context, 'post_turn'),
-    skips_batch: skipsBatch,
-    skips_rest: skipsRest,
-    skips_and_hooked: ({ context, event }: Args) =>
+    skips_whole_batch_and_hooked: (args: Args) => skipsWholeBatch(args) && isHooked(args.context, 'post_turn'),
+    skips_whole_batch: skipsWholeBatch,
+    skips_last_open_calls: skipsLastOpenCalls,
+    skips_calls_and_hooked: ({ context, event }: Args) =>
       checkpoint(event).dispatch_skipped && isHooked(context, 'post_turn'),
-    skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
+    skips_calls: ({ event }: Args) => checkpoint(event).dispatch_skipped,
     batch_has_ended: ({ context }: Args) => allEndedBut(context, null),
     has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
     // Only the end of its own permission_asked consult leaves a call out. After the end of its PreToolUse consult,
@@ -161,7 +166,7 @@ export const turnSetup = setup({
         !isHooked({ ...context, hooks: table }, 'OnHandoffEmitted')
       );
     },
-    goes_on_without: ({ context, event }: Args) => goesOnWithout(context, callOf(event) ?? ''),
+    parking_makes_room: ({ context, event }: Args) => parkingMakesRoom(context, callOf(event) ?? ''),
     makes_room: ({ context, event }: Args) => makesRoom(context, callOf(event) ?? ''),
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
     is_last_decision: isLastDecision,
@@ -174,10 +179,10 @@ export const turnSetup = setup({
     is_capped: (args: Args) =>
       isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),
-    suspend_asked: ({ context }: Args) => parks(context),
+    suspension_is_due: ({ context }: Args) => suspensionIsDue(context),
     // No client requested the suspension of a failed step, so hooks cannot deny it.
-    suspend_asked_and_hooked: ({ context }: Args) =>
-      parks(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
+    suspension_is_due_and_hooked: ({ context }: Args) =>
+      suspensionIsDue(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
     hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
     step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
     step_fails_and_hooked: ({ context, event }: Args) =>
@@ -225,11 +230,11 @@ export const turnSetup = setup({
     is_closed: ({ context }: Args) => context.closing === null,
     stop_condition_holds: ({ context }: Args) => isStopped(context),
     is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
-    passes_session_error: skipped('session_error'),
-    passes_session_end: skipped('session_end'),
-    passes_pre_finish: skipped('pre_finish'),
-    passes_on_unsettled_detected: skipped('on_unsettled_detected'),
-    passes_post_finish: skipped('post_finish'),
+    skips_session_error: skipsPoint('session_error'),
+    skips_session_end: skipsPoint('session_end'),
+    skips_pre_finish: skipsPoint('pre_finish'),
+    skips_on_unsettled_detected: skipsPoint('on_unsettled_detected'),
+    skips_post_finish: skipsPoint('post_finish'),
     ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
   },
 });

@@ -90,10 +90,10 @@ export function makesRoom(context: SessionContext, callId: string): boolean {
 }
 
 /**
- * Whether another call can start if this running call, whose outcome is unknown, is parked for a person's decision. In a
- * sequential batch none can.
+ * Whether another call can start if this call is parked because its outcome is unknown. Never in a sequential batch, nor if
+ * the call is not running: only a running call uses a slot.
  */
-export function goesOnWithout(context: SessionContext, callId: string): boolean {
+export function parkingMakesRoom(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }
 
