@@ -48,8 +48,8 @@ export function delegationRefusal(
 }
 
 /**
- * The child's share of the run's budget (CHILD-4). Without a budget of tokens or money the share has none of it. Null if
- * the share would be less than one token, or less than {@link LEAST_NANO_USD}.
+ * The child's share of the run's budget (CHILD-4): a member for each of tokens and money that the run limits. Null if a
+ * member would be less than one token, or less than {@link LEAST_NANO_USD}.
  */
 export function shareOf(
   context: SessionContext,

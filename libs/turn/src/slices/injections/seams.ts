@@ -55,7 +55,10 @@ export function checkpoint(
   };
 }
 
-/** The pass of `pre_tool_dispatch`. If it delivers a message, every call that has not started is skipped. */
+/**
+ * The pass of `pre_tool_dispatch`. If it delivers a message, it skips every call that is `proposed`, `parked` (also one in
+ * doubt) or `allowed`.
+ */
 export function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
@@ -82,16 +85,15 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 }
 
 /**
- * The messages that are due at a seam, in the order of the queue. Their mode and the drain policy select them. The last seam
- * of the last turn (`isCapped`, by max_turns or budget) delivers none.
- * With `one_at_a_time` a seam delivers one message, and the next one waits until a model request has shown that one
- * (`unheard`). Exception: an interrupt in the list `preempting` (preempt.ts) ends that request before it is sent. So the
- * seam delivers one more message: the oldest with the mode of this interrupt. `loop_exit` delivers all of its mode
- * (`audit_only`).
+ * The messages that are due at a seam, in the order of the queue. Of those with a mode of the seam (`SEAMS`):
+ * - none at the last seam of the last turn (`isCapped`), because no model request follows
+ * - otherwise all, with the drain policy `all` or at `loop_exit`
+ * - otherwise (`one_at_a_time`) the first, if a model request has followed the last delivery
+ * - otherwise none, unless an interrupt among them is in the list `preempting` (preempt.ts): it ends the next model request
+ *   before it is sent. Then the first with the mode of this interrupt.
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
-  // The last seam of the last turn delivers nothing, because no model request follows.
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
