@@ -56,7 +56,11 @@ export function isOfEdit(consult: OpenConsult): consult is EditConsult {
   return consult.point === POINT && consult.command_id !== undefined;
 }
 
-/** Decides an `approve` with an edit of a parked call, in a record made at `atMs`. */
+/**
+ * Decides an `approve` with an edit of a parked call, in a record made at `atMs`.
+ * @returns the events of the decision if no hook applies; `edited_call_proposed` if hooks must check the call; a rejection; or
+ * nothing, if hooks are already checking this edit.
+ */
 export function decideEdit(
   context: SessionContext,
   input: Command<'approve'>,
@@ -169,7 +173,7 @@ export function isEditSettled(context: SessionContext, consult: OpenConsult): bo
 
 /**
  * The events of the hooks' answers about an edited call: `hook_vetoed` if a hook refuses, the decision about the call or the
- * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only the latter.
+ * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only `edited_call_checked`.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(

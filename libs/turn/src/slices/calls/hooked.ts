@@ -16,7 +16,10 @@ import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './r
 import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
-/** The events after PreToolUse hooks. */
+/**
+ * The events after PreToolUse hooks: a `call_args_rewritten` for each rewrite. The first denial or refusing failure ends the
+ * call as `denied`, and later answers do not count. Otherwise invalid rewritten arguments end it as `error`.
+ */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   for (const answer of outcome.answers) {
@@ -43,7 +46,7 @@ export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: 
   return list;
 }
 
-/** The events after OnHandoffEmitted hooks. */
+/** The events after OnHandoffEmitted hooks: the first denial or refusing failure ends the call. Without one there are none. */
 export function afterOnHandoffEmitted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure, hook } = answer;
@@ -65,7 +68,10 @@ function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: str
   ];
 }
 
-/** The events after gate_tool_calls hooks. */
+/**
+ * The events after gate_tool_calls hooks. A call ends as `denied` at the first answer that does not allow it: by a denial, by a
+ * refusing failure, or without a valid verdict for this call.
+ */
 export function afterGate(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
@@ -94,7 +100,10 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
   return list;
 }
 
-/** The events after permission_asked hooks. */
+/**
+ * The events after permission_asked hooks: the first answer with a decision or a refusing failure counts alone. A denial or
+ * failure ends the call; `allow` and `ask` are recorded by `hook_vetoed`.
+ */
 export function afterPermissionAsked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer))
@@ -114,7 +123,10 @@ function tookEffectText(status: ReturnedOutcome['status']): string {
   return 'The outcome of this tool call is unknown.';
 }
 
-/** The events after PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. */
+/**
+ * The events after PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. The
+ * result is withheld after a refusing failure, and if the end of the run cancelled the consult.
+ */
 export function afterPostToolUse(
   context: SessionContext,
   row: CallAt<'returned'>,

@@ -22,7 +22,10 @@ import { resultAfterCancel, settleCancelled } from './cancel.ts';
 import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
-/** Decides the outcome of a call. It is late unless the call runs under the effect of the outcome. */
+/**
+ * Decides the outcome of a call: the end of the call; or `call_returned`, if PostToolUse hooks must check it; or an approval
+ * request, if a person must decide about an unknown outcome. It is late unless the call runs under the effect of the outcome.
+ */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = callRow(context, outcome.call_id);
   if (row?.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);

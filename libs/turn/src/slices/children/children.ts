@@ -232,7 +232,11 @@ function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): Budg
   };
 }
 
-/** The effects of a running call of a {@link SessionTool}. */
+/**
+ * The effects of a running call of a {@link SessionTool}. A delegation has one until the start command of its child is stored,
+ * and afterwards only if the child must stop.
+ * @param order the order to stop the call, or null.
+ */
 export function crewEffects(
   context: SessionContext,
   row: CallRow,

@@ -113,7 +113,10 @@ export interface Replacement {
   readonly tokens_after: number;
 }
 
-/** The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2, compaction.ts). */
+/**
+ * The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2, compaction.ts).
+ * @param summary the text that replaces the messages; null if it is unknown or the strategy writes none.
+ */
 export function replacement(
   view: ViewAccount,
   strategy: CompactionStrategy,

@@ -67,7 +67,10 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
 
-/** Decides `cancel`. Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`. */
+/**
+ * Decides `cancel`. It is rejected after the end of the run; a repeated one has the outcome `already_cancelled`. Work in flight
+ * ends first: `runAbort` (core/effects.ts) and the state `unwinding`.
+ */
 export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
   const cancelled = context.stop_reason === 'cancelled';

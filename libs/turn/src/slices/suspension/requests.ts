@@ -24,7 +24,10 @@ import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/st
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { AskedSuspension } from './state.ts';
 
-/** Decides `suspend`. @param atMs the time of its record, milliseconds since 1970: a time `until` must be later. */
+/**
+ * Decides `suspend`.
+ * @param atMs the time of its record, milliseconds since 1970: a time `until` must be later.
+ */
 export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
