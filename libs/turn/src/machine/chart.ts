@@ -59,7 +59,7 @@ export const turnMachine = turnSetup.createMachine({
     // a failure, and a used-up budget. A state overrides an event that has another effect there.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
-    budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
+    budget_threshold: [to('.tearing_down', 'budget_is_used_up'), evolves],
     stop_condition_held: evolves,
     stop_predicates_answered: evolves,
     output_rejected: evolves,
@@ -167,15 +167,15 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['seam'],
           on: {
             loop_checkpoint: [
-              to('vetting_compaction', 'compacts_and_hooked'),
-              to('compacting', 'compacts'),
+              to('vetting_compaction', 'compaction_is_due_and_hooked'),
+              to('compacting', 'compaction_is_due'),
               to('post_compact'),
             ],
           },
         },
         vetting_compaction: {
           tags: ['wait'],
-          on: { consult_ended: [to('post_compact', 'pass_is_vetoed'), to('compacting')] },
+          on: { consult_ended: [to('post_compact', 'compaction_is_vetoed'), to('compacting')] },
         },
         compacting: {
           tags: ['wait'],
@@ -198,7 +198,7 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'is_cut_short_and_hooked'),
               to(`${CHECK}.iteration_end`, 'is_cut_short'),
               { guard: 'is_partial', actions: 'evolve' },
-              to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
+              to(`${EXECUTE}.pre_tool_dispatch`, 'answer_has_calls'),
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
@@ -276,13 +276,13 @@ export const turnMachine = turnSetup.createMachine({
             approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'parking_makes_room'), to(AWAIT)],
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
             // A message can have arrived while hooks checked the hand-off, so the seam is passed again before it starts.
-            consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
-            hooks_changed: [to('dispatching', 'frees_hand_off'), evolves],
+            consult_ended: [to('dispatching', 'hand_off_is_accepted'), evolves],
+            hooks_changed: [to('dispatching', 'last_hand_off_hook_removed'), evolves],
           },
         },
         post_tool_dispatch: {
           tags: ['seam'],
-          on: { loop_checkpoint: [to(DOWN, 'terminates'), ...afterBatch] },
+          on: { loop_checkpoint: [to(DOWN, 'batch_ends_run'), ...afterBatch] },
         },
       },
     },
@@ -298,8 +298,8 @@ export const turnMachine = turnSetup.createMachine({
               to('pre_tool_dispatch', 'starts'),
               evolves,
             ],
-            steering_received: [to('pre_tool_dispatch', 'interrupts'), evolves],
-            reminder_injected: [to('pre_tool_dispatch', 'interrupts'), evolves],
+            steering_received: [to('pre_tool_dispatch', 'is_interrupt'), evolves],
+            reminder_injected: [to('pre_tool_dispatch', 'is_interrupt'), evolves],
             approval_requested: [to('pre_tool_dispatch', 'parking_makes_room'), evolves],
             call_ended: [to('pre_tool_dispatch', 'makes_room'), evolves],
           },
@@ -368,7 +368,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             message_injected: [
               // A message of the runtime, such as about an ended suspension, precedes the follow-up.
-              { guard: 'is_said_directly', actions: 'evolve' },
+              { guard: 'is_direct_message', actions: 'evolve' },
               { guard: 'takes_more_followups', actions: 'evolve' },
               to(STREAM),
             ],
@@ -412,7 +412,7 @@ export const turnMachine = turnSetup.createMachine({
         // Messages that arrived while hooks were consulted are processed without a wait. Without hooks, none can arrive.
         daemon_idle_pre: {
           tags: ['seam'],
-          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'queued_work_continues_run'), to('waiting')] },
         },
         waiting: {
           tags: ['wait'],
@@ -420,7 +420,7 @@ export const turnMachine = turnSetup.createMachine({
             steering_received: [to('daemon_idle_post', 'wakes'), evolves],
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
-            guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
+            guard_ended: [to('daemon_idle_post', 'accepted_message_wakes'), evolves],
             hooks_changed: [to('daemon_idle_post', 'last_hook_removed'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
@@ -477,7 +477,7 @@ export const turnMachine = turnSetup.createMachine({
         closing_tools: {
           tags: ['wait'],
           on: { tools_closed: evolves },
-          always: { guard: 'is_closed', target: 'session_error' },
+          always: { guard: 'tools_are_closed', target: 'session_error' },
         },
         session_error: {
           tags: ['wait'],

@@ -118,9 +118,10 @@ export const turnSetup = setup({
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
     hooked_gate_tool_calls: ({ context }: Args) =>
       isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
-    compacts_and_hooked: ({ context }: Args) => compactionDue(context) !== null && isHooked(context, 'pre_compact'),
-    compacts: ({ context }: Args) => compactionDue(context) !== null,
-    pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    compaction_is_due_and_hooked: ({ context }: Args) =>
+      compactionDue(context) !== null && isHooked(context, 'pre_compact'),
+    compaction_is_due: ({ context }: Args) => compactionDue(context) !== null,
+    compaction_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
     hooked_post_compact: hooked('post_compact'),
     hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
@@ -135,7 +136,7 @@ export const turnSetup = setup({
     is_cut_short_and_hooked: (args: Args) => isCutShort(args) && isHooked(args.context, 'post_turn'),
     is_cut_short: isCutShort,
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
-    asks_for_calls: ({ event }: Args) =>
+    answer_has_calls: ({ event }: Args) =>
       (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
     skips_whole_batch_and_hooked: (args: Args) => skipsWholeBatch(args) && isHooked(args.context, 'post_turn'),
     skips_whole_batch: skipsWholeBatch,
@@ -153,11 +154,11 @@ export const turnSetup = setup({
         event.type === 'consult_ended' && event.point === 'permission_asked' ? event.call_id : undefined,
       ) !== undefined,
     completes_batch: ({ context, event }: Args) => allEndedBut(context, callOf(event) ?? null),
-    lets_hand_off: ({ context, event }: Args) =>
+    hand_off_is_accepted: ({ context, event }: Args) =>
       (event as On<'consult_ended'>).point === 'OnHandoffEmitted' &&
       callRow(context, callOf(event) ?? '')?.status !== 'ended',
     // No hook is left to consult about a hand-off that an earlier record emitted.
-    frees_hand_off: ({ context, event }: Args) => {
+    last_hand_off_hook_removed: ({ context, event }: Args) => {
       const row = nextToStart(context);
       const { table } = event as On<'hooks_changed'>;
       return (
@@ -171,7 +172,7 @@ export const turnSetup = setup({
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
     is_last_decision: isLastDecision,
     starts,
-    terminates: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
+    batch_ends_run: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
     goes_on: openTurnContinues,
@@ -195,12 +196,12 @@ export const turnSetup = setup({
       hookedStep(context, 'PostStep', openStep(context)?.name ?? ''),
     suspends_and_hooked: (args: Args) => suspends(args) && isHooked(args.context, 'pre_suspend'),
     followup_waits: ({ context }: Args) => nextFollowup(context) !== undefined,
-    is_said_directly: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
+    is_direct_message: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // A message that waits for the verdict of hooks does not wake an idle daemon; its verdict does (`lets_in`).
+    // A message that waits for the verdict of hooks does not wake an idle daemon; its verdict does (`accepted_message_wakes`).
     wakes: ({ context, event }: Args) => {
       const queued = event as On<QueueingEvent>;
       return (
@@ -209,7 +210,7 @@ export const turnSetup = setup({
         !isGuarded(context, CHANNEL_OF_EVENT[queued.type])
       );
     },
-    lets_in: ({ context, event }: Args) => {
+    accepted_message_wakes: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
@@ -218,18 +219,18 @@ export const turnSetup = setup({
     last_hook_removed: ({ context, event }: Args) =>
       pendingAwaitsVerdict(context) &&
       !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),
-    interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
+    is_interrupt: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
-    anything_waits: ({ context }: Args) => queuedWorkContinuesRun(context),
+    queued_work_continues_run: ({ context }: Args) => queuedWorkContinuesRun(context),
     daemon_may_idle_and_hooked: ({ context }: Args) => mayIdle(context) && isHooked(context, 'session_idle'),
     daemon_may_idle: ({ context }: Args) => mayIdle(context),
     awaits_no_verdict: ({ context }: Args) => !pendingAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !anythingInFlight(context) && openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),
-    is_closed: ({ context }: Args) => context.closing === null,
+    tools_are_closed: ({ context }: Args) => context.closing === null,
     stop_condition_holds: ({ context }: Args) => isStopped(context),
-    is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
+    budget_is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
     skips_session_error: skipsPoint('session_error'),
     skips_session_end: skipsPoint('session_end'),
     skips_pre_finish: skipsPoint('pre_finish'),

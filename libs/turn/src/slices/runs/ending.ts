@@ -163,7 +163,7 @@ export function runCancelled(context: SessionContext, event: EventOf<'control_ou
 }
 
 /** The last seam of the run was passed: its tools are to be closed. */
-export function closingAsked(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
+export function closingOpened(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   return { closing: effect, next_effect };
 }

@@ -115,8 +115,8 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   };
 }
 
-/** The model is to be called. If an interrupt ends the call before it is sent, delivered messages stay unheard. */
-export function modelAsked(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
+/** The model call of the turn is open. If an interrupt ends the call before it is sent, delivered messages stay unheard. */
+export function modelCallOpened(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };
   return { next_effect, model: { ...effect, restarts: 0 }, unheard: false };
