@@ -107,8 +107,8 @@ function tooLarge(
   row: CallRow,
   args: JsonObject,
 ): Decision | null {
-  const held = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
-  const bytes = held.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
+  const argsOfBatch = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
+  const bytes = argsOfBatch.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
   if (bytes <= BOUNDS.batchArgsMaxBytes) return null;
   const message = `with this edit the arguments of the batch have ${bytes} bytes; the limit is ${BOUNDS.batchArgsMaxBytes}`;
   return reject(input, 'body_too_large', message, { field: 'args' });
@@ -206,8 +206,8 @@ export function decideEditChecked(
         },
       ]
     : [];
-  const said = withOutcome(context.session_id, input, decision);
-  return [...vetoed, ...('events' in said ? said.events : []), checked];
+  const withControl = withOutcome(context.session_id, input, decision);
+  return [...vetoed, ...('events' in withControl ? withControl.events : []), checked];
 }
 
 /** The `approve` that proposed an edit, rebuilt with the members that a decision needs. */

@@ -198,8 +198,8 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
 function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
   const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
-  const asked = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
-  if (asked?.type !== 'consult_ended') return asked;
+  const event = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+  if (event?.type !== 'consult_ended') return event;
   const end = returnedEnd(row, result);
   const { call_id } = row;
   const [request] = suspendRequestOfCall(context, { call_id, status: end.status, result, park });
@@ -283,8 +283,8 @@ export function callEffects(context: SessionContext, abort: AbortOrder | null): 
     const { call_id: callId, tool, cancel } = row;
     const order = (cancel ? cancelOrder(cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
     const head = { id: row.effect_id, epoch: row.epoch };
-    const own = sessionToolOf(context, row);
-    if (own !== null) return crewEffects(context, row, own, head, order);
+    const sessionTool = sessionToolOf(context, row);
+    if (sessionTool !== null) return crewEffects(context, row, sessionTool, head, order);
     // The worker that accepted the call sends its outcome as a command. The host only tells the worker to stop.
     if (row.accepted !== undefined)
       return order ? [{ kind: 'stop_call', ...head, abort: null, callId, tool, order }] : [];

@@ -75,23 +75,27 @@ function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: str
 export function afterGate(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
-  const settled = new Set<string>();
+  const denied = new Set<string>();
   for (const answer of outcome.answers) {
     if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;
     for (const [index, { call_id }] of calls.entries()) {
       const row = callRow(context, call_id);
-      if (!row || row.status === 'ended' || settled.has(call_id)) continue;
+      if (!row || row.status === 'ended' || denied.has(call_id)) continue;
       const entry = answer.verdict?.kind === 'gate' ? answer.verdict.calls[index] : undefined;
-      const said = entry && 'allow' in entry ? entry : null;
-      if (said?.allow) continue;
-      settled.add(call_id);
-      const unread = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
-      const reason = said ? said.reason : (answer.failure?.message ?? unread);
+      const decision = entry && 'allow' in entry ? entry : null;
+      if (decision?.allow) continue;
+      denied.add(call_id);
+      const problem = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
+      const reason = decision ? decision.reason : (answer.failure?.message ?? problem);
       list.push(
         buildHookDecision('gate_tool_calls', answer.hook, 'deny', reason, call_id),
         buildCallDenied(
           row,
-          { by: said ? 'hook' : 'gate_unavailable', hook: answer.hook, ...(reason === undefined ? {} : { reason }) },
+          {
+            by: decision ? 'hook' : 'gate_unavailable',
+            hook: answer.hook,
+            ...(reason === undefined ? {} : { reason }),
+          },
           `Denied by gate ${answer.hook}${because(reason)}.`,
         ),
       );

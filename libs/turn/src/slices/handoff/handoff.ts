@@ -130,11 +130,11 @@ export function decideHandoff(
   const end = ended('ok', `${to} now continues this session.`);
   if (end.kind !== 'events') return end;
   const from = context.pinned?.persona ?? '';
-  const left = unfinishedStepEnd(context);
+  const stepEnd = unfinishedStepEnd(context);
   const changed = changes(outcome).map((event) =>
     event.type === 'persona_changed' ? { ...event, handoff: { call_id: row.call_id, from } } : event,
   );
-  return events(...(left ? [left] : []), ...changed, ...end.events);
+  return events(...(stepEnd ? [stepEnd] : []), ...changed, ...end.events);
 }
 
 /** The briefing for the next persona, once all calls of the batch have results; or null. */

@@ -100,9 +100,9 @@ function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjecti
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
   if (!context.unheard) return matching.slice(0, 1);
-  const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
+  const preempter = matching.find(({ command_id }) => context.preempting.includes(command_id));
   // The preempting interrupt does not overtake earlier messages of its own mode.
-  return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
+  return preempter ? matching.filter(({ mode }) => mode === preempter.mode).slice(0, 1) : NOTHING;
 }
 
 const NOTHING: readonly PendingInjection[] = [];
@@ -159,8 +159,8 @@ export function hopsAfterDelivery(
   queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
   commandId: string,
 ): Partial<SessionContext> {
-  const heard = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
-  return heard > hops ? { hops: heard } : {};
+  const messageHops = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
+  return messageHops > hops ? { hops: messageHops } : {};
 }
 
 /** A checkpoint delivers messages: they leave the queue. {@link nextDelivery} puts them into the transcript. */
