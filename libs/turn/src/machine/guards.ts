@@ -57,7 +57,7 @@ const control =
   ({ event }: Args) =>
     (event as On<'control_outcome'>).control === name && (event as On<'control_outcome'>).status === status;
 
-// A pass of pre_tool_dispatch that delivers a message skips the calls that are not sent or in doubt (`dispatchCheckpoint`):
+// A pass of pre_tool_dispatch that delivers a message skips the calls that are `proposed`, `parked` or `allowed`:
 // - skips_calls: it skips some, whatever the others do
 // - skips_last_open_calls: and no other call is open, i.e. `running` or `returned`
 // - skips_whole_batch: and none has ended, except calls with a `problem`, which never run
