@@ -10,8 +10,8 @@ import { compactionDue } from '../slices/compaction/compaction.ts';
 import { isHooked } from '../slices/hooks/consult.ts';
 import { feedbackTaken } from '../slices/injections/feedback.ts';
 import { showReminders } from '../slices/reminders/reminders.ts';
-import { closingAsked } from '../slices/runs/ending.ts';
-import { modelAsked } from '../slices/runs/model-answers.ts';
+import { closingOpened } from '../slices/runs/ending.ts';
+import { modelCallOpened } from '../slices/runs/model-answers.ts';
 import { jobEnded } from '../slices/suspension/daemon.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
@@ -35,9 +35,9 @@ const PASSED_SEAMS: {
     pass: null,
     reminders: showReminders(context.reminders),
     ...feedbackTaken(context, event),
-    ...(isHooked(context, 'transform_context') ? {} : modelAsked(context, event)),
+    ...(isHooked(context, 'transform_context') ? {} : modelCallOpened(context, event)),
   }),
   daemon_idle_pre: jobEnded,
   daemon_idle_post: (context, event) => ({ idle_timer: null, ...clockStarted(context, event) }),
-  loop_exit: (context, event) => (context.run_started && context.pinned ? closingAsked(context, event) : {}),
+  loop_exit: (context, event) => (context.run_started && context.pinned ? closingOpened(context, event) : {}),
 };

@@ -6,6 +6,9 @@
  * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. Of the derived events
  *     only a checkpoint removes one.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
+ * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds nothing
+ *     to the transcript. Then a reached budget, because a used-up one ends the run, and with it hooks and new work. Then the
+ *     guard, which precedes other consults (GUARD-2, message-hooks.ts). Then announcements, and last the state's own event.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -126,7 +129,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// Events that earlier events require, before the state's own: first results (NEXT-1), then messages, then expiries.
+// First results (NEXT-1), then messages, then the expiries of reminders.
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??

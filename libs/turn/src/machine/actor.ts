@@ -44,7 +44,10 @@ export class SessionActor {
   #actor: Actor<ChartLogic> | null = null;
   #rested: SessionState | undefined;
 
-  /** @param from the state to continue from; without it, the session has no record. */
+  /**
+   * @param from the state to continue from; without it, the session has no record.
+   * @throws as {@link restoreState}.
+   */
   constructor(sessionId: string, from?: StoredState) {
     this.#sessionId = sessionId;
     this.#rested = from && restoreState(from);
@@ -137,7 +140,8 @@ export function emptyState(sessionId: string): SessionState {
 
 /**
  * A state from JSON.
- * @throws EventNotAcceptedError if the value names no leaf of the chart. XState alone would accept the name of a parent.
+ * @throws EventNotAcceptedError if the value names no leaf of the chart. XState alone would accept the name of a parent. Error if
+ *   the value is an empty object.
  */
 export function restoreState(stored: StoredState): SessionState {
   const leaf = leafOf(stored as Pick<SessionState, 'value'>);
@@ -149,7 +153,7 @@ export function restoreState(stored: StoredState): SessionState {
 /**
  * The state after one event of a record, computed by plain XState: the pure and slower form of {@link SessionActor.send}.
  * @param atMs the time of the record, milliseconds since 1970.
- * @throws EventNotAcceptedError if the state has no transition for the event.
+ * @throws EventNotAcceptedError if the state has no transition for the event; what `evolve` throws for a malformed one.
  */
 export function applyEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): SessionState {
   const [after] = transition(turnMachine, state, { ...event, n, at_ms: atMs });
@@ -168,7 +172,7 @@ export interface TracedEvent {
 /**
  * As {@link applyEvent}, with the entered states. It always uses the compiled chart: XState's public API does not show that
  * an event has left a state and entered it again.
- * @throws EventNotAcceptedError if the state has no transition for the event.
+ * @throws EventNotAcceptedError if the state has no transition for the event; what `evolve` throws for a malformed one.
  */
 export function traceEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): TracedEvent {
   const entered: string[] = [];

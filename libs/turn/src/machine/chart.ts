@@ -59,7 +59,7 @@ export const turnMachine = turnSetup.createMachine({
     // a failure, and a used-up budget. A state overrides an event that has another effect there.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
-    budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
+    budget_threshold: [to('.tearing_down', 'budget_is_used_up'), evolves],
     stop_condition_held: evolves,
     stop_predicates_answered: evolves,
     output_rejected: evolves,
@@ -157,7 +157,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             consult_ended: [
               to('opening', 'turn_may_begin'),
-              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to(`${SUSPENDED}.entering`, 'suspension_is_due'),
               to(`${CHECK}.resuming`),
             ],
           },
@@ -167,15 +167,15 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['seam'],
           on: {
             loop_checkpoint: [
-              to('vetting_compaction', 'compacts_and_hooked'),
-              to('compacting', 'compacts'),
+              to('vetting_compaction', 'compaction_is_due_and_hooked'),
+              to('compacting', 'compaction_is_due'),
               to('post_compact'),
             ],
           },
         },
         vetting_compaction: {
           tags: ['wait'],
-          on: { consult_ended: [to('post_compact', 'pass_is_vetoed'), to('compacting')] },
+          on: { consult_ended: [to('post_compact', 'compaction_is_vetoed'), to('compacting')] },
         },
         compacting: {
           tags: ['wait'],
@@ -198,7 +198,7 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'is_cut_short_and_hooked'),
               to(`${CHECK}.iteration_end`, 'is_cut_short'),
               { guard: 'is_partial', actions: 'evolve' },
-              to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
+              to(`${EXECUTE}.pre_tool_dispatch`, 'answer_has_calls'),
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
@@ -220,8 +220,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['seam'],
           on: {
             loop_checkpoint: [
-              to(`${CHECK}.post_turn`, 'skips_and_hooked'),
-              to(`${CHECK}.closing`, 'skips'),
+              to(`${CHECK}.post_turn`, 'skips_calls_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_calls'),
               to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
               to('pre_tool_use', 'has_calls_to_vet'),
               to('gate_tool_calls', 'hooked_gate_tool_calls'),
@@ -262,9 +262,9 @@ export const turnMachine = turnSetup.createMachine({
             // While the seam waits for a verdict, a running call can end with an unknown outcome that a person must decide.
             approval_requested: to(`${AWAIT}.pre_tool_dispatch`),
             loop_checkpoint: [
-              to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
-              to(`${CHECK}.closing`, 'skips_batch'),
-              to('post_tool_dispatch', 'skips_rest'),
+              to(`${CHECK}.post_turn`, 'skips_whole_batch_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_whole_batch'),
+              to('post_tool_dispatch', 'skips_last_open_calls'),
               to('post_tool_dispatch', 'batch_has_ended'),
               to('running'),
             ],
@@ -273,16 +273,16 @@ export const turnMachine = turnSetup.createMachine({
         running: {
           tags: ['wait'],
           on: {
-            approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'goes_on_without'), to(AWAIT)],
+            approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'parking_makes_room'), to(AWAIT)],
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
             // A message can have arrived while hooks checked the hand-off, so the seam is passed again before it starts.
-            consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
-            hooks_changed: [to('dispatching', 'frees_hand_off'), evolves],
+            consult_ended: [to('dispatching', 'hand_off_is_accepted'), evolves],
+            hooks_changed: [to('dispatching', 'last_hand_off_hook_removed'), evolves],
           },
         },
         post_tool_dispatch: {
           tags: ['seam'],
-          on: { loop_checkpoint: [to(DOWN, 'terminates'), ...afterBatch] },
+          on: { loop_checkpoint: [to(DOWN, 'batch_ends_run'), ...afterBatch] },
         },
       },
     },
@@ -298,9 +298,9 @@ export const turnMachine = turnSetup.createMachine({
               to('pre_tool_dispatch', 'starts'),
               evolves,
             ],
-            steering_received: [to('pre_tool_dispatch', 'interrupts'), evolves],
-            reminder_injected: [to('pre_tool_dispatch', 'interrupts'), evolves],
-            approval_requested: [to('pre_tool_dispatch', 'goes_on_without'), evolves],
+            steering_received: [to('pre_tool_dispatch', 'is_interrupt'), evolves],
+            reminder_injected: [to('pre_tool_dispatch', 'is_interrupt'), evolves],
+            approval_requested: [to('pre_tool_dispatch', 'parking_makes_room'), evolves],
             call_ended: [to('pre_tool_dispatch', 'makes_room'), evolves],
           },
         },
@@ -309,10 +309,10 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             approval_requested: evolves,
             loop_checkpoint: [
-              to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
-              to(`${CHECK}.closing`, 'skips_batch'),
-              to(`${EXECUTE}.post_tool_dispatch`, 'skips_rest'),
-              to(`${EXECUTE}.running`, 'skips'),
+              to(`${CHECK}.post_turn`, 'skips_whole_batch_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_whole_batch'),
+              to(`${EXECUTE}.post_tool_dispatch`, 'skips_last_open_calls'),
+              to(`${EXECUTE}.running`, 'skips_calls'),
               // The seam can have waited for a verdict, and approvals can have been decided meanwhile.
               to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
               to(`${EXECUTE}.running`, 'nothing_is_parked'),
@@ -352,8 +352,8 @@ export const turnMachine = turnSetup.createMachine({
             turn_end: [
               to(DOWN, 'stop_condition_holds'),
               to(DOWN, 'goes_on_at_cap'),
-              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
-              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspension_is_due_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspension_is_due'),
               to(STREAM, 'goes_on'),
               to(DOWN, 'is_capped'),
               to('follow_up', 'followup_waits'),
@@ -368,7 +368,7 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             message_injected: [
               // A message of the runtime, such as about an ended suspension, precedes the follow-up.
-              { guard: 'is_said_directly', actions: 'evolve' },
+              { guard: 'is_direct_message', actions: 'evolve' },
               { guard: 'takes_more_followups', actions: 'evolve' },
               to(STREAM),
             ],
@@ -383,8 +383,8 @@ export const turnMachine = turnSetup.createMachine({
         resuming: {
           tags: ['wait'],
           always: [
-            { guard: 'suspend_asked_and_hooked', target: `${SUSPENDED}.pre_suspend` },
-            { guard: 'suspend_asked', target: `${SUSPENDED}.entering` },
+            { guard: 'suspension_is_due_and_hooked', target: `${SUSPENDED}.pre_suspend` },
+            { guard: 'suspension_is_due', target: `${SUSPENDED}.entering` },
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
@@ -403,8 +403,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: [
-              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
-              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspension_is_due_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspension_is_due'),
               to('daemon_idle_pre'),
             ],
           },
@@ -412,7 +412,7 @@ export const turnMachine = turnSetup.createMachine({
         // Messages that arrived while hooks were consulted are processed without a wait. Without hooks, none can arrive.
         daemon_idle_pre: {
           tags: ['seam'],
-          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'queued_work_continues_run'), to('waiting')] },
         },
         waiting: {
           tags: ['wait'],
@@ -420,7 +420,7 @@ export const turnMachine = turnSetup.createMachine({
             steering_received: [to('daemon_idle_post', 'wakes'), evolves],
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
-            guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
+            guard_ended: [to('daemon_idle_post', 'accepted_message_wakes'), evolves],
             hooks_changed: [to('daemon_idle_post', 'last_hook_removed'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
@@ -439,7 +439,7 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         pre_suspend: {
           tags: ['wait'],
-          on: { consult_ended: [to('entering', 'suspend_asked'), to(`${CHECK}.resuming`)] },
+          on: { consult_ended: [to('entering', 'suspension_is_due'), to(`${CHECK}.resuming`)] },
         },
         entering: { on: { suspended: to('parked') } },
         parked: {
@@ -477,32 +477,32 @@ export const turnMachine = turnSetup.createMachine({
         closing_tools: {
           tags: ['wait'],
           on: { tools_closed: evolves },
-          always: { guard: 'is_closed', target: 'session_error' },
+          always: { guard: 'tools_are_closed', target: 'session_error' },
         },
         session_error: {
           tags: ['wait'],
           on: { consult_ended: to('session_end') },
-          always: { guard: 'passes_session_error', target: 'session_end' },
+          always: { guard: 'skips_session_error', target: 'session_end' },
         },
         session_end: {
           tags: ['wait'],
           on: { consult_ended: to('pre_finish') },
-          always: { guard: 'passes_session_end', target: 'pre_finish' },
+          always: { guard: 'skips_session_end', target: 'pre_finish' },
         },
         pre_finish: {
           tags: ['wait'],
           on: { consult_ended: to('on_unsettled_detected') },
-          always: { guard: 'passes_pre_finish', target: 'on_unsettled_detected' },
+          always: { guard: 'skips_pre_finish', target: 'on_unsettled_detected' },
         },
         on_unsettled_detected: {
           tags: ['wait'],
           on: { consult_ended: to('post_finish') },
-          always: { guard: 'passes_on_unsettled_detected', target: 'post_finish' },
+          always: { guard: 'skips_on_unsettled_detected', target: 'post_finish' },
         },
         post_finish: {
           tags: ['wait'],
           on: { consult_ended: to('ending') },
-          always: { guard: 'passes_post_finish', target: 'ending' },
+          always: { guard: 'skips_post_finish', target: 'ending' },
         },
         ending: { on: { agent_end: [to('#session.failed', 'ends_in_error'), to('#session.stopped')] } },
       },

@@ -8,7 +8,7 @@ import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
 import type { PlacedEvent } from '../core/place.ts';
-import { goesOnWithout, makesRoom, nextToAskHooks, nextToStart, nextToVet } from '../slices/calls/batch.ts';
+import { makesRoom, nextToAskHooks, nextToStart, nextToVet, parkingMakesRoom } from '../slices/calls/batch.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
@@ -47,7 +47,7 @@ const hooked =
   ({ context }: Args) =>
     isHooked(context, point);
 
-const skipped =
+const skipsPoint =
   (point: EndingPoint) =>
   ({ context }: Args) =>
     isPointSkipped(context, point);
@@ -57,16 +57,21 @@ const control =
   ({ event }: Args) =>
     (event as On<'control_outcome'>).control === name && (event as On<'control_outcome'>).status === status;
 
-const skipsBatch = ({ context, event }: Args) =>
+// A pass of pre_tool_dispatch that delivers a message skips the calls that are `proposed`, `parked` or `allowed`:
+// - skips_calls: it skips some, whatever the others do
+// - skips_last_open_calls: and no other call is open, i.e. `running` or `returned`
+// - skips_whole_batch: and none has ended, except calls with a `problem`, which never run
+const skipsWholeBatch = ({ context, event }: Args) =>
   checkpoint(event).dispatch_skipped &&
   context.calls.every(
     (row) => row.problem || (row.status !== 'running' && row.status !== 'returned' && row.status !== 'ended'),
   );
 
-const skipsRest = ({ context, event }: Args) =>
+const skipsLastOpenCalls = ({ context, event }: Args) =>
   checkpoint(event).dispatch_skipped &&
   !context.calls.some((row) => row.status === 'running' || row.status === 'returned');
 
+// No other call waits for an approval.
 const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, callOf(event) ?? null);
 
 // A decision lets calls start: the call that it allows, or the calls that a sequential batch deferred behind it.
@@ -78,9 +83,9 @@ const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step
 
 const suspends = control('suspend', 'suspending');
 
-// A delivered message prevents the suspension that a tool call requested, as it prevents termination. It prevents neither
-// a suspend command nor the suspension after a failed step.
-const parks = (context: SessionContext) =>
+// A suspension was requested and no delivered message prevents it. A message prevents the one that a tool call requested, as it
+// prevents termination, but neither that of a suspend command nor that after a failed step.
+const suspensionIsDue = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 
 const isCutShort = ({ context, event }: Args) =>
@@ -113,9 +118,10 @@ export const turnSetup = setup({
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
     hooked_gate_tool_calls: ({ context }: Args) =>
       isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
-    compacts_and_hooked: ({ context }: Args) => compactionDue(context) !== null && isHooked(context, 'pre_compact'),
-    compacts: ({ context }: Args) => compactionDue(context) !== null,
-    pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    compaction_is_due_and_hooked: ({ context }: Args) =>
+      compactionDue(context) !== null && isHooked(context, 'pre_compact'),
+    compaction_is_due: ({ context }: Args) => compactionDue(context) !== null,
+    compaction_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
     hooked_post_compact: hooked('post_compact'),
     hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
@@ -130,14 +136,14 @@ export const turnSetup = setup({
     is_cut_short_and_hooked: (args: Args) => isCutShort(args) && isHooked(args.context, 'post_turn'),
     is_cut_short: isCutShort,
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
-    asks_for_calls: ({ event }: Args) =>
+    answer_has_calls: ({ event }: Args) =>
       (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
-    skips_batch_and_hooked: (args: Args) => skipsBatch(args) && isHooked(args.context, 'post_turn'),
-    skips_batch: skipsBatch,
-    skips_rest: skipsRest,
-    skips_and_hooked: ({ context, event }: Args) =>
+    skips_whole_batch_and_hooked: (args: Args) => skipsWholeBatch(args) && isHooked(args.context, 'post_turn'),
+    skips_whole_batch: skipsWholeBatch,
+    skips_last_open_calls: skipsLastOpenCalls,
+    skips_calls_and_hooked: ({ context, event }: Args) =>
       checkpoint(event).dispatch_skipped && isHooked(context, 'post_turn'),
-    skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
+    skips_calls: ({ event }: Args) => checkpoint(event).dispatch_skipped,
     batch_has_ended: ({ context }: Args) => allEndedBut(context, null),
     has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
     // Only the end of its own permission_asked consult leaves a call out. After the end of its PreToolUse consult,
@@ -148,11 +154,11 @@ export const turnSetup = setup({
         event.type === 'consult_ended' && event.point === 'permission_asked' ? event.call_id : undefined,
       ) !== undefined,
     completes_batch: ({ context, event }: Args) => allEndedBut(context, callOf(event) ?? null),
-    lets_hand_off: ({ context, event }: Args) =>
+    hand_off_is_accepted: ({ context, event }: Args) =>
       (event as On<'consult_ended'>).point === 'OnHandoffEmitted' &&
       callRow(context, callOf(event) ?? '')?.status !== 'ended',
     // No hook is left to consult about a hand-off that an earlier record emitted.
-    frees_hand_off: ({ context, event }: Args) => {
+    last_hand_off_hook_removed: ({ context, event }: Args) => {
       const row = nextToStart(context);
       const { table } = event as On<'hooks_changed'>;
       return (
@@ -161,12 +167,12 @@ export const turnSetup = setup({
         !isHooked({ ...context, hooks: table }, 'OnHandoffEmitted')
       );
     },
-    goes_on_without: ({ context, event }: Args) => goesOnWithout(context, callOf(event) ?? ''),
+    parking_makes_room: ({ context, event }: Args) => parkingMakesRoom(context, callOf(event) ?? ''),
     makes_room: ({ context, event }: Args) => makesRoom(context, callOf(event) ?? ''),
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
     is_last_decision: isLastDecision,
     starts,
-    terminates: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
+    batch_ends_run: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
     goes_on: openTurnContinues,
@@ -174,10 +180,10 @@ export const turnSetup = setup({
     is_capped: (args: Args) =>
       isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),
-    suspend_asked: ({ context }: Args) => parks(context),
+    suspension_is_due: ({ context }: Args) => suspensionIsDue(context),
     // No client requested the suspension of a failed step, so hooks cannot deny it.
-    suspend_asked_and_hooked: ({ context }: Args) =>
-      parks(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
+    suspension_is_due_and_hooked: ({ context }: Args) =>
+      suspensionIsDue(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
     hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
     step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
     step_fails_and_hooked: ({ context, event }: Args) =>
@@ -190,12 +196,12 @@ export const turnSetup = setup({
       hookedStep(context, 'PostStep', openStep(context)?.name ?? ''),
     suspends_and_hooked: (args: Args) => suspends(args) && isHooked(args.context, 'pre_suspend'),
     followup_waits: ({ context }: Args) => nextFollowup(context) !== undefined,
-    is_said_directly: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
+    is_direct_message: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // A message that waits for the verdict of hooks does not wake an idle daemon; its verdict does (`lets_in`).
+    // A message that waits for the verdict of hooks does not wake an idle daemon; its verdict does (`accepted_message_wakes`).
     wakes: ({ context, event }: Args) => {
       const queued = event as On<QueueingEvent>;
       return (
@@ -204,7 +210,7 @@ export const turnSetup = setup({
         !isGuarded(context, CHANNEL_OF_EVENT[queued.type])
       );
     },
-    lets_in: ({ context, event }: Args) => {
+    accepted_message_wakes: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
@@ -213,23 +219,23 @@ export const turnSetup = setup({
     last_hook_removed: ({ context, event }: Args) =>
       pendingAwaitsVerdict(context) &&
       !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),
-    interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
+    is_interrupt: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
-    anything_waits: ({ context }: Args) => queuedWorkContinuesRun(context),
+    queued_work_continues_run: ({ context }: Args) => queuedWorkContinuesRun(context),
     daemon_may_idle_and_hooked: ({ context }: Args) => mayIdle(context) && isHooked(context, 'session_idle'),
     daemon_may_idle: ({ context }: Args) => mayIdle(context),
     awaits_no_verdict: ({ context }: Args) => !pendingAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !anythingInFlight(context) && openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),
-    is_closed: ({ context }: Args) => context.closing === null,
+    tools_are_closed: ({ context }: Args) => context.closing === null,
     stop_condition_holds: ({ context }: Args) => isStopped(context),
-    is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
-    passes_session_error: skipped('session_error'),
-    passes_session_end: skipped('session_end'),
-    passes_pre_finish: skipped('pre_finish'),
-    passes_on_unsettled_detected: skipped('on_unsettled_detected'),
-    passes_post_finish: skipped('post_finish'),
+    budget_is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
+    skips_session_error: skipsPoint('session_error'),
+    skips_session_end: skipsPoint('session_end'),
+    skips_pre_finish: skipsPoint('pre_finish'),
+    skips_on_unsettled_detected: skipsPoint('on_unsettled_detected'),
+    skips_post_finish: skipsPoint('post_finish'),
     ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
   },
 });

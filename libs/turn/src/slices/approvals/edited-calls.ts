@@ -1,6 +1,6 @@
 /**
  * Edited calls: a person allows a parked call with other arguments. The edited call must pass the rules that deny (of
- * the persona, the start, ancestor sessions, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` and
+ * the persona, the start, ancestor sessions, the host's policy, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` and
  * `permission_asked` hooks are not called again. The host has validated the arguments against the tool's schema.
  *
  * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
@@ -56,7 +56,11 @@ export function isOfEdit(consult: OpenConsult): consult is EditConsult {
   return consult.point === POINT && consult.command_id !== undefined;
 }
 
-/** Decides an `approve` with an edit of a parked call, in a record made at `atMs`. */
+/**
+ * Decides an `approve` with an edit of a parked call, in a record made at `atMs`.
+ * @returns the events of the decision if no hook applies; `edited_call_proposed` if hooks must check the call; a rejection; or
+ * nothing, if hooks are already checking this edit.
+ */
 export function decideEdit(
   context: SessionContext,
   input: Command<'approve'>,
@@ -103,8 +107,8 @@ function tooLarge(
   row: CallRow,
   args: JsonObject,
 ): Decision | null {
-  const held = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
-  const bytes = held.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
+  const argsOfBatch = calls.map((other) => (other === row ? args : (other.edit?.args ?? other.args)));
+  const bytes = argsOfBatch.reduce<number>((sum, one) => sum + textBytes(canonicalJson(one)), 0);
   if (bytes <= BOUNDS.batchArgsMaxBytes) return null;
   const message = `with this edit the arguments of the batch have ${bytes} bytes; the limit is ${BOUNDS.batchArgsMaxBytes}`;
   return reject(input, 'body_too_large', message, { field: 'args' });
@@ -169,7 +173,7 @@ export function isEditSettled(context: SessionContext, consult: OpenConsult): bo
 
 /**
  * The events of the hooks' answers about an edited call: `hook_vetoed` if a hook refuses, the decision about the call or the
- * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only the latter.
+ * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only `edited_call_checked`.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(
@@ -202,8 +206,8 @@ export function decideEditChecked(
         },
       ]
     : [];
-  const said = withOutcome(context.session_id, input, decision);
-  return [...vetoed, ...('events' in said ? said.events : []), checked];
+  const withControl = withOutcome(context.session_id, input, decision);
+  return [...vetoed, ...('events' in withControl ? withControl.events : []), checked];
 }
 
 /** The `approve` that proposed an edit, rebuilt with the members that a decision needs. */

@@ -58,8 +58,8 @@ const rulings = new WeakMap<
 export function rememberedRuling(context: SessionContext, row: CallRow): Ruling | null {
   const { remembered: own, persona_rules: persona, pinned } = context;
   if (own.length + persona.length === 0) return null;
-  const known = rulings.get(row);
-  if (known?.own === own && known.persona === persona && known.pinned === pinned) return known.ruling;
+  const cached = rulings.get(row);
+  if (cached?.own === own && cached.persona === persona && cached.pinned === pinned) return cached.ruling;
   const rule = rememberedFor(rulesIn(context), row.tool, row.args);
   const ruling = rule ? { action: rule.action, rule: `remembered:${rule.id}` } : null;
   rulings.set(row, { own, persona, pinned, ruling });

@@ -62,8 +62,8 @@ function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'propos
 
 /**
  * The next call that may start now, in call order; undefined if there is none, and in an aborting run. Up to
- * `parallel_calls` run at once; one at a time if a tool of the batch is sequential. A hand-off waits for all other calls
- * (`waitsForBatch`). The call `except` counts as ended.
+ * `parallel_calls` run at once, with those whose results hooks check; one at a time if a tool of the batch is sequential. A
+ * hand-off waits for all other calls (`waitsForBatch`). The call `except` counts as ended.
  */
 export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
@@ -83,17 +83,17 @@ export function nextToStart(context: SessionContext, except?: string): CallAt<'p
   return busy < limit ? candidate : undefined;
 }
 
-/** Whether the end of a call that was sent lets another call start. */
+/** Whether the end of this call lets another one start. Only a call that was sent and has not ended uses a slot. */
 export function makesRoom(context: SessionContext, callId: string): boolean {
   const row = callRow(context, callId);
   return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
 }
 
 /**
- * Whether another call can start if this running call, whose outcome is unknown, is parked for a person's decision. In a
- * sequential batch none can.
+ * Whether another call can start if this running call, whose outcome is unknown, is parked. False in a sequential batch, and
+ * for a call that is not running.
  */
-export function goesOnWithout(context: SessionContext, callId: string): boolean {
+export function parkingMakesRoom(context: SessionContext, callId: string): boolean {
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }
 
@@ -117,7 +117,7 @@ export function nextToPark(context: SessionContext): CallAt<'proposed'> | undefi
 
 // ---- the next event ----
 
-/** The end of the next call that can never run, or null. */
+/** The error end of the next call with a `problem`, which can never run; or null. */
 export function refuseMalformed(context: SessionContext): SessionEvent | null {
   const row = context.calls.find((candidate) => candidate.problem && candidate.status !== 'ended');
   if (!row?.problem) return null;
@@ -126,7 +126,7 @@ export function refuseMalformed(context: SessionContext): SessionEvent | null {
   });
 }
 
-/** The next event of the consult of gate_tool_calls hooks: one consult for the whole batch. Null while they are called. */
+/** The next event of the consult of gate_tool_calls hooks: one consult for all proposed calls. Null while hooks are called. */
 export function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
@@ -154,7 +154,7 @@ export function consultCall(
  * 2. the approval request of a call,
  * 3. the start of an allowed call; instead, the error end of a crew call that cannot start (`crewRefusal`); before the start
  *    of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
- * 4. the PostToolUse consult about a result.
+ * 4. the PostToolUse consult about a result; instead, the end of its call if no hook applies (`consultReturned`).
  */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
@@ -198,8 +198,8 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
 function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
   const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
-  const asked = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
-  if (asked?.type !== 'consult_ended') return asked;
+  const event = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+  if (event?.type !== 'consult_ended') return event;
   const end = returnedEnd(row, result);
   const { call_id } = row;
   const [request] = suspendRequestOfCall(context, { call_id, status: end.status, result, park });
@@ -273,15 +273,18 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
 
 // ---- effects ----
 
-/** The effects of running calls. */
+/**
+ * The effects of running calls. An accepted call of a worker has one only if it must stop; those of the session's own tools:
+ * {@link crewEffects}. The abort order is that of the call's cancel, of the run, or of a preempting interrupt.
+ */
 export function callEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   return context.calls.flatMap((row): readonly Effect[] => {
     if (row.status !== 'running' || row.effect_id === undefined) return [];
     const { call_id: callId, tool, cancel } = row;
     const order = (cancel ? cancelOrder(cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
     const head = { id: row.effect_id, epoch: row.epoch };
-    const own = sessionToolOf(context, row);
-    if (own !== null) return crewEffects(context, row, own, head, order);
+    const sessionTool = sessionToolOf(context, row);
+    if (sessionTool !== null) return crewEffects(context, row, sessionTool, head, order);
     // The worker that accepted the call sends its outcome as a command. The host only tells the worker to stop.
     if (row.accepted !== undefined)
       return order ? [{ kind: 'stop_call', ...head, abort: null, callId, tool, order }] : [];

@@ -16,7 +16,10 @@ import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './r
 import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
-/** The events after PreToolUse hooks. */
+/**
+ * The events after PreToolUse hooks: a `call_args_rewritten` for each rewrite. The first denial or refusing failure ends the
+ * call as `denied`, and later answers do not count. Otherwise invalid rewritten arguments end it as `error`.
+ */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   for (const answer of outcome.answers) {
@@ -43,7 +46,7 @@ export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: 
   return list;
 }
 
-/** The events after OnHandoffEmitted hooks. */
+/** The events after OnHandoffEmitted hooks: the first denial or refusing failure ends the call. Without one there are none. */
 export function afterOnHandoffEmitted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure, hook } = answer;
@@ -65,27 +68,34 @@ function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: str
   ];
 }
 
-/** The events after gate_tool_calls hooks. */
+/**
+ * The events after gate_tool_calls hooks. A call ends as `denied` at the first answer that does not allow it: by a denial, by a
+ * refusing failure, or without a valid verdict for this call.
+ */
 export function afterGate(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
-  const settled = new Set<string>();
+  const denied = new Set<string>();
   for (const answer of outcome.answers) {
     if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;
     for (const [index, { call_id }] of calls.entries()) {
       const row = callRow(context, call_id);
-      if (!row || row.status === 'ended' || settled.has(call_id)) continue;
+      if (!row || row.status === 'ended' || denied.has(call_id)) continue;
       const entry = answer.verdict?.kind === 'gate' ? answer.verdict.calls[index] : undefined;
-      const said = entry && 'allow' in entry ? entry : null;
-      if (said?.allow) continue;
-      settled.add(call_id);
-      const unread = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
-      const reason = said ? said.reason : (answer.failure?.message ?? unread);
+      const decision = entry && 'allow' in entry ? entry : null;
+      if (decision?.allow) continue;
+      denied.add(call_id);
+      const problem = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
+      const reason = decision ? decision.reason : (answer.failure?.message ?? problem);
       list.push(
         buildHookDecision('gate_tool_calls', answer.hook, 'deny', reason, call_id),
         buildCallDenied(
           row,
-          { by: said ? 'hook' : 'gate_unavailable', hook: answer.hook, ...(reason === undefined ? {} : { reason }) },
+          {
+            by: decision ? 'hook' : 'gate_unavailable',
+            hook: answer.hook,
+            ...(reason === undefined ? {} : { reason }),
+          },
           `Denied by gate ${answer.hook}${because(reason)}.`,
         ),
       );
@@ -94,7 +104,10 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
   return list;
 }
 
-/** The events after permission_asked hooks. */
+/**
+ * The events after permission_asked hooks: the first answer with a decision or a refusing failure counts alone. A denial or
+ * failure ends the call; `allow` and `ask` are recorded by `hook_vetoed`.
+ */
 export function afterPermissionAsked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer))
@@ -114,7 +127,10 @@ function tookEffectText(status: ReturnedOutcome['status']): string {
   return 'The outcome of this tool call is unknown.';
 }
 
-/** The events after PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. */
+/**
+ * The events after PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. The
+ * result is withheld after a refusing failure, and if the end of the run cancelled the consult.
+ */
 export function afterPostToolUse(
   context: SessionContext,
   row: CallAt<'returned'>,

@@ -22,7 +22,10 @@ import { resultAfterCancel, settleCancelled } from './cancel.ts';
 import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
-/** Decides the outcome of a call. It is late unless the call runs under the effect of the outcome. */
+/**
+ * Decides the outcome of a call: the end of the call; or `call_returned`, if PostToolUse hooks must check it; or an approval
+ * request, if a person must decide about an unknown outcome. It is late unless the call runs under the effect of the outcome.
+ */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = callRow(context, outcome.call_id);
   if (row?.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
@@ -40,12 +43,12 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  // This session did not cancel the call. A child can be cancelled in its own session. Any other call has failed: a worker
-  // reports `cancelled` by the command `call_outcome`, or the host gave up its effect (`stopped`, session-worker.ts). For a
-  // tool that stops by itself during its request, `checked` (run-tool-call.ts) reports `interrupted`.
+  // This session did not cancel the call, so `cancelled` is recorded as `error`: a worker reported it by the command
+  // `call_outcome`, or the host gave up its effect (`stopped`, session-worker.ts). Except for a child, which can be cancelled in
+  // its own session. For a tool that stops by itself during its request, `checked` (run-tool-call.ts) reports `interrupted`.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
-  const isCancelledByTool = outcome.status === 'cancelled' && !isOfChild;
-  const { status, result } = agreeing(isCancelledByTool ? { ...outcome, status: 'error' } : outcome);
+  const failsAsCancelled = outcome.status === 'cancelled' && !isOfChild;
+  const { status, result } = agreeing(failsAsCancelled ? { ...outcome, status: 'error' } : outcome);
   if (hooksFor(context, 'PostToolUse', row.tool).length > 0) {
     const park = outcome.park ? { park: outcome.park } : {};
     return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms, ...park });

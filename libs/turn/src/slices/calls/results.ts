@@ -85,9 +85,9 @@ export function rewriteResult(result: ToolResult, { result: text, is_error, max_
  */
 export function returnedEnd(row: CallAt<'returned'>, result: ToolResult): EventOf<'call_ended'> {
   const { status, duration_ms } = row.returned;
-  const settled = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
+  const endStatus = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
   const { call_id, tool } = row;
-  return { type: 'call_ended', call_id, tool, status: settled, result, is_error: settled !== 'ok', duration_ms };
+  return { type: 'call_ended', call_id, tool, status: endStatus, result, is_error: endStatus !== 'ok', duration_ms };
 }
 
 /** The length of a result's text, in UTF-16 units. */

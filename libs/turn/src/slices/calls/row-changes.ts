@@ -51,8 +51,8 @@ export function waitDropped(row: CallRow): CallRow {
 /** The wait for an approval has ended with a decision, possibly with other arguments. */
 export function released(row: CallRow, decided: CallDecision, args: EventOf<'approval_decided'>['args']): CallRow {
   if (row.status !== 'parked') return row;
-  const settled = { ...row, ...WAITS_NO_MORE, decided, ...(args ? { args } : {}) };
-  return decided.decision === 'allow' ? { ...settled, status: 'allowed' } : { ...settled, status: 'proposed' };
+  const afterWait = { ...row, ...WAITS_NO_MORE, decided, ...(args ? { args } : {}) };
+  return decided.decision === 'allow' ? { ...afterWait, status: 'allowed' } : { ...afterWait, status: 'proposed' };
 }
 
 /** The effect of the call was requested. */

@@ -20,8 +20,8 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   const permissions = context.pinned?.permissions;
   if (!permissions) return { action: 'deny', rule: 'default' };
   const ruling = ruledOn(permissions, row);
-  const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
-  if (known) return known;
+  const remembered = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
+  if (remembered) return remembered;
   if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
   return ruling;
 }
@@ -31,12 +31,12 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
 const rulings = new WeakMap<CallRow, { readonly permissions: PinnedPermissions; readonly ruling: Ruling }>();
 
 function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
-  const known = rulings.get(row);
-  if (known?.permissions === permissions) return known.ruling;
+  const cached = rulings.get(row);
+  if (cached?.permissions === permissions) return cached.ruling;
   const ruled = ruleOn(permissions, row.tool, row.args);
   // A tool that requires an approval gets one even if a rule allows the call. A rule that denies is stricter.
-  const asks = row.needs_approval && ruled.action === 'allow';
-  const ruling: Ruling = asks ? { action: 'ask', rule: 'needs_approval' } : ruled;
+  const requiresApproval = row.needs_approval && ruled.action === 'allow';
+  const ruling: Ruling = requiresApproval ? { action: 'ask', rule: 'needs_approval' } : ruled;
   rulings.set(row, { permissions, ruling });
   return ruling;
 }

@@ -89,6 +89,7 @@ interface ProposedCall extends NotRunningCall {
   readonly decided?: CallDecision | undefined;
 }
 
+/** A call that waits for an approval. The tool `park` is something else: see `ReturnedOutcome.park`. */
 interface ParkedCall extends NotRunningCall {
   readonly status: 'parked';
   readonly requested_by: string;

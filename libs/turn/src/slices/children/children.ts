@@ -115,7 +115,10 @@ export function decideChildEnded(state: MachineState, input: Command<'child_ende
   return decision.kind === 'events' ? events(ended, ...decision.events) : decision;
 }
 
-/** Whether another child takes the place of one that failed: its call asks for it, and its budget has a share left. */
+/**
+ * Whether another child takes the place of one that has ended with `error`: the call asks for it (`restart`) and has restarts
+ * left, neither the call nor the run is being stopped, and the budget of the run has a share left.
+ */
 function willRestart(context: SessionContext, row: CallRow, child: OpenChild, report: ChildEndedBody): boolean {
   const { restart = 'never', max_restarts = 1 } = row.args as unknown as DelegateArgs;
   if (report.stop_reason !== 'error' || restart !== 'on_failure' || child.restart >= max_restarts) return false;
@@ -128,7 +131,13 @@ function willRestart(context: SessionContext, row: CallRow, child: OpenChild, re
   return shareOf(after, row) !== null;
 }
 
-/** Decides `message`, from another session: by its mode a prompt, a follow-up or a steer. */
+/**
+ * Decides `message`, from another session, by its mode:
+ * - `prompt` starts the next run, if the run has ended and no report to the parent is open. In the teardown, and while that
+ *   report is open, it is queued to start the next run (`runOfLateMessage`, runs/prompts.ts). During a run it is a follow-up.
+ * - `followup` is queued as one, also after the end of a run.
+ * - `interrupt` is a steer that interrupts, `steer` one that does not.
+ */
 export function decideMessage(state: MachineState, input: Command<'message'>, atMs: number): Decision {
   const { context } = state;
   const { from: session, hops, body, mode } = input.body;
@@ -145,7 +154,6 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
   }
   const isPrompt = mode === 'prompt';
   if (isPrompt || mode === 'followup') {
-    // A prompt to a run that has ended or is ending starts the next run. Any other message is a follow-up of this run.
     const begins = isPrompt && (isEnded(state) || topStateOf(state) === 'tearing_down');
     const origin = { from, ...(begins ? { begins_run: true as const } : {}) };
     return decideInjection(context, { ...input, verb: 'followup', body: { body }, actor }, atMs, origin);
@@ -215,7 +223,7 @@ export function childAfterCall(context: SessionContext, { call_id }: EventOf<'ca
   return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
 }
 
-/** The usage that counts against budgets, with that of a child. */
+/** The usage that counts against budgets, with that of a child. An unknown cost counts as 0. */
 function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): BudgetCount {
   return {
     ...count,
@@ -224,7 +232,11 @@ function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): Budg
   };
 }
 
-/** The effects of a running call of a {@link SessionTool}. */
+/**
+ * The effects of a running call of a {@link SessionTool}. A delegation has one until the start command of its child is stored,
+ * and afterwards only if the child must stop.
+ * @param order the order to stop the call, or null.
+ */
 export function crewEffects(
   context: SessionContext,
   row: CallRow,

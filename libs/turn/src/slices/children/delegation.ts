@@ -48,23 +48,25 @@ export function delegationRefusal(
 }
 
 /**
- * The child's share of the run's budget (CHILD-4). Without a budget of tokens or money the share has none of it. Null if
- * the share would be less than one token, or less than {@link LEAST_NANO_USD}.
+ * The child's share of the run's budget (CHILD-4): a member for each of tokens and money that the run limits. Null if a
+ * member would be less than one token, or less than {@link LEAST_NANO_USD}.
  */
 export function shareOf(
   context: SessionContext,
   row: CallRow,
 ): { readonly tokens?: number; readonly nano_usd?: number } | null {
   const { limits: asked = {} } = (row.args ?? {}) as Partial<DelegateArgs>;
-  const held = reservedBudget(context);
+  const reserved = reservedBudget(context);
   const parts = unstartedDelegations(context, row) + 1;
-  const part = (budget: Budget, held: number, most: number | undefined) => {
+  const part = (budget: Budget, reservedPart: number, most: number | undefined) => {
     const left = leftOf(context, budget);
-    return left === null ? undefined : Math.min(Math.floor((left - held) / parts), most ?? Number.POSITIVE_INFINITY);
+    return left === null
+      ? undefined
+      : Math.min(Math.floor((left - reservedPart) / parts), most ?? Number.POSITIVE_INFINITY);
   };
-  const tokens = part('tokens', held.tokens, asked.tokens);
+  const tokens = part('tokens', reserved.tokens, asked.tokens);
   const usd = asked.usd === undefined ? undefined : nanoUsdOf(asked.usd);
-  const nano_usd = part('usd', held.nano_usd, usd);
+  const nano_usd = part('usd', reserved.nano_usd, usd);
   if ((tokens ?? 1) < 1 || (nano_usd ?? LEAST_NANO_USD) < LEAST_NANO_USD) return null;
   return { ...(tokens === undefined ? {} : { tokens }), ...(nano_usd === undefined ? {} : { nano_usd }) };
 }

@@ -19,7 +19,7 @@ export interface OpenChild {
 /** Usage of ended children. */
 export interface SpentByChildren {
   readonly usage: Usage;
-  /** Null if a price is unknown. */
+  /** Null if the cost of one of them is unknown. */
   readonly nano_usd: number | null;
 }
 

@@ -4,7 +4,7 @@
 import type { CompactionMode, CompactionStrategy } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** A compaction that is due or running. */
+/** A compaction that is due or running. Sizes are in tokens. */
 export interface OpenCompaction {
   readonly mode: CompactionMode;
   readonly strategy: CompactionStrategy;

@@ -113,7 +113,10 @@ export interface Replacement {
   readonly tokens_after: number;
 }
 
-/** The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2, compaction.ts). */
+/**
+ * The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2, compaction.ts).
+ * @param summary the text that replaces the messages; null if it is unknown or the strategy writes none.
+ */
 export function replacement(
   view: ViewAccount,
   strategy: CompactionStrategy,
@@ -124,14 +127,14 @@ export function replacement(
   const { part, older, kept } = replaced(view, strategy, keptTurns, summaryTokens);
   const rest = kept.reduce(sum, view.open);
   const before = view.system_tokens + view.tool_tokens + part.tokens + rest.tokens;
-  const put = strategy === 'clear_tool_results' ? part.results * STUB_TOKENS : (summaryTokens ?? 0);
-  const left = before - part.tokens + older.tokens - put;
+  const insertedTokens = strategy === 'clear_tool_results' ? part.results * STUB_TOKENS : (summaryTokens ?? 0);
+  const remainingTokens = before - part.tokens + older.tokens - insertedTokens;
   return {
     archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
     remaining: older.messages + rest.messages,
     // `view.tokens` is based on the provider's last report. It is scaled by the share of the estimated tokens that remains, because
     // estimates are more exact as shares than as sums.
-    tokens_after: (before === 0 ? 0 : Math.round((view.tokens * left) / before)) + put,
+    tokens_after: (before === 0 ? 0 : Math.round((view.tokens * remainingTokens) / before)) + insertedTokens,
   };
 }
 

@@ -103,7 +103,10 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
   return canonicalJson(hooks.filter(isOfPersona)) !== canonicalJson(table.filter(isOfPersona));
 }
 
-/** The context after the claim of a copy by its first owner: the time since its last copied record does not count. */
+/**
+ * The context after the claim of a copy by its first owner. What belongs to the origin alone is removed. Waits for approvals
+ * start again, and the time since the last copied record does not count.
+ */
 export function ownedAfterCopy(
   context: SessionContext,
   event: EventOf<'owned'> & { readonly n: number; readonly at_ms: number },

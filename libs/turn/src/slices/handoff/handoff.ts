@@ -130,11 +130,11 @@ export function decideHandoff(
   const end = ended('ok', `${to} now continues this session.`);
   if (end.kind !== 'events') return end;
   const from = context.pinned?.persona ?? '';
-  const left = unfinishedStepEnd(context);
+  const stepEnd = unfinishedStepEnd(context);
   const changed = changes(outcome).map((event) =>
     event.type === 'persona_changed' ? { ...event, handoff: { call_id: row.call_id, from } } : event,
   );
-  return events(...(left ? [left] : []), ...changed, ...end.events);
+  return events(...(stepEnd ? [stepEnd] : []), ...changed, ...end.events);
 }
 
 /** The briefing for the next persona, once all calls of the batch have results; or null. */
@@ -154,7 +154,8 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
 }
 
 /**
- * The member `relay` of the context after one more hand-off.
+ * The account of the run's hand-offs after one more. It has their number, the former persona, and the call whose briefing is owed
+ * to the next persona; and the usage of the run so far, from which the limits of that persona count (HANDOFF-3).
  * @param elapsedMs the time that the run has worked so far, without its waits, in milliseconds.
  */
 export function relayAfterHandoff(

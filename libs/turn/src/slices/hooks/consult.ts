@@ -38,10 +38,10 @@ export function hooksFor(
 ): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
-  const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
+  const matching = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
   // The persona's hooks come first, and may change the payload. So the host evaluates the conditions of later hooks.
-  const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
-  if (payload === undefined || !isRewritten) return asked;
+  const isRewritten = REWRITTEN.has(point) && matching.some((hook) => isOfPersona(hook) && hook.deny === undefined);
+  if (payload === undefined || !isRewritten) return matching;
   const unknown = { ...occasion, payload: undefined };
   return context.hooks.filter(
     (hook) => hook.point === point && registrationMatches(hook, isOfPersona(hook) ? occasion : unknown),

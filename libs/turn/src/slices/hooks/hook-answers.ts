@@ -23,7 +23,7 @@ import { callConsulted } from '../calls/transitions.ts';
 import { afterPreCompact } from '../compaction/compaction.ts';
 import { afterGuard, isOfGuard } from '../injections/message-hooks.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
-import { afterTransformContext, modelAsked } from '../runs/model-answers.ts';
+import { afterTransformContext, modelCallOpened } from '../runs/model-answers.ts';
 import { afterUserPromptSubmit } from '../runs/prompts.ts';
 import { afterStepHooks } from '../steps/steps.ts';
 import { afterPreSuspend } from '../suspension/requests.ts';
@@ -132,7 +132,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
  */
 export function consultEnded(context: SessionContext, event: Placed<'consult_ended'>): Partial<SessionContext> {
   const { point, call_id } = event;
-  if (point === 'transform_context' && !context.aborting) return { consult: null, ...modelAsked(context, event) };
+  if (point === 'transform_context' && !context.aborting) return { consult: null, ...modelCallOpened(context, event) };
   return {
     consult: null,
     ...(call_id ? callConsulted(context, call_id, point) : {}),

@@ -34,12 +34,12 @@ export function guardConsult(context: SessionContext, leaf: string, effectId: st
   if (context.hooks.length === 0) return null;
   const { consult } = context;
   if (consult !== null && !(isOfGuard(consult) && isAsking(context))) return null;
-  const asked = consult === null ? nextToGuard(context, leaf) : queuedMessage(context, consult.command_id);
-  if (!asked) return null;
-  const payload = consult?.payload ?? guardPayload(context, asked);
+  const message = consult === null ? nextToGuard(context, leaf) : queuedMessage(context, consult.command_id);
+  if (!message) return null;
+  const payload = consult?.payload ?? guardPayload(context, message);
   const hooks = hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
   const hook = hooks[consult?.hooks.length ?? 0];
-  const { command_id } = asked;
+  const { command_id } = message;
   // The condition of no hook matches, so the message is accepted.
   if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
   const effect_id = consult?.effect_id ?? effectId;
@@ -51,9 +51,9 @@ export function isOfGuard(consult: OpenConsult): consult is OpenConsult & { read
   return consult.point === 'user_prompt_submit' && consult.command_id !== undefined;
 }
 
-function guardPayload(context: SessionContext, asked: PendingInjection | PendingFollowup): JsonObject {
+function guardPayload(context: SessionContext, message: PendingInjection | PendingFollowup): JsonObject {
   const head = payloadHead(context, 'user_prompt_submit');
-  return { ...head, prompt: asked.body, origin: channelOf(asked) };
+  return { ...head, prompt: message.body, origin: channelOf(message) };
 }
 
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
@@ -91,10 +91,10 @@ export function afterGuard(
     effect_id,
     verdict,
   });
-  const about = queuedMessage(context, command_id);
+  const message = queuedMessage(context, command_id);
   const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
   // No verdict: the end of the run cancelled the consult, or the message was revoked or replaced meanwhile (GUARD-4).
-  if (isBrokenOff || about?.body !== payload.prompt) return [ended('none')];
+  if (isBrokenOff || message?.body !== payload.prompt) return [ended('none')];
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;
   return [

@@ -39,7 +39,7 @@ export interface InjectionOrigin {
 
 /**
  * Decides `steer`, `remind` and `followup`: in every state of the session the message is queued, or rejected beyond a bound
- * of the queues or of the reminders.
+ * of the queues or of the reminders. A queued message with its kind and dedupe key collapses into it (QUEUE-1).
  */
 export function decideInjection(
   context: SessionContext,
@@ -140,7 +140,7 @@ function remindersOf(context: SessionContext): number {
   return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
 }
 
-/** Decides `revoke`: removes a queued message, or clears a live reminder. */
+/** Decides `revoke`: removes a queued message, or clears a live reminder. Any other target is rejected. */
 export function decideRevoke(context: SessionContext, input: Command<'revoke'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -151,7 +151,10 @@ export function decideRevoke(context: SessionContext, input: Command<'revoke'>):
     : events(outcome);
 }
 
-/** Decides `replace`: changes the text of a queued message, which keeps its place and its id. */
+/**
+ * Decides `replace`: changes the text of a queued message, which keeps its place and its id. It is rejected for any other
+ * target, and beyond a bound of the queues or of the reminders.
+ */
 export function decideReplace(context: SessionContext, input: Command<'replace'>): Decision {
   const target = input.body.command_id;
   const fate = injectionFate(context, target);
@@ -284,7 +287,7 @@ function withFate(context: SessionContext, commandId: string, fate: string): rea
 
 /**
  * The fate of a message, as far as the session remembers it: queued (`waiting`), a reminder that prompts show (`live`),
- * `delivered`; or `revoked`, also if it was cleared, blocked or collapsed.
+ * `delivered`; or `revoked`, also if it was cleared, blocked or collapsed. Any other id is `unknown`.
  */
 function injectionFate(
   context: SessionContext,
@@ -299,7 +302,10 @@ function injectionFate(
   return known === entry ? 'delivered' : 'revoked';
 }
 
-/** A message is queued. A reminder of a hook is not a command, so its id is not remembered. */
+/**
+ * A message is queued. If it preempts and needs no verdict, it preempts at once. A reminder of a hook is not a command, so its
+ * id is not remembered.
+ */
 export function injectionReceived(context: SessionContext, event: Placed<QueueingEvent>): Partial<SessionContext> {
   return {
     ...queueInjection(context, event),

@@ -33,6 +33,7 @@ import { awaitsVerdict, followupsMustWait, nextFollowup } from './waiting.ts';
 /**
  * The pass of a seam, or null if it must wait: for a verdict (GUARD-1, message-hooks.ts), or, unless it is `loop_exit`, for
  * announcements (ANNOUNCE-3, hooks/announcements.ts).
+ * @param skipped the ids of the calls that the pass skips if it delivers a message.
  */
 export function checkpoint(
   context: SessionContext,
@@ -55,7 +56,10 @@ export function checkpoint(
   };
 }
 
-/** The pass of `pre_tool_dispatch`. If it delivers a message, every call that has not started is skipped. */
+/**
+ * The pass of `pre_tool_dispatch`. If it delivers a message, it skips every call that is `proposed`, `parked` (also one in
+ * doubt) or `allowed`.
+ */
 export function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
@@ -82,24 +86,23 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 }
 
 /**
- * The messages that are due at a seam, in the order of the queue. Their mode and the drain policy select them. The last seam
- * of the last turn (`isCapped`, by max_turns or budget) delivers none.
- * With `one_at_a_time` a seam delivers one message, and the next one waits until a model request has shown that one
- * (`unheard`). Exception: an interrupt in the list `preempting` (preempt.ts) ends that request before it is sent. So the
- * seam delivers one more message: the oldest with the mode of this interrupt. `loop_exit` delivers all of its mode
- * (`audit_only`).
+ * The messages that are due at a seam, in the order of the queue. Of those with a mode of the seam (`SEAMS`):
+ * - none at the last seam of the last turn (`isCapped`), because no model request follows
+ * - otherwise all, with the drain policy `all` or at `loop_exit`
+ * - otherwise (`one_at_a_time`) the first, if a model request has followed the last delivery
+ * - otherwise none, unless an interrupt among them is in the list `preempting` (preempt.ts): it ends the next model request
+ *   before it is sent. Then the first with the mode of this interrupt.
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
-  // The last seam of the last turn delivers nothing, because no model request follows.
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
   if (!context.unheard) return matching.slice(0, 1);
-  const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
+  const preempter = matching.find(({ command_id }) => context.preempting.includes(command_id));
   // The preempting interrupt does not overtake earlier messages of its own mode.
-  return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
+  return preempter ? matching.filter(({ mode }) => mode === preempter.mode).slice(0, 1) : NOTHING;
 }
 
 const NOTHING: readonly PendingInjection[] = [];
@@ -156,8 +159,8 @@ export function hopsAfterDelivery(
   queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
   commandId: string,
 ): Partial<SessionContext> {
-  const heard = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
-  return heard > hops ? { hops: heard } : {};
+  const messageHops = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
+  return messageHops > hops ? { hops: messageHops } : {};
 }
 
 /** A checkpoint delivers messages: they leave the queue. {@link nextDelivery} puts them into the transcript. */

@@ -64,6 +64,7 @@ export interface InjectionsState {
   readonly unheard: boolean;
   /** Messages that the last checkpoint delivered, and direct reminders of hooks, that are not in the transcript so far. */
   readonly delivering: readonly PendingInjection[];
+  /** The seam of the last delivery of messages or feedback. */
   readonly delivering_seam: string;
   /**
    * Preempting interrupts that arrived, or were accepted by hooks, while the open turn had no work to end. While one of them

@@ -67,7 +67,10 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
   return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }
 
-/** Decides `cancel`. Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`. */
+/**
+ * Decides `cancel`. It is rejected after the end of the run; a repeated one has the outcome `already_cancelled`. Work in flight
+ * ends first: `runAbort` (core/effects.ts) and the state `unwinding`.
+ */
 export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
   const cancelled = context.stop_reason === 'cancelled';
@@ -160,7 +163,7 @@ export function runCancelled(context: SessionContext, event: EventOf<'control_ou
 }
 
 /** The last seam of the run was passed: its tools are to be closed. */
-export function closingAsked(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
+export function closingOpened(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   return { closing: effect, next_effect };
 }

@@ -34,7 +34,11 @@ import { stallAfterAnswer } from '../stalls/stalls.ts';
 import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
-/** Decides the outcome of a model call. */
+/**
+ * Decides the outcome of the open model call. A complete answer is recorded whole. Any other is recorded without its calls, as
+ * `partial`; then the open step or the run fails, unless the run is ending or an interrupt ended the call. A prompt that is
+ * too long: `decideOverflow`.
+ */
 export function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
   const overflowed = decideOverflow(context, outcome);
@@ -111,8 +115,8 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   };
 }
 
-/** The model is to be called. If an interrupt ends the call before it is sent, delivered messages stay unheard. */
-export function modelAsked(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
+/** The model call of the turn is open. If an interrupt ends the call before it is sent, delivered messages stay unheard. */
+export function modelCallOpened(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };
   return { next_effect, model: { ...effect, restarts: 0 }, unheard: false };

@@ -19,7 +19,10 @@ export const OUTPUT_SEAM = 'output';
 
 const NOTHING: OutputProgress = { check: null, rejected: false, told: false, repairs: 0 };
 
-/** Whether the open turn's answer is final and does not fit the schema. */
+/**
+ * Whether the open turn's answer is final and does not fit the schema.
+ * @param delivered the number of messages that the last seam of the turn delivers: with one the answer is not final.
+ */
 export function needsRepair(context: SessionContext, delivered = context.delivered_at_end): boolean {
   const { output, batch_open, cut_short } = context;
   if (!output?.check || 'value' in output.check || context.pinned?.output_repairs === undefined) return false;

@@ -52,6 +52,11 @@ export function decideProvision(context: SessionContext, outcome: ProvisionOutco
   });
 }
 
+/**
+ * The events for what differs from the pinned settings. The fingerprint of the persona covers all members of
+ * `persona_changed`, such as the model, permissions and limits (`pin`, provision-session.ts). Remembered rules have none, and
+ * are compared by content.
+ */
 function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;
   const { tools, hooks, price, remembered, ...rest } = provision;

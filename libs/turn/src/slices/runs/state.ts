@@ -83,6 +83,7 @@ export interface OutputProgress {
 export interface RunsState {
   /** Runs so far, 0 before the first record. */
   readonly run: number;
+  /** Whether the `agent_start` of the newest run is recorded. */
   readonly run_started: boolean;
   readonly settings: StartSettings | null;
   readonly pinned: Pinned | null;
@@ -104,7 +105,7 @@ export interface RunsState {
   readonly closing: OpenEffect | null;
   /** The open call of predicates about the turn. */
   readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
-  /** Whether predicates were called about the open turn, and whether a stop condition is true after it. */
+  /** Whether predicates have answered about the open turn, and whether a stop condition is true after it. */
   readonly stop_checked: boolean;
   readonly stop_held: boolean;
   /** The run was cancelled, has failed, or has used up a budget: no new work may start, and open work is aborted. */

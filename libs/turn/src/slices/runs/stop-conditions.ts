@@ -26,7 +26,10 @@ export function textStop(context: SessionContext, message: AssistantMessage): Se
   return condition ? [{ type: 'stop_condition_held', turn: context.turn, condition }] : [];
 }
 
-/** The event of the first condition on tools that is true after a batch, or null. Only calls that have started count. */
+/**
+ * The event of the first condition on tools that is true after a batch, or null. Only calls that have started count. Null if
+ * a condition is already true, or if a hand-off has succeeded or an interrupt has skipped calls in the turn.
+ */
 export function toolStop(context: SessionContext): SessionEvent | null {
   // After a hand-off the old persona's conditions no longer apply, and the new persona has not started.
   if (context.relay.from !== null) return null;

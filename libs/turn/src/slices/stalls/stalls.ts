@@ -47,10 +47,10 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
 export function stallAfterAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
   for (const part of calls) {
-    const asked = fingerprint(`${part.tool} ${canonicalJson(part.args)}`);
-    if (asked === call) repeats++;
+    const callPrint = fingerprint(`${part.tool} ${canonicalJson(part.args)}`);
+    if (callPrint === call) repeats++;
     else {
-      call = asked;
+      call = callPrint;
       repeats = 1;
       told = without(told, IDENTICAL_CALLS);
     }
@@ -66,10 +66,10 @@ export function stallAfterResult(
   { tool, status, result, denial }: EventOf<'call_ended'>,
 ): StallWatch {
   const refusals = denial?.by === 'rule' ? refused(stall, denial.rule ?? 'default', tool) : stall.refusals;
-  const shown = fingerprint(`${tool} ${status} ${comparedText(result)}`);
-  if (stall.results.includes(shown)) return refusals === stall.refusals ? stall : { ...stall, refusals };
+  const resultPrint = fingerprint(`${tool} ${status} ${comparedText(result)}`);
+  if (stall.results.includes(resultPrint)) return refusals === stall.refusals ? stall : { ...stall, refusals };
   const { call, repeats, stale_turns, told } = stall;
-  const results = [...stall.results.slice(-(BOUNDS.stallResultsRemembered - 1)), shown];
+  const results = [...stall.results.slice(-(BOUNDS.stallResultsRemembered - 1)), resultPrint];
   return { call, repeats, results, fresh: true, stale_turns, told, refusals };
 }
 

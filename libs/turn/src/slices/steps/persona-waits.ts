@@ -73,8 +73,8 @@ export function waitsForPersona(
 
 /**
  * The events if a wait for a persona exceeded its limit: the open declared step fails (STEPS-4), or otherwise the run. None
- * if the wait has ended. A compaction fails the run, without the fallback of COMPACTION-4 (compaction.ts): the model call
- * after it would wait for the same persona.
+ * if the wait has ended, or an interrupt has ended the model call. A compaction fails the run, without the fallback of
+ * COMPACTION-4 (compaction.ts): the model call after it would wait for the same persona.
  */
 export function afterPersonaWaitExpiry(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);

@@ -1,5 +1,5 @@
 /**
- * Declared steps of a persona: the current step of a run, its end, and the effect of a failed step. A model step is
+ * Declared steps of a persona: the current step of a run, its end, and what its failure causes. A model step is
  * something else: one model call. Its retries: the header of runs/model-answers.ts.
  *
  * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
@@ -100,7 +100,10 @@ export function undeclaredStepEnd(context: SessionContext): SessionEvent | null 
   return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
-/** The events of a failure of the open step (STEPS-4); null without an open step. */
+/**
+ * The events of a failure of the open step (STEPS-4); null without an open step.
+ * @param run the failure of the run, which follows if the error boundary is `fail`.
+ */
 export function stepFailure(
   context: SessionContext,
   error: Failure,

@@ -24,7 +24,10 @@ import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/st
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { AskedSuspension } from './state.ts';
 
-/** Decides `suspend`. @param atMs the time of its record, milliseconds since 1970: a time `until` must be later. */
+/**
+ * Decides `suspend`.
+ * @param atMs the time of its record, milliseconds since 1970: a time `until` must be later.
+ */
 export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
@@ -37,7 +40,7 @@ export function decideSuspend(state: MachineState, input: Command<'suspend'>, at
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
   return events(
-    { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...asked(fields) },
+    { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...requestFields(fields) },
     { ...controlOutcome(context.session_id, input, 'suspending'), ...why(fields.reason) },
   );
 }
@@ -120,10 +123,10 @@ export function suspendRequestOfCall(
 ): SessionEvent[] {
   if (!park || status !== 'ok' || result.is_error) return [];
   if (context.aborting || context.suspend) return [];
-  return [{ type: 'suspend_requested', call_id, ...asked(park) }];
+  return [{ type: 'suspend_requested', call_id, ...requestFields(park) }];
 }
 
-function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {
+function requestFields(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {
   const { reason, until, for_ms, signal, on_timeout, input } = fields;
   return {
     ...(reason === undefined ? {} : { reason }),
@@ -156,7 +159,7 @@ export function afterPreSuspend(context: SessionContext, outcome: ConsultOutcome
 }
 
 // The requester is notified: a person by the outcome of the command. Otherwise the model by a reminder: its call has
-// succeeded already, or a step has asked for the suspension.
+// succeeded already, or a step has requested the suspension.
 function notSuspended(
   context: SessionContext,
   { command_id, call_id = '', actor }: AskedSuspension,
