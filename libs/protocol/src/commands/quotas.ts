@@ -10,7 +10,7 @@ const bytes = () => z.number().int().positive().max(BYTES_MAX);
 
 /** The quotas of one tenant. Absent members have their defaults. */
 export const Quotas = z.strictObject({
-  /** Commands of all senders per second, at each host. */
+  /** Commands of all senders per second, at each host. Messages and controls are counted apart, each up to this rate. */
   commands_per_second: rate(1_000),
   /** Burst of commands of all senders. */
   commands_burst: burst(10_000),

@@ -1,6 +1,7 @@
 /**
- * Bounds a tool's result before it is recorded. Parts that are too large for the record are stored as blobs first, and the
- * record refers to them by hash. What is too large for a blob is left out, with a note or an error. Fields that are too
+ * Bounds a tool's result before it is recorded. If its text exceeds the tool's `max_output`, the whole text is stored as a blob
+ * first, and the record shows its beginning. Files without room in the record become blobs, too. The record refers to blobs by
+ * hash. What is too large for a blob is left out, with a note or an error. Fields that are too
  * large in any record: `sealRecord` (append-record.ts).
  */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
@@ -27,8 +28,8 @@ export interface ResultFrame {
 }
 
 /**
- * The outcome of a call in recordable form. Never rejects; the result says what was left out or could not be stored. Text
- * over `BOUNDS.toolResultKeptMaxBytes` is not stored: an error replaces the whole result.
+ * The outcome of a call in recordable form. Never rejects; the result says what was left out or could not be stored. If the
+ * result's own text exceeds `BOUNDS.toolResultKeptMaxBytes`, an error replaces the whole result.
  */
 export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
   const { status } = outcome;
@@ -99,6 +100,9 @@ async function boundText(
   if (fits && wholeOfTool === undefined) return { content: texts, detail: undefined };
   const joined = texts.map(({ text }) => text).join('\n');
   const whole = Buffer.from(wholeOfTool ?? joined, 'utf8');
+  // Too many parts, but nothing is left out.
+  if (wholeOfTool === undefined && whole.length <= maxBytes)
+    return { content: [{ type: 'text', text: joined }], detail: undefined };
   const sha256 = sha256Hex(whole);
   const stored = await kept(blobs, sha256, whole);
   const detail = stored ? { whole: { sha256, bytes: whole.length } } : undefined;

@@ -106,7 +106,7 @@ export class HostPeers {
     return this.#gone.has(host);
   }
 
-  /** Whether this host has heard its own heartbeat within the lease. */
+  /** Whether this host has heard its own heartbeat within the lease, and the lease is neither doubted nor expired (`#regain`). */
   get hasLease(): boolean {
     return this.#lease.name === 'held' && this.#isFresh;
   }
@@ -196,7 +196,8 @@ export class HostPeers {
   }
 
   #hearOwn(no: number): void {
-    // First, while the lease still looks overdue: it kept effects from starting, and `#regain` wakes them.
+    // Before the time of this heartbeat counts: an overdue lease is marked as doubted, and then `#regain` wakes the effects that
+    // waited for it.
     this.#mindLease();
     this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
     for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);

@@ -73,7 +73,8 @@ const TRACES_AT_ONCE = 2;
 const TRANSCRIPTS_AT_ONCE = 8;
 /** The longest time for which the claim of one session delays the other claims, milliseconds. */
 const CLAIM_MAX_MS = 2_000;
-const RETRIES: BackOff = { firstMs: 500, maxMs: 30_000 };
+/** The wait before a session is claimed again after a failure (`#retry`). */
+const CLAIM_BACK_OFF: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 /** Makes a host. Nothing runs before {@link SessionHost.start}. */
 export function createSessionHost(ports: HostPorts, options: HostOptions = {}): SessionHost {
@@ -420,12 +421,12 @@ class Host implements SessionHost, PartitionedSessions {
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const failures = (this.#retries.get(key) ?? 0) + 1;
     this.#retries.set(key, failures);
-    const delayMs = delayAfter(failures, RETRIES);
+    const delayMs = delayAfter(failures, CLAIM_BACK_OFF);
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
     if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.
-    const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRIES.maxMs).catch(() => false);
+    const isKnown = await this.#partitions.lookAt(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
   }
 }

@@ -7,6 +7,7 @@ import { isEnded, type SessionState } from '@coxswain/turn';
  * first owner has recorded `owned` with `after_copy`. That record follows the last copied one, or has an `error` if the copy
  * cannot be completed; an `owned` that was copied does not count. An import under its own id is complete with its last copied
  * record: it needs no such owner, unlike a fork and an import under a new id.
+ * @param copy the unfinished copy before the record; not read at record 1.
  */
 export function unfinishedCopyAfter(
   copy: CopyOrigin | null,

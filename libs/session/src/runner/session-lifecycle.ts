@@ -114,7 +114,8 @@ export class SessionLifecycle {
   }
 
   /**
-   * Leaves a session that cannot be loaded. If a retry cannot help, rejects its notified commands first.
+   * Leaves a session that cannot be loaded: as `unloadable` if the host shall try again (`Host.#retry`), otherwise as `unreadable`
+   * or `deleted`, after its notified commands were rejected.
    * @throws {SessionLeft} if that is the error.
    */
   async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {

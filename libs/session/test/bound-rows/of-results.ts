@@ -44,10 +44,14 @@ export const OF_RESULTS: BoundRows = {
     return part?.type === 'file' ? 'ok' : 'left out';
   }),
   toolResultPartsMax: most('texts joined, 1 file left out', async (size) => {
-    const texts = (await bounded({ content: list(size, () => ({ type: 'text', text: 'x' })) })).content.length;
+    const { content } = await bounded({ content: list(size, () => ({ type: 'text', text: 'x' })) });
+    // Nothing is cut, so the text has no note about it.
+    const isJoined = content.length === 1 && content[0]?.type === 'text' && content[0].text.length === 2 * size - 1;
     const shown = (await bounded({ content: list(size, () => picture(16)) })).content;
     const left = size - shown.filter(({ type }) => type === 'file').length;
-    return texts === size && left === 0 ? 'ok' : `texts ${texts === 1 ? 'joined' : texts}, ${left} file left out`;
+    return content.length === size && left === 0
+      ? 'ok'
+      : `texts ${isJoined ? 'joined' : content.length}, ${left} file left out`;
   }),
   toolDetailMaxBytes: most('left out, but its code', async (size) => {
     const { code, detail_left_out_bytes } = (await bounded({ detail: { code: 'c', ...filling('text', size - 11) } }))

@@ -1,6 +1,6 @@
 /**
- * Outcomes of calls, from an effect of the host or as a durable command. How the host finds out an unknown outcome:
- * `sendCall` (run-tool-call.ts in libs/session).
+ * Outcomes of calls, from an effect of the host or as a durable command. When the host reports an outcome as unknown:
+ * `sendCall`; the text that the model then reads: `unknownOutcome` (both run-tool-call.ts in libs/session).
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
  * outcome later as a durable command (`call_outcome`). Meanwhile a restart of the host neither sends it again nor ends

@@ -55,7 +55,8 @@ export function buildCallDenied(
 }
 
 /**
- * The end of a call with an unknown outcome that is not re-run.
+ * The end of a call in doubt (`in_doubt`) that is not re-run. Other unknown outcomes: `unknownOutcome` (run-tool-call.ts in
+ * libs/session), and cancel.ts.
  * @param why a sentence that says why there is no re-run, such as a denial by a person.
  */
 export function buildCallInterrupted({ call_id, tool }: CallRow, why: string): SessionEvent {

@@ -25,8 +25,9 @@ import { openStep } from '../steps/progress.ts';
 /**
  * The registrations that apply at a point, in order: their persona, globs, step and conditions match.
  * @param target the value for their globs.
- * @param payload the value for their conditions. Conditions count as true without it; those of hosts and services also if
- *   the persona's hooks may change it (`doesNotApply` in consult-hooks.ts evaluates them).
+ * @param payload the value for their conditions. Without it all conditions count as true. If the persona's hooks may change
+ *   it, conditions of hooks of hosts and services count as true, and the host evaluates them later (`doesNotApply`,
+ *   consult-hooks.ts).
  * @param step the step of the point, if it differs from the open one.
  */
 export function hooksFor(

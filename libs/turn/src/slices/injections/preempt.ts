@@ -1,7 +1,7 @@
 /**
  * Preempting interrupts (`preempt`): they end the model call, or the calls in flight. If the open turn has neither, the list
  * `preempting` notes the interrupt: unless a seam delivers it first, the next model call of the turn ends before it is sent.
- * They do not abort hooks and gates.
+ * They do not abort hooks.
  *
  * The next seam for interrupts delivers them; with `one_at_a_time` see `dueAt` (seams.ts). As with any interrupt, the seam
  * `pre_tool_dispatch` skips the calls that have not started, also parked ones, whose approvals it supersedes

@@ -35,9 +35,9 @@ import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
 /**
- * Decides the outcome of the open model call. A complete answer is recorded whole. Any other is recorded without its calls, as
- * `partial`; then the open step or the run fails, unless the run is ending or an interrupt ended the call. A prompt that is
- * too long: `decideOverflow`.
+ * Decides the outcome of the open model call. A complete answer is recorded whole, unless the run is ending. Any other is
+ * recorded without its calls, as `partial`. Then the open step or the run fails, and an empty answer is not recorded, unless
+ * the run is ending or an interrupt ended the call. A prompt that is too long: `decideOverflow`.
  */
 export function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);

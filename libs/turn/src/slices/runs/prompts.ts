@@ -37,7 +37,10 @@ export function decideStart(state: MachineState, input: Command<'start'>): Decis
   return events(...copiedFrom(input), { ...promptOf(context, input, prompt, messages), settings });
 }
 
-/** Decides `prompt`: the next run of a session that has ended. */
+/**
+ * Decides `prompt` without `if_running`: the next run of a session that has ended, otherwise a rejection. With `if_running`:
+ * {@link decidePromptOrSteer}.
+ */
 export function decidePrompt(state: MachineState, input: Command<'prompt'>): Decision {
   const busy = busyProblem(state, input);
   if (busy) return busy;

@@ -1,5 +1,6 @@
 /**
- * The start and the end of a turn. Whether another turn follows: `openTurnContinuesRun` (continuation.ts).
+ * The start and the end of a turn. Whether another turn follows: `continuesWithinMaxTurns` (continuation.ts), if a budget covers
+ * its answer (`uncoveredAnswer`).
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -59,7 +60,7 @@ export function turnEnd(context: SessionContext): SessionEvent {
 }
 
 /**
- * The next event after the last seam of a turn. First the call of the predicates, if the turn has a batch. Then the
+ * The next event after the last seam of a turn. First the request to check the stop predicates, if the turn has a batch. Then the
  * end of the step, the events of a rejected output, the budget that does not cover another answer, the end of the turn.
  */
 export function closeTurn(context: SessionContext): SessionEvent | null {
