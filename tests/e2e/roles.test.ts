@@ -273,6 +273,7 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
       // What it takes goes nowhere but to the session, and its answers to nobody else.
       for (const subject of elsewhere) send({}, subject, `answers to ${subject}`);
       for (const subject of elsewhere) send({ 'Cox-Receipt-To': subject }, undefined, `receipts to ${subject}`);
+      for (const subject of elsewhere) send({ 'Cox-Receipt-To': subject }, subject, `both to ${subject}`);
       for (const subject of elsewhere) attacker.publish(subject, '{"call_id":"x","decision":"allow"}');
       for (const id of ['*', '>', 'a.b', '', '../x', `${session.id}.approve`])
         attacker.publish(`cox.default.session.${id}.steer`, 'hostile');
@@ -297,7 +298,7 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
         if (record.input.verb === 'steer') bodies.push(JSON.stringify(record.input));
       }
       expect([...verbsSeen].sort()).toEqual(['approve', 'start', 'steer']);
-      expect(bodies).toHaveLength(2 * elsewhere.length + 1);
+      expect(bodies).toHaveLength(3 * elsewhere.length + 1);
     } finally {
       await host.kill();
     }

@@ -5,7 +5,8 @@ import { type ChatProvider, startChatProvider } from './kit/chat-provider.ts';
 import { guardedBusAndHost } from './kit/guarded-fixture.ts';
 import { until } from './kit/until.ts';
 
-const STEERS = 16;
+/** As many records as precede a snapshot. */
+const STEERS = 32;
 const fixture = guardedBusAndHost();
 let provider: ChatProvider | undefined;
 afterAll(async () => {
