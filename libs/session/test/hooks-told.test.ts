@@ -118,6 +118,16 @@ describe('more than a session keeps', () => {
     const late = await bed.send('feedback', { job: { job_id: `of-${last}`, status: 'succeeded' } });
     expect(bed.told(late)).toEqual(['rejected job_unknown']);
   });
+
+  test('of jobs has a free place after the end of a job in the same consult', async () => {
+    const jobs = Array.from({ length: BOUNDS.jobsOpenMax }, (_, i) => ({ status: 'queued', job_id: `j${i}` }));
+    const receipts = [...jobs, { status: 'succeeded', job_id: 'j0' }, { status: 'queued', job_id: 'new' }];
+    const hooks = receipts.map((_, i) => hook('session_start', `h${i}`));
+    const bed = await bedWith(hooks);
+    bed.hooks.handlers = Object.fromEntries(hooks.map(({ id }, i) => [id, returns({ job: receipts[i] })]));
+    await bed.start();
+    expect(await bed.eventsOf('job_untracked')).toEqual([]);
+  });
 });
 
 describe('a job of a hook', () => {

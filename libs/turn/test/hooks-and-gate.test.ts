@@ -226,6 +226,13 @@ describe('PreToolUse', () => {
       .thenEvent('call_started', { args: { n: 2 } });
   });
 
+  test('may refuse a call after a rewrite: the denial shows the rewritten arguments', () => {
+    given(running({ hooks: two }), asked(call('a', 'read', { args: { n: 0 } })))
+      .when(hooksSaid({ args: { n: 1 } }, { deny: 'no' }))
+      .thenIncludes('call_args_rewritten a', 'call_ended a denied by hook')
+      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'two', reason: 'no', args: { n: 1 } } });
+  });
+
   test('with a rewrite that does not fit the schema ends the call as an error', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
       .when(hooksRewroteUnfit({ n: 'x' }))

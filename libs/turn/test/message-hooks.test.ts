@@ -16,6 +16,7 @@ import {
   followedUp,
   hook,
   hooksCancelled,
+  hooksChanged,
   hooksSaid,
   type Move,
   modelStopped,
@@ -194,6 +195,13 @@ describe('a seam with a message to deliver waits for the verdict:', () => {
       .thenIncludes('injection_blocked m: door: no orders from ashore', 'loop_checkpoint iteration_end', 'turn_end 1')
       .thenIncludes('agent_end end_turn')
       .thenNever('turn_start 2', 'message_injected');
+  });
+
+  test('the gate, without the gate hooks that were removed meanwhile: permission_asked hooks are still called', () => {
+    const asks = hook('permission_asked', 'perm');
+    given(guarded({ hooks: [hook('gate_tool_calls'), asks] }), steered('m'), asked(call('a', 'ask')))
+      .when(hooksChanged([GUARD, asks]), ALLOW)
+      .thenIncludes('guard_ended m allowed', 'hook_call perm permission_asked a');
   });
 
   test('two messages stay in order', () => {

@@ -243,9 +243,7 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: afterGate,
-            // Without a proposed call, permission_asked hooks have none to check. If only the gate hooks were removed, they
-            // are passed over, and a person decides about the calls with the ruling `ask`.
-            guard_ended: [{ guard: 'hooked_gate_tool_calls', actions: 'evolve' }, to('dispatching')],
+            guard_ended: [{ guard: 'hooked_gate_tool_calls', actions: 'evolve' }, ...afterGate],
           },
         },
         permission_asked: {

@@ -22,18 +22,15 @@ import { callRow } from './table.ts';
  */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
+  let { args } = row;
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer))
-      return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.failure?.message)];
+      return [...list, ...refusedByHook({ ...row, args }, 'PreToolUse', answer.hook, answer.failure?.message)];
     if (answer.verdict?.kind === 'deny')
-      return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.verdict.reason)];
+      return [...list, ...refusedByHook({ ...row, args }, 'PreToolUse', answer.hook, answer.verdict.reason)];
     if (answer.verdict?.kind === 'rewrite_args') {
-      list.push({
-        type: 'call_args_rewritten',
-        call_id: row.call_id,
-        args: answer.verdict.args,
-        by: `hook:${answer.hook}`,
-      });
+      args = answer.verdict.args;
+      list.push({ type: 'call_args_rewritten', call_id: row.call_id, args, by: `hook:${answer.hook}` });
     }
   }
   const last = list.findLastIndex(({ type }) => type === 'call_args_rewritten');

@@ -1,6 +1,6 @@
 /**
  * Jobs: work that hooks started and that continues after their answer. The session remembers jobs without a reported
- * end. The runner of a job reports it with the internal command `feedback`, and the model is notified.
+ * end. The process that runs a job reports it with the internal command `feedback`, and the model is notified.
  */
 import {
   BOUNDS,
@@ -24,11 +24,13 @@ const isOf = ({ job_id, dedupe_key }: JobReceipt) => {
 
 /** The `job_untracked` events for receipts beyond the bound: the session does not remember these jobs. */
 export function untrackedJobs(context: SessionContext, answers: readonly HookAnswer[]): SessionEvent[] {
-  let room = BOUNDS.jobsOpenMax - context.jobs.length;
+  let { jobs } = context;
   return answers.flatMap(({ hook, verdict }): SessionEvent[] => {
-    if (verdict?.kind !== 'job' || !isOpenJob(verdict.receipt)) return [];
-    if (context.jobs.some(isOf(verdict.receipt)) || room-- > 0) return [];
-    return [{ type: 'job_untracked', hook, job_id: verdict.receipt.job_id, code: 'too_many_jobs' }];
+    if (verdict?.kind !== 'job') return [];
+    const { receipt } = verdict;
+    jobs = jobsAfter(jobs, hook, receipt);
+    if (!isOpenJob(receipt) || jobs.some(isOf(receipt))) return [];
+    return [{ type: 'job_untracked', hook, job_id: receipt.job_id, code: 'too_many_jobs' }];
   });
 }
 
