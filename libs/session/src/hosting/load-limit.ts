@@ -31,7 +31,8 @@ export class LoadLimit {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     const loading = load();
     const ended = new AbortController();
-    const end = () => ended.abort();
+    // With a reason: without one, each abort creates an error with a stack trace.
+    const end = () => ended.abort('loaded');
     void loading.then(end, end);
     void this.#clock.sleep(COUNTS_FOR_MS, ended.signal).then(() => this.#endOne());
     return loading;

@@ -55,7 +55,8 @@ export class OutsideWrites<Item> {
 
   /** Ends all retries, and accepts no more items: the session is left. */
   close(): void {
-    this.#closed.abort();
+    // With a reason: without one, each abort creates an error with a stack trace.
+    this.#closed.abort('closed');
   }
 
   /** The number of attempts has no bound, because the session depends on the item; their delays have one. */
