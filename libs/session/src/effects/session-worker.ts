@@ -40,6 +40,7 @@ import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
+import { HeldTools } from './held-tools.ts';
 import { asker } from './hook-table.ts';
 import { buildModelRequest } from './model-request.ts';
 import { provisionHandoff } from './provision-handoff.ts';
@@ -56,6 +57,7 @@ import { routedModels } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
 import { rulesOfSession } from './session-rules.ts';
+import { stoppedOutcome } from './stopped-outcome.ts';
 import { streamAnswer } from './stream-answer.ts';
 import { retryingBlobs } from './until-answered.ts';
 import { wholeResults } from './whole-results.ts';
@@ -83,16 +85,10 @@ export interface SessionView {
   readonly transcript: Transcript;
 }
 
-/** Runs effects. Contract: `perform` does not reject, and `stopped` does not throw. */
+/** Runs effects. Contract: `perform` does not reject. */
 export interface EffectWorker {
   /** Runs one effect. It calls `taken` once another process has the work (see `ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
-  /**
-   * The outcome of an effect that was stopped.
-   * @param isUnconfirmed whether nothing confirms that the effect has stopped: its grace period is over, or the order to
-   *   stop reached no worker.
-   */
-  stopped(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome;
   /** Whether it is a tool call that an earlier owner of the session may have sent to its tool. */
   mayHaveRun(effect: WorkEffect): boolean;
 }
@@ -107,10 +103,7 @@ export class SessionWorker implements EffectWorker {
   readonly #disposed = new AbortController();
   readonly #results: WholeResults;
   #files: FileCache | null = null;
-  #toolset: Toolset | null = null;
-  /** The tools of the next persona during a hand-off. */
-  #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
-  #opening: Promise<Toolset | null> | null = null;
+  readonly #tools = new HeldTools(() => this.#openTools(), this.#disposed.signal);
   #answer = new AnswerSoFar();
 
   /**
@@ -159,7 +152,7 @@ export class SessionWorker implements EffectWorker {
   async #perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome> {
     const ports = this.#ports;
     const { state, transcript } = this.#view();
-    if (this.#next?.persona === transcript.frame.persona?.fingerprints.persona) await this.#takeOver();
+    await this.#tools.takeOver(transcript.frame.persona?.fingerprints.persona);
     switch (effect.kind) {
       case 'provision': {
         const { outcome, toolset } = await provisionSession(
@@ -173,8 +166,8 @@ export class SessionWorker implements EffectWorker {
           this.#feedback,
         );
         // An earlier run may have left connections open.
-        await this.close();
-        if (toolset) await this.#hold(toolset);
+        await this.#tools.close();
+        if (toolset) await this.#tools.hold(toolset);
         return outcome;
       }
       case 'call_model': {
@@ -196,7 +189,7 @@ export class SessionWorker implements EffectWorker {
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
         const outcome = await streamAnswer(this.#models(effect), ports.publisher, ports.clock, ask, signal);
         return withApprovals(outcome, request.tools, (tool, { call_id, args }) =>
-          this.#needsApproval(tool, call_id, args as JsonObject, transcript, signal),
+          this.#needsApproval(tool, call_id, args as JsonObject, signal),
         );
       }
       case 'compact': {
@@ -208,7 +201,7 @@ export class SessionWorker implements EffectWorker {
       case 'call_tool':
         return this.#callTool(effect, state, transcript, signal, taken);
       case 'stop_call':
-        return this.#stopCall(effect, state, transcript, signal);
+        return this.#stopCall(effect, state, signal);
       case 'start_child':
         return startChild(
           ports,
@@ -219,7 +212,7 @@ export class SessionWorker implements EffectWorker {
         );
       case 'stop_child':
         await stopChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
-        return this.stopped(effect, effect.order.reason, true);
+        return stoppedOutcome(effect, effect.order.reason, true);
       case 'send_message':
         return sendMessage(ports, { ref: this.#ref, state, transcript }, effect, signal);
       case 'hand_off': {
@@ -232,9 +225,9 @@ export class SessionWorker implements EffectWorker {
           signal,
           this.#feedback,
         );
-        await this.#dropNext();
-        if (toolset && outcome.type === 'provision_outcome' && outcome.status === 'ok')
-          this.#next = { toolset, persona: outcome.provision.fingerprints.persona };
+        const isReady = toolset && outcome.type === 'provision_outcome' && outcome.status === 'ok';
+        const next = isReady ? { toolset, persona: outcome.provision.fingerprints.persona } : null;
+        await this.#tools.prepare(next);
         return outcome;
       }
       case 'notify_parent':
@@ -249,7 +242,7 @@ export class SessionWorker implements EffectWorker {
           registrations,
           payload: effect.payload,
           tool,
-          needsApproval: (args: JsonObject) => this.#needsApproval(tool, effect.callId ?? '', args, transcript, signal),
+          needsApproval: (args: JsonObject) => this.#needsApproval(tool, effect.callId ?? '', args, signal),
           transcript: () => transcript.view(),
           traceparent: this.#traceparent(effect, state),
           ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
@@ -268,7 +261,7 @@ export class SessionWorker implements EffectWorker {
       }
       case 'close_tools':
         this.#answer = new AnswerSoFar();
-        return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
+        return { type: 'close_outcome', effect_id: effect.id, notes: (await this.#tools.close()).slice(0, 64) };
     }
   }
 
@@ -276,105 +269,10 @@ export class SessionWorker implements EffectWorker {
     return effect.kind === 'call_tool' && effect.epoch < this.#view().state.context.epoch;
   }
 
-  stopped(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome {
-    switch (effect.kind) {
-      case 'provision':
-      case 'hand_off':
-        return { type: 'provision_outcome', effect_id: effect.id, status: 'cancelled' };
-      case 'call_model':
-        return {
-          type: 'model_outcome',
-          effect_id: effect.id,
-          status: 'cancelled',
-          message: { role: 'assistant', content: [] },
-          finish_reason: 'cancelled',
-          usage: { input_tokens: 0, output_tokens: 0 },
-          body_streamed: false,
-          attempts: 0,
-          duration_ms: 0,
-        };
-      case 'compact':
-        return {
-          type: 'compact_outcome',
-          effect_id: effect.id,
-          status: 'cancelled',
-          text: '',
-          usage: { input_tokens: 0, output_tokens: 0 },
-          attempts: 0,
-          duration_ms: 0,
-        };
-      case 'notify_parent': {
-        const error = { code: 'session_failed', message: reason };
-        return { type: 'notify_outcome', effect_id: effect.id, error };
-      }
-      case 'start_child':
-      case 'stop_child':
-      case 'send_message':
-      case 'stop_call':
-      case 'call_tool': {
-        const mayStillRun = isUnconfirmed
-          ? ' The tool did not confirm that it stopped. Its later output is ignored.'
-          : '';
-        const { result } = errorOutcome('cancelled', `Cancelled: ${reason}.${mayStillRun}`, 'tool_interrupted');
-        const head = {
-          type: 'call_outcome',
-          effect_id: effect.id,
-          call_id: effect.callId,
-          status: 'cancelled',
-          result,
-          duration_ms: 0,
-        } as const;
-        return isUnconfirmed ? { ...head, timed_out: true } : head;
-      }
-      case 'consult':
-        return {
-          type: 'consult_outcome',
-          effect_id: effect.id,
-          status: 'cancelled',
-          answers: effect.hooks.map((hook) => ({ hook, not_run: true })),
-        };
-      case 'check_stop':
-        return { type: 'stop_outcome', effect_id: effect.id, status: 'cancelled', answers: [] };
-      case 'notify':
-        return { type: 'notice_outcome', effect_id: effect.id, status: 'cancelled', attempts: 0 };
-      case 'close_tools':
-        return { type: 'close_outcome', effect_id: effect.id, notes: [] };
-    }
-  }
-
-  /** Closes the tool connections. Never rejects. @returns a note for each that could not be closed. */
-  async close(): Promise<readonly string[]> {
-    const toolset = this.#toolset;
-    this.#toolset = null;
-    const notes = toolset ? await toolset.close() : [];
-    return [...notes, ...(await this.#dropNext())];
-  }
-
-  /** Closes the tool connections permanently. A connection that is still being opened is closed right after. */
+  /** Closes the tool connections permanently. Never rejects. @returns a note for each that could not be closed. */
   dispose(): Promise<readonly string[]> {
     this.#disposed.abort();
-    return this.close();
-  }
-
-  /** Replaces the toolset in use. During a hand-off, `#next` is open as well. After its runner has left, a session has none. */
-  async #hold(toolset: Toolset): Promise<void> {
-    const before = this.#toolset;
-    this.#toolset = this.#disposed.signal.aborted ? null : toolset;
-    if (before) await before.close();
-    if (this.#disposed.signal.aborted) await toolset.close();
-  }
-
-  /** Replaces the toolset after a hand-off. */
-  async #takeOver(): Promise<void> {
-    const next = this.#next;
-    this.#next = null;
-    if (next) await this.#hold(next.toolset);
-  }
-
-  async #dropNext(): Promise<readonly string[]> {
-    const next = this.#next;
-    this.#next = null;
-    return next ? next.toolset.close() : [];
+    return this.#tools.close();
   }
 
   async #callTool(
@@ -386,7 +284,7 @@ export class SessionWorker implements EffectWorker {
   ): Promise<Outcome> {
     const { epoch } = state.context;
     const mayHaveRun = this.mayHaveRun(effect);
-    const toolset = this.#toolset ?? (await this.#reopen(transcript));
+    const toolset = await this.#tools.get();
     if (!toolset) {
       const text = `The tools of this session could not be reopened. ${effect.tool} was not run.`;
       const { status, result } = mayHaveRun ? INTERRUPTED : errorOutcome('error', text, 'tool_unavailable');
@@ -431,11 +329,10 @@ export class SessionWorker implements EffectWorker {
     tool: ToolDefinition | undefined,
     callId: string,
     args: JsonObject,
-    transcript: Transcript,
     signal: AbortSignal,
   ): Promise<boolean> {
     const question = { ref: this.#ref, callId, tool: tool?.name ?? '', args };
-    const toolset = async () => this.#toolset ?? (await this.#reopen(transcript));
+    const toolset = async () => this.#tools.get();
     return needsApproval(tool, question, toolset, this.#ports.clock, signal);
   }
 
@@ -446,14 +343,13 @@ export class SessionWorker implements EffectWorker {
   async #stopCall(
     effect: Extract<WorkEffect, { kind: 'stop_call' }>,
     state: SessionState,
-    transcript: Transcript,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { reason, graceMs } = effect.order;
-    const toolset = this.#toolset ?? (await this.#reopen(transcript));
+    const toolset = await this.#tools.get();
     const isSent = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
     if (isSent) await this.#ports.clock.sleep(graceMs, signal);
-    return this.stopped(effect, isSent ? reason : `${reason}; the order to stop reached no worker`, true);
+    return stoppedOutcome(effect, isSent ? reason : `${reason}; the order to stop reached no worker`, true);
   }
 
   /** Takes feedback of a call that is still running. Feedback of any other call is late, and dropped. */
@@ -463,19 +359,12 @@ export class SessionWorker implements EffectWorker {
     else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
   }
 
-  /** Opens the pinned tools of the run again after a recovery, once for all calls. */
-  #reopen(transcript: Transcript): Promise<Toolset | null> {
-    this.#opening ??= this.#open(transcript).finally(() => {
-      this.#opening = null;
-    });
-    return this.#opening;
-  }
-
   // Several calls may wait for it, so the signal of one call does not end it.
-  async #open(transcript: Transcript): Promise<Toolset | null> {
+  async #openTools(): Promise<Toolset | null> {
+    const { state, transcript } = this.#view();
     const { persona } = transcript.frame;
     if (!persona) return null;
-    const { settings } = this.#view().state.context;
+    const { settings } = state.context;
     const mcpServers = mcpServersOf(persona.definition, persona.served, settings);
     const { name, version } = persona.persona;
     const { skills } = persona.definition;
@@ -491,15 +380,12 @@ export class SessionWorker implements EffectWorker {
       skills,
     };
     const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
-    if (isFailure(opened)) {
-      this.#ports.log.warn(
-        { session_id: this.#ref.sessionId, code: opened.code },
-        `tools could not be reopened: ${opened.message}`,
-      );
-      return null;
-    }
-    await this.#hold(opened);
-    return this.#toolset;
+    if (!isFailure(opened)) return opened;
+    this.#ports.log.warn(
+      { session_id: this.#ref.sessionId, code: opened.code },
+      `tools could not be reopened: ${opened.message}`,
+    );
+    return null;
   }
 
   #toolOfCall(state: SessionState, transcript: Transcript, callId: string): ToolDefinition | undefined {

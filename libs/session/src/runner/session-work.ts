@@ -17,6 +17,7 @@ import {
   type WorkEffect,
 } from '@coxswain/turn';
 import type { EffectWorker } from '../effects/session-worker.ts';
+import { stoppedOutcome } from '../effects/stopped-outcome.ts';
 import type { LiveSession } from '../journal/load-session.ts';
 import type { OutsideWrites } from './outside-writes.ts';
 import type { RunnerOptions } from './runner-ports.ts';
@@ -242,7 +243,7 @@ export class EffectTable {
       const entry = this.#started.get(id);
       if (!entry?.settled) continue;
       const again = poisoned.has(id)
-        ? this.#worker.stopped(entry.effect, 'its outcome could not be recorded', false)
+        ? stoppedOutcome(entry.effect, 'its outcome could not be recorded', false)
         : outcome;
       this.#outcomes.set(id, again);
       this.#offer(again);
@@ -288,7 +289,7 @@ export class EffectTable {
     const kept = this.#outcomes.get(effect.id);
     if (kept) this.#settle(entry, kept);
     else if (effect.abort && !this.#worker.mayHaveRun(effect))
-      this.#settle(entry, this.#worker.stopped(effect, effect.abort.reason, false));
+      this.#settle(entry, stoppedOutcome(effect, effect.abort.reason, false));
     else {
       void this.#perform(entry);
       // A worker may run the call for an earlier owner, whose order to stop it may be lost.
@@ -306,7 +307,7 @@ export class EffectTable {
       });
     } catch (error) {
       // A worker never rejects: this is a broken invariant, and it ends the run.
-      outcome = this.#worker.stopped(entry.effect, `it failed: ${(error as Error).message}`, false);
+      outcome = stoppedOutcome(entry.effect, `it failed: ${(error as Error).message}`, false);
       if (!this.#closed) this.#broken(error as Error);
     }
     this.#settle(entry, outcome);
@@ -319,7 +320,7 @@ export class EffectTable {
     entry.grace = grace;
     entry.controller.abort(reason);
     void this.#clock.sleep(graceMs, grace.signal).then(() => {
-      if (!grace.signal.aborted) this.#settle(entry, this.#worker.stopped(effect, reason, true));
+      if (!grace.signal.aborted) this.#settle(entry, stoppedOutcome(effect, reason, true));
     });
   }
 
