@@ -2,7 +2,8 @@
  * The session runtime: runner, effects, host, replay.
  */
 export { ruleHolder } from '@coxswain/turn';
-export { type ProvisionPorts, personaVersion, provisionSession } from './effects/provision-session.ts';
+export { personaVersion } from './effects/find-persona.ts';
+export { type ProvisionPorts, provisionSession } from './effects/provision-session.ts';
 export { assignPartitions } from './hosting/assign-partitions.ts';
 export type { HostOptions, HostPorts, SessionHost } from './hosting/host-interface.ts';
 export { RequestRates } from './hosting/request-rates.ts';

@@ -3,7 +3,7 @@
  */
 import { DEFAULT_TRAITS, HANDOFF, LOAD_SKILL, Persona, type ToolDefinition } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { toolsOfStep } from '../src/effects/provision-session.ts';
+import { toolsOfStep } from '../src/effects/select-tools.ts';
 
 const tools = ['read_file', 'write_file', HANDOFF, LOAD_SKILL].map(
   (name): ToolDefinition => ({ name, description: name, input_schema: {}, source: 'built_in', traits: DEFAULT_TRAITS }),

@@ -1,6 +1,18 @@
 /** Evaluates the stop predicates of a run. */
 import type { Clock, StopPredicate, StopPredicates, StopQuestion } from '@coxswain/ports';
-import { BOUNDS, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
+import { BOUNDS, type Failure, type Persona, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
+
+/** The failure of a persona whose stop conditions name a predicate that this host has not registered, or null. */
+export function unknownPredicate(persona: Persona, known: StopPredicates): Failure | null {
+  const named = (persona.stop_when ?? []).flatMap((one) => ('predicate' in one ? [one.predicate] : []));
+  const missing = named.find((name) => !Object.hasOwn(known, name));
+  if (missing === undefined) return null;
+  const registered = Object.keys(known).sort().join(', ') || 'none';
+  return {
+    code: 'predicate_unknown',
+    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; registered: ${registered}`,
+  };
+}
 
 /**
  * Evaluates predicates in order until one holds. A predicate that fails, or does not answer within

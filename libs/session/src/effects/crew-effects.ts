@@ -46,9 +46,8 @@ import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
-import { POLICY_CEILING } from './provision-session.ts';
 import { errorOutcome } from './run-tool-call.ts';
-import { rulesOfSession } from './session-rules.ts';
+import { POLICY_CEILING, rulesOfSession } from './session-rules.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { retryingBlobs, untilAnswered } from './until-answered.ts';
 

@@ -3,7 +3,16 @@
  * hand-off: `chosenPersona` (crew-effects.ts).
  */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
-import type { Failure, Persona, PersonaSource, StartSettings, TenantId } from '@coxswain/protocol';
+import {
+  canonicalJson,
+  type Failure,
+  type Persona,
+  type PersonaIdentity,
+  type PersonaSource,
+  type StartSettings,
+  type TenantId,
+} from '@coxswain/protocol';
+import { sha256Hex } from '../journal/append-record.ts';
 
 /** Sources of personas by name. */
 export interface KnownPersonas {
@@ -67,4 +76,14 @@ export async function namedPersona(
 /** All names that {@link namedPersona} finds, sorted. */
 export async function personaNames({ personas, served }: KnownPersonas, tenant: TenantId): Promise<string[]> {
   return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
+}
+
+/** The persona's own version, or else a hash of its whole definition, with prompt and skills. */
+export function personaVersion(persona: Persona): string {
+  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
+}
+
+/** The identity that remembered rules are bound to, besides the root. A persona's own version does not identify its content. */
+export function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
+  return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
 }

@@ -7,7 +7,7 @@ import type { ModelRequest } from '@coxswain/ports';
 import type { Message } from '@coxswain/protocol';
 import { openStep, type SessionState } from '@coxswain/turn';
 import type { Transcript } from '../view/transcript.ts';
-import { toolsOfStep } from './provision-session.ts';
+import { toolsOfStep } from './select-tools.ts';
 
 /** The parts of a request that the transcript does not hold. */
 export type RequestHead = Pick<ModelRequest, 'idempotencyKey' | 'sessionId' | 'turn' | 'traceparent'>;

@@ -15,24 +15,17 @@ import type {
   WholeResults,
 } from '@coxswain/ports';
 import {
-  BOUNDS,
   type Ceiling,
   canonicalJson,
-  commandCeiling,
   type EventOf,
   type Failure,
   globMatches,
-  HANDOFF,
   type HookRegistration,
   type HookTable,
-  type HostRules,
-  isBelow,
-  LOAD_SKILL,
   type McpServers,
   type ModelSettings,
   modelName,
   type ParentLink,
-  PERSONA_TOOL_SOURCE,
   type Persona,
   type PersonaIdentity,
   type PinnedPrice,
@@ -45,17 +38,26 @@ import {
   type SessionRef,
   type StartSettings,
   type ToolDefinition,
-  type ToolSelection,
 } from '@coxswain/protocol';
 import { unusableOutputSchema } from '@coxswain/protocol/check-output';
 import type { Repins } from '@coxswain/turn';
 import { sha256Hex } from '../journal/append-record.ts';
+import { unknownPredicate } from './check-stop.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
-import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
-import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
+import { canDelegate, withCrew } from './crew-names.ts';
+import { findPersona, identityOf, type KnownPersonas, personaNames, personaVersion } from './find-persona.ts';
 import { buildHookTable, hooksOfPersona } from './hook-table.ts';
-import { delegationLimits, pinnedOutput, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
-import { type PolicyPorts, rulesOfSession } from './session-rules.ts';
+import {
+  delegationLimits,
+  limitInMoney,
+  pinnedOutput,
+  priceUnknown,
+  type RunLimits,
+  runLimits,
+  wholeRunLimits,
+} from './run-limits.ts';
+import { selectTools, toolsOfPersona, unreadableSkills } from './select-tools.ts';
+import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession } from './session-rules.ts';
 import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
 
@@ -127,11 +129,6 @@ export function pinsOf(
 /** The pinned daemon settings of a session. */
 export function daemonOf({ daemon, wake_interval_ms }: Daemon): Daemon {
   return { daemon, ...(wake_interval_ms === undefined ? {} : { wake_interval_ms }) };
-}
-
-/** The tools that run in the process of the served persona. */
-export function toolsOfPersona(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
-  return tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE);
 }
 
 /** The outcome, and the tools opened for it. The caller closes them. */
@@ -256,30 +253,6 @@ async function provision(
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
-function unknownPredicate(persona: Persona, known: StopPredicates): Failure | null {
-  const named = (persona.stop_when ?? []).flatMap((one) => ('predicate' in one ? [one.predicate] : []));
-  const missing = named.find((name) => !Object.hasOwn(known, name));
-  if (missing === undefined) return null;
-  const registered = Object.keys(known).sort().join(', ') || 'none';
-  return {
-    code: 'predicate_unknown',
-    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; registered: ${registered}`,
-  };
-}
-
-function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string | null {
-  if (budgets?.limits.nano_usd !== undefined) return 'limits.usd';
-  const step = steps.find(({ max_usd }) => max_usd !== undefined);
-  return step ? `max_usd of the step ${step.name}` : null;
-}
-
-function priceUnknown({ name }: ModelSettings, limit: string): Failure {
-  return {
-    code: 'price_unknown',
-    message: `${limit} needs the price of ${name}, which no price table contains: add a row {model: "${name}", input: …, output: …}, in USD per million tokens, to a file, and name the file in COX_PRICES`,
-  };
-}
-
 function cancelledProvision(effect_id: string): Provisioned {
   return { outcome: { type: 'provision_outcome', effect_id, status: 'cancelled' }, toolset: null };
 }
@@ -339,91 +312,6 @@ export function mcpServersOf(
   settings: Pick<StartSettings, 'mcp_servers'> | null,
 ): McpServers {
   return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
-}
-
-/** The root of a session whose start names none: `defaultRoot`, or the first allowed folder if the host's policy forbids it. */
-function defaultRootIn({ roots }: HostRules, folder: string): string {
-  if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
-  return roots[0] ?? folder;
-}
-
-/** In rulings of calls, this name refers to the host's policy instead of to a session. */
-export const POLICY_CEILING = 'host-policy';
-
-function ceilingOf({ parent }: ProvisionSettings, rules: HostRules): Ceiling[] {
-  const above = parent?.ceiling ?? [];
-  const own = commandCeiling(rules);
-  if (own.length === 0) return above;
-  return [...above, { session: POLICY_CEILING, permissions: { rules: own, default: 'allow' } }];
-}
-
-// A list of skills without the tool to load them would confuse the model. A persona that denies the tool wants no list.
-function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
-  if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
-  const message = `the persona ${name} has skills, but this host has no tool ${LOAD_SKILL}`;
-  return { code: 'skills_unavailable', message };
-}
-
-function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
-  // A persona that has skills or hand-offs need not allow the tools for them. Its `deny` and the start's selection still apply.
-  const meant = [...(persona.skills?.length ? [LOAD_SKILL] : []), ...(persona.handoffs?.length ? [HANDOFF] : [])];
-  const own = persona.tools && allowing(persona.tools, meant);
-  const selections = [own, settings.tools].filter((selection) => selection !== undefined);
-  const selected = tools.filter((tool) => selections.every((selection) => selects(selection, tool.name)));
-  return withHandoffs(selected, persona, settings.personas ?? [])
-    .slice(0, BOUNDS.toolsMax)
-    .map((tool) => withSettings(tool, persona));
-}
-
-function allowing({ allow, deny }: ToolSelection, more: readonly string[]): ToolSelection {
-  return { allow: [...allow, ...more], deny };
-}
-
-/** Whether a tool selection includes a tool. */
-function selects({ allow, deny }: ToolSelection, tool: string): boolean {
-  return allow.some((glob) => globMatches(glob, tool)) && !deny.some((glob) => globMatches(glob, tool));
-}
-
-/**
- * The session's tools for a step of its persona: those that the step's `tools` select, and the tool that loads skills unless
- * `tools` deny it. All of them without a step, and for a step without `tools`.
- */
-export function toolsOfStep(
-  tools: readonly ToolDefinition[],
-  { steps = [], skills = [] }: Persona,
-  name: string | undefined,
-): readonly ToolDefinition[] {
-  const selection = steps.find((step) => step.name === name)?.tools;
-  if (!selection) return tools;
-  const own = allowing(selection, skills.length > 0 ? [LOAD_SKILL] : []);
-  return tools.filter((tool) => selects(own, tool.name));
-}
-
-/** The persona's own version, or else a hash of its whole definition, with prompt and skills. */
-export function personaVersion(persona: Persona): string {
-  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
-}
-
-/** The identity that remembered rules are bound to, besides the root. A persona's own version does not identify its content. */
-function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
-  return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
-}
-
-function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
-  const settings = tool_settings.find(({ tool }) => globMatches(tool, definition.name));
-  if (!settings) return definition;
-  const { max_output, idempotent, sequential, terminates } = settings;
-  const { traits } = definition;
-  return {
-    ...definition,
-    traits: {
-      ...traits,
-      idempotent: idempotent ?? traits.idempotent,
-      sequential: sequential ?? traits.sequential,
-      terminates: terminates ?? traits.terminates,
-    },
-    ...(max_output === undefined ? {} : { max_output }),
-  };
 }
 
 // A child session is never a daemon: delegated work ends with its answer.

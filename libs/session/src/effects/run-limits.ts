@@ -5,7 +5,9 @@
 import {
   BOUNDS,
   DEFAULT_THRESHOLDS,
+  type Failure,
   type Limits,
+  type ModelSettings,
   nanoUsdOf,
   type Persona,
   type Provision,
@@ -34,6 +36,21 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
     max_turns: tightest('max_turns', settings.max_turns) ?? BOUNDS.maxTurnsDefault,
     parallel_calls: tightest('parallel_calls') ?? BOUNDS.callsPerBatchMax,
     ...(Object.keys(limits).length === 0 ? {} : { budgets: { limits, thresholds: thresholdsOf(persona) } }),
+  };
+}
+
+/** The name of a limit in USD of the run or of a step, or null. */
+export function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string | null {
+  if (budgets?.limits.nano_usd !== undefined) return 'limits.usd';
+  const step = steps.find(({ max_usd }) => max_usd !== undefined);
+  return step ? `max_usd of the step ${step.name}` : null;
+}
+
+/** The failure of a run with such a limit, and a model without a price. */
+export function priceUnknown({ name }: ModelSettings, limit: string): Failure {
+  return {
+    code: 'price_unknown',
+    message: `${limit} needs the price of ${name}, which no price table contains: add a row {model: "${name}", input: …, output: …}, in USD per million tokens, to a file, and name the file in COX_PRICES`,
   };
 }
 

@@ -1,5 +1,14 @@
-/** The rules of the host for a session. */
-import { type HostRules, OPEN_RULES, type StartSettings, type TenantId } from '@coxswain/protocol';
+/** The rules of the host for a session: where they come from, and the root and permissions that they impose. */
+import {
+  type Ceiling,
+  commandCeiling,
+  type HostRules,
+  isBelow,
+  OPEN_RULES,
+  type ParentLink,
+  type StartSettings,
+  type TenantId,
+} from '@coxswain/protocol';
 
 /** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
 export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
@@ -17,4 +26,21 @@ export function rulesOfSession(
   settings: Pick<StartSettings, 'restricted'> | null,
 ): HostRules {
   return rulesFor?.(tenant, settings?.restricted === true) ?? OPEN_RULES;
+}
+
+/** The root of a session whose start names none: `defaultRoot`, or the first allowed folder if the host's policy forbids it. */
+export function defaultRootIn({ roots }: HostRules, folder: string): string {
+  if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
+  return roots[0] ?? folder;
+}
+
+/** In rulings of calls, this name refers to the host's policy instead of to a session. */
+export const POLICY_CEILING = 'host-policy';
+
+/** The permission rules above a session: of its ancestor sessions, and of the host's policy. */
+export function ceilingOf({ parent }: { readonly parent?: ParentLink | undefined }, rules: HostRules): Ceiling[] {
+  const above = parent?.ceiling ?? [];
+  const own = commandCeiling(rules);
+  if (own.length === 0) return above;
+  return [...above, { session: POLICY_CEILING, permissions: { rules: own, default: 'allow' } }];
 }

@@ -44,18 +44,12 @@ import { HeldTools } from './held-tools.ts';
 import { asker } from './hook-table.ts';
 import { buildModelRequest } from './model-request.ts';
 import { provisionHandoff } from './provision-handoff.ts';
-import {
-  isFailure,
-  mcpServersOf,
-  type ProvisionPorts,
-  pinsOf,
-  provisionSession,
-  toolsOfPersona,
-} from './provision-session.ts';
+import { isFailure, mcpServersOf, type ProvisionPorts, pinsOf, provisionSession } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { routedModels } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
+import { toolsOfPersona } from './select-tools.ts';
 import { rulesOfSession } from './session-rules.ts';
 import { stoppedOutcome } from './stopped-outcome.ts';
 import { streamAnswer } from './stream-answer.ts';
