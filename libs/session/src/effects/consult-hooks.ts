@@ -2,7 +2,7 @@
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
  * The order of the hooks is `inCallOrder` (hook-registrations.ts). The first refusal or decision wins, and rewrites
- * accumulate. The machine decides what the answers cause: `closingEvents` (hook-answers.ts). Each hook is asked once here.
+ * accumulate. The machine decides what the answers cause: `decideConsult` (hook-answers.ts). Each hook is asked once here.
  * The port sends a question to another instance of its service at most three times (ASK-3 in libs/bus, asking.ts).
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';

@@ -14,7 +14,7 @@ import {
   type SessionStatus,
   toWellFormed,
 } from '@coxswain/protocol';
-import { isEnded, pendingBytes, type SessionState } from '@coxswain/turn';
+import { isEnded, queuedBytes, type SessionState } from '@coxswain/turn';
 import { tellParent } from '../effects/crew-effects.ts';
 import type { SessionView } from '../effects/session-worker.ts';
 import { appendRecord, buildRecord, COMMIT_BOUNDS, type SealedRecord, sealRecord } from '../journal/append-record.ts';
@@ -130,7 +130,7 @@ export class JournalWriter {
     this.#hasFailedSnapshot = false;
     this.#work.loaded(state);
     if (session.n > 0) this.#committedState = state;
-    this.#countPending(pendingBytes(state.context));
+    this.#countPending(queuedBytes(state.context));
     return session;
   }
 
@@ -299,7 +299,7 @@ export class JournalWriter {
     // The cursor of this record has passed all commands that left none.
     if (record.cursor) this.#unrecorded.sendAll();
     if (record.n === 1) this.#ports.quotas?.noteStart(this.#ref.tenant);
-    this.#countPending(pendingBytes(state.context));
+    this.#countPending(queuedBytes(state.context));
     for (const event of events) session.transcript?.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // While records are copied, the open effects are those of the origin.

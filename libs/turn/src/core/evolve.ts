@@ -31,7 +31,7 @@ import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/message-hooks.ts';
 import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
 import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
-import { compacted, fired, reminderEnded, reminderInherited } from '../slices/reminders/reminders.ts';
+import { fired, reminderEnded, reminderInherited, remindersAfterCompaction } from '../slices/reminders/reminders.ts';
 import { runFailed } from '../slices/runs/ending.ts';
 import { answered } from '../slices/runs/model-answers.ts';
 import { outputAfter } from '../slices/runs/output.ts';
@@ -84,8 +84,8 @@ export function evolve(context: SessionContext, event: PlacedEvent): SessionCont
 }
 
 /**
- * The changes by each event, slice by slice. Every slice sees the context before the event. {@link evolve} applies the
- * changes of the view, of announcements and of the checked output, which many events cause.
+ * The changes by each event, slice by slice. Every slice sees the context before the event. {@link evolve} adds those that
+ * many events cause: of announcements, of the checked output and, except by the end of a reminder, of the view.
  */
 const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- runs and turns ----
@@ -171,7 +171,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- compaction ----
   compaction_started: [compactionStarted],
   // The next prompt differs from the last one, so its size is unknown.
-  compaction_done: [compactionDone, compacted, (context, event) => summaryPaid(context, event.usage, 0)],
+  compaction_done: [compactionDone, remindersAfterCompaction, (context, event) => summaryPaid(context, event.usage, 0)],
   compaction_skipped: [
     { compacting: null },
     (context, event) => summaryPaid(context, event.usage, context.count.prompt_tokens),

@@ -386,7 +386,7 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            // While a queued message awaits its verdict, none of these guards passes, and the state waits.
+            // While a queued message awaits its verdict, none of the guards below passes, and the state waits.
             { guard: 'daemon_may_idle_and_hooked', target: `${IDLE}.session_idle` },
             { guard: 'daemon_may_idle', target: IDLE },
             { guard: 'awaits_no_verdict', target: DOWN },

@@ -125,8 +125,6 @@ export const turnSetup = setup({
     hooked_post_compact: hooked('post_compact'),
     hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
-    hooked_session_idle: hooked('session_idle'),
-    hooked_pre_suspend: hooked('pre_suspend'),
     hooked_post_resume: hooked('post_resume'),
     has_edits: ({ context }: Args) => context.edited.length > 0,
     has_more_edits: ({ context }: Args) => context.edited.length > 1,

@@ -1,6 +1,6 @@
 /**
- * Calls that wait for a human approval: the timer and the notification of the wait, and its end by a person, a notified
- * hook or expiry. approve.ts decides the command `approve`. `rulingOn` (calls/ruling.ts) decides whether a call needs an
+ * Calls that wait for a human approval: the timer and the notification of the wait, and its end, with or without a
+ * decision. approve.ts decides the command `approve`. `rulingOn` (calls/ruling.ts) decides whether a call needs an
  * approval.
  *
  * APPROVAL-1  The expiry of a wait for an approval is a timer: the persona's `expire_after_ms` gives its time. Without it the

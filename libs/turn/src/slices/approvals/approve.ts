@@ -1,6 +1,7 @@
 /**
- * The command `approve`: a person's decision about a parked call. Whether a call needs one: `rulingOn`
- * (calls/ruling.ts). The host validates edited arguments (`withValidArguments` in check-command.ts).
+ * The command `approve`: the decision about a parked call. Who may send it: `VERB_SCOPES` (services/gateway) and roles.ts
+ * (libs/adapters/nats). Whether a call needs an approval: `rulingOn` (calls/ruling.ts). The host validates edited arguments
+ * (`withValidArguments` in check-command.ts).
  */
 import { canonicalJson, type JsonObject } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';

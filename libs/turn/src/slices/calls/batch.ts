@@ -62,7 +62,7 @@ function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'propos
 
 /**
  * The next call that may start now, in call order; undefined if there is none, and in an aborting run. Up to
- * `parallel_calls` run at once, with those whose results hooks check; one at a time if a tool of the batch is sequential. A
+ * `parallel_calls` calls run at once, or one if a tool of the batch is sequential. A call whose result hooks check counts. A
  * hand-off waits for all other calls (`waitsForBatch`). The call `except` counts as ended.
  */
 export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {

@@ -1,7 +1,7 @@
 /**
  * Compaction: when it is due, which messages it replaces, and the outcome of its model step. The host asks the model:
  * `askCompaction` (ask-compaction.ts in libs/session). Which messages it keeps word for word: `pinOf` (view-account.ts);
- * `Transcript.#compact` (transcript.ts in libs/session) applies that.
+ * `Transcript.#compact` (transcript.ts in libs/session) applies that. Queued messages are not in the view.
  *
  * COMPACTION-1  Each turn considers a compaction between the seams pre_compact and post_compact. If the provider refuses
  *     the turn's prompt as too long, the turn considers a second one, unless text of the answer was shown.
@@ -31,7 +31,7 @@ import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { OpenCompaction } from './state.ts';
-import { knownWindow, messagesOf, patience, replacement } from './view-account.ts';
+import { compactionResult, knownWindow, messagesOf, patience } from './view-account.ts';
 
 /** The compaction that the next prompt needs, or null. */
 export function compactionDue(context: SessionContext): OpenCompaction | null {
@@ -55,7 +55,7 @@ export function compactionDue(context: SessionContext): OpenCompaction | null {
 
 // Tokens that a compaction would free. Its stubs are deducted, its summary is not. At least 1, or 0 if it replaces nothing.
 function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns: number): number {
-  const { archived, tokens_after } = replacement(view, strategy, keptTurns, null);
+  const { archived, tokens_after } = compactionResult(view, strategy, keptTurns, null);
   return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);
 }
 
@@ -68,7 +68,7 @@ function least(window: number): number {
 export function nextCompactionEvent(context: SessionContext, effectId: string): SessionEvent | null {
   const { pass } = context;
   if (!pass || context.compacting) return null;
-  if (pass.strategy === 'clear_tool_results') return done(context, pass, pass.strategy);
+  if (pass.strategy === 'clear_tool_results') return buildCompactionDone(context, pass, pass.strategy);
   return { type: 'compaction_started', ...headOf(context, pass), effect_id: effectId };
 }
 
@@ -95,17 +95,17 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
   }
   const text = outcome.text.trim();
   if (outcome.status === 'complete' && text !== '')
-    return events(done(context, pass, pass.strategy, { summary: text, usage, attempts, duration_ms }));
+    return events(buildCompactionDone(context, pass, pass.strategy, { summary: text, usage, attempts, duration_ms }));
   const error = outcome.error ?? {
     code: outcome.status === 'complete' ? 'summary_empty' : 'model_stream_broken',
     message:
       outcome.status === 'complete' ? 'the summary is empty' : 'the model stream ended before the summary was complete',
   };
-  return events(...withoutStep(context, pass, error, usage));
+  return events(...afterFailedSummary(context, pass, error, usage));
 }
 
-/** The events after a failed model step (COMPACTION-4). */
-export function withoutStep(
+/** The events after a failed model step of a compaction (COMPACTION-4). */
+export function afterFailedSummary(
   context: SessionContext,
   pass: OpenCompaction,
   error: Failure,
@@ -114,7 +114,7 @@ export function withoutStep(
   const instead_of = { strategy: pass.strategy, error };
   const spent = usage ? { usage } : {};
   if (gain(context, 'clear_tool_results', pass.kept_turns) > 0)
-    return [done(context, pass, 'clear_tool_results', { ...spent, instead_of })];
+    return [buildCompactionDone(context, pass, 'clear_tool_results', { ...spent, instead_of })];
   const skipped: SessionEvent = { type: 'compaction_skipped', ...headOf(context, pass), error, ...spent };
   if (pass.mode === 'window') return [skipped];
   return [
@@ -185,7 +185,7 @@ function headOf({ turn }: SessionContext, pass: OpenCompaction) {
   return { turn, mode, strategy, tokens_before, window, reserve, kept_turns };
 }
 
-function done(
+function buildCompactionDone(
   context: SessionContext,
   pass: OpenCompaction,
   strategy: CompactionStrategy,
@@ -196,7 +196,7 @@ function done(
     type: 'compaction_done',
     ...headOf(context, pass),
     strategy,
-    ...replacement(context.view, strategy, pass.kept_turns, summary),
+    ...compactionResult(context.view, strategy, pass.kept_turns, summary),
     ...more,
   };
 }
@@ -222,7 +222,7 @@ export function compactionStarted(
   return { compacting: { ...effect, restarts: 0 }, next_effect };
 }
 
-/** The open compaction has replaced messages. */
+/** The open compaction has replaced messages. The payload of post_compact hooks has its strategy and counts. */
 export function compactionDone(
   { pass }: SessionContext,
   { strategy, archived, remaining }: EventOf<'compaction_done'>,

@@ -19,7 +19,7 @@ import { STEP_SEAM } from '../steps/progress.ts';
 import { estimateMessage, estimateText, estimateTools, isClearable, STUB_TOKENS } from './estimate-tokens.ts';
 import { EMPTY_PART, type ViewAccount, type ViewPart } from './state.ts';
 
-/** The account after an event; the same object if the event does not affect it. */
+/** The account after an event; the same object without a change. The end of a reminder: {@link viewWithoutReminder}. */
 export function viewAfter(
   view: ViewAccount,
   event: SessionEvent,
@@ -62,7 +62,7 @@ export function viewAfter(
       return { ...view, steps: view.steps + 1 };
     case 'compaction_done': {
       const summary = event.summary === undefined ? null : estimateMessage(summaryShape(event.summary));
-      const { older, kept } = replaced(view, event.strategy, event.kept_turns, summary);
+      const { older, kept } = splitForCompaction(view, event.strategy, event.kept_turns, summary);
       const enough = event.tokens_after <= event.window - event.reserve;
       return {
         ...view,
@@ -105,7 +105,7 @@ export function viewWithoutReminder(view: ViewAccount, body: string, preserved: 
 }
 
 /** The result of a possible compaction. */
-export interface Replacement {
+export interface CompactionResult {
   /** Number of replaced messages. */
   readonly archived: number;
   /** Number of messages in the view afterwards. */
@@ -117,14 +117,14 @@ export interface Replacement {
  * The result of a compaction that keeps the newest `keptTurns` closed turns (COMPACTION-2, compaction.ts).
  * @param summary the text that replaces the messages; null if it is unknown or the strategy writes none.
  */
-export function replacement(
+export function compactionResult(
   view: ViewAccount,
   strategy: CompactionStrategy,
   keptTurns: number,
   summary: string | null,
-): Replacement {
+): CompactionResult {
   const summaryTokens = summary === null ? null : estimateMessage(summaryShape(summary));
-  const { part, older, kept } = replaced(view, strategy, keptTurns, summaryTokens);
+  const { part, older, kept } = splitForCompaction(view, strategy, keptTurns, summaryTokens);
   const rest = kept.reduce(sum, view.open);
   const before = view.system_tokens + view.tool_tokens + part.tokens + rest.tokens;
   const insertedTokens = strategy === 'clear_tool_results' ? part.results * STUB_TOKENS : (summaryTokens ?? 0);
@@ -155,8 +155,7 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
 }
 
 /**
- * Copies without a spread, for speed: a turn makes at least three copies, each of the one before (see `copyContext`,
- * core/context.ts).
+ * Copies member by member: each turn makes at least three copies, and V8 is slow to spread an object that is itself a copy.
  */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
   const copy: ViewAccount = {
@@ -198,7 +197,8 @@ function summaryShape(text: string): { content: [{ type: 'text'; text: string }]
   return { content: [{ type: 'text', text }] };
 }
 
-function replaced(
+// `part`: what a compaction covers; `older`: what takes its place; `kept`: the closed turns after it.
+function splitForCompaction(
   view: ViewAccount,
   strategy: CompactionStrategy,
   keptTurns: number,

@@ -154,8 +154,8 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
 }
 
 /**
- * The account of the run's hand-offs after one more. It has their number, the former persona, and the call whose briefing is owed
- * to the next persona; and the usage of the run so far, from which the limits of that persona count (HANDOFF-3).
+ * The account of the run's hand-offs after one more. The next persona is owed its briefing, and its limits count from the usage
+ * of the run so far (HANDOFF-3).
  * @param elapsedMs the time that the run has worked so far, without its waits, in milliseconds.
  */
 export function relayAfterHandoff(

@@ -55,7 +55,7 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
     case 'call_started': {
       const row = callRow(context, event.call_id);
       // A call in doubt runs again. Its permission was announced at its first start.
-      return row && !row.in_doubt ? replied(row, 'allow', allowedBy(context, row)) : null;
+      return row && !row.in_doubt ? permissionReply(row, 'allow', allowedBy(context, row)) : null;
     }
     case 'approval_requested': {
       const { call_id, requested_by, question, expire_after_ms } = event;
@@ -92,7 +92,8 @@ function detailOf(event: object): JsonObject {
   return detail;
 }
 
-function replied(row: CallRow, decision: 'allow' | 'deny', by: string, reason?: string): Announcement {
+/** The announcement of a permission decision. */
+function permissionReply(row: CallRow, decision: 'allow' | 'deny', by: string, reason?: string): Announcement {
   const why = reason === undefined ? {} : { reason };
   return { point: 'permission_replied', target: row.tool, call_id: row.call_id, detail: { decision, by, ...why } };
 }
@@ -109,7 +110,7 @@ function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_end
   const { consult } = context;
   if (!row || (consult?.point === 'PreToolUse' && !isOfEdit(consult))) return null;
   const { by, rule, hook, reason } = denial;
-  return replied(
+  return permissionReply(
     row,
     'deny',
     by === 'user' || by === 'expiry' ? by : by === 'rule' ? `rule:${rule}` : `hook:${hook}`,
@@ -140,7 +141,7 @@ const BEHIND_THE_LAST_SEAM =
   /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
 
 /**
- * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none is left. Null
+ * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none matches. Null
  * without announcements, while hooks are called, and in states that make none.
  */
 export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
@@ -162,7 +163,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
   };
 }
 
-/** Removes the oldest announcement. */
+/** Removes the oldest announcement, and closes its consult. */
 export function announced(context: SessionContext): Partial<SessionContext> {
   return { announcements: context.announcements.slice(1), consult: null };
 }

@@ -76,7 +76,7 @@ export function personaOfTurn({ relay, pinned }: SessionContext): string {
   return relay.from ?? pinned?.persona ?? '';
 }
 
-/** Decides a change of the table. Between runs it is ignored: the first table of a run is part of its provision. */
+/** Decides a change of the table. It is ignored while no run is active: the provision of a run has its first table. */
 export function decideHooksChanged(state: MachineState, { fingerprint, table }: HooksChangedInput): Decision {
   const { context } = state;
   if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is active' };

@@ -46,11 +46,12 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
     ...untrackedJobs(context, answers),
     ...deferredReports(context, consult, answers),
     ...hookReminders(context, consult, answers, atMs),
-    ...closingEvents(context, consult, { ...outcome, answers }, atMs),
+    ...eventsAtConsultEnd(context, consult, { ...outcome, answers }, atMs),
   );
 }
 
-function closingEvents(
+/** The events that end a consult, after what its answers cause at its point. */
+function eventsAtConsultEnd(
   context: SessionContext,
   consult: OpenConsult,
   outcome: ConsultOutcome,

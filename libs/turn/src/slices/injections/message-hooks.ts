@@ -2,8 +2,8 @@
  * The guard: `user_prompt_submit` hooks check steers and follow-ups before a model reads them, like the prompt. A
  * blocked message is never delivered. Whether a message is queued at all: `decideInjection` (queue.ts).
  *
- * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits, unless the run is
- *     ending (`waitsForVerdict` in seams.ts).
+ * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits, except in an aborting
+ *     run (`waitsForVerdict` in seams.ts).
  * GUARD-2  Consults never overlap: the guard waits for an open one. Then it precedes the others, because an accepted
  *     message may stop the work that they check. Interrupts go first, then other steers, then follow-ups.
  * GUARD-3  The guard needs a provisioned run, because hooks belong to a run. Messages at other times are checked
@@ -59,7 +59,7 @@ function guardPayload(context: SessionContext, message: PendingInjection | Pendi
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {
   if (context.aborting) return undefined;
   const unchecked = (injection: PendingInjection | PendingFollowup) => awaitsVerdict(context, injection);
-  // At the last seam of a run only the messages are checked that it delivers. The others wait for the next run.
+  // The last seam of a run delivers only `audit_only` messages. The others are checked in the next run.
   if (leaf === LOOP_EXIT) return context.pending.find((one) => one.mode === 'audit_only' && unchecked(one));
   if (!GUARDED.test(leaf)) return undefined;
   return (

@@ -1,7 +1,7 @@
 /**
  * Which steers, reminders and follow-ups are queued, and how queued ones are collapsed, revoked and replaced. The context
- * keeps follow-ups in a list of their own, `followups`; `pending` has the others. Their delivery: `dueAt` and
- * `nextFollowupEvent` (seams.ts). Their check by hooks: message-hooks.ts.
+ * keeps follow-ups in a list of their own, `followups`; `pending` has the others. Bounds and error codes named `pending` count
+ * both lists. Delivery: `dueAt` and `nextFollowupEvent` (seams.ts). Check by hooks: message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.
@@ -26,7 +26,7 @@ import { interruption } from '../suspension/suspension.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from './channels.ts';
 import { preempt } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
-import { bodyBytes, isGuarded, pendingBytes, reminderBytes, textBytes } from './waiting.ts';
+import { bodyBytes, isGuarded, queuedBytes, reminderBytes, textBytes } from './waiting.ts';
 
 /** A command that queues a message. */
 type InjectionCommand = Command<InjectionVerb>;
@@ -88,7 +88,7 @@ function fullProblem(
   bytes: number,
   replaced: PendingInjection | PendingFollowup | undefined,
 ): string | null {
-  const waiting = pendingBytes(context) - (replaced ? bodyBytes(replaced) : 0);
+  const waiting = queuedBytes(context) - (replaced ? bodyBytes(replaced) : 0);
   if (waiting + bytes <= BOUNDS.pendingInjectionsMaxBytes) return null;
   return `queued messages have ${waiting} bytes, and this one has ${bytes}; together they may have at most ${BOUNDS.pendingInjectionsMaxBytes} bytes`;
 }

@@ -218,8 +218,8 @@ function steeringDelivered(
 }
 
 /**
- * The next event for the first delivered message that is not yet in the transcript; null if there is none. A reminder that
- * supersedes an older one first has the removal of that one.
+ * The next event for the first delivered message that is not yet in the transcript; null if there is none. For a
+ * reminder that supersedes a live one: first the `reminder_deduped` of that one.
  */
 export function nextDelivery(context: SessionContext): SessionEvent | null {
   const injection = context.delivering[0];

@@ -51,8 +51,8 @@ export function followupsMustWait(context: SessionContext): boolean {
 }
 
 /**
- * The queued interrupt that wakes a suspended session, or undefined. Each interrupt wakes it once. Otherwise a session whose
- * step is denied each time would be woken again and again, before a seam could deliver the interrupt.
+ * The queued interrupt that wakes a suspended session, or undefined. Each interrupt wakes it once. Otherwise a session that is
+ * suspended because PreStep hooks deny its step would be woken again and again, before a seam delivers the interrupt.
  */
 export function waker(context: SessionContext): PendingInjection | undefined {
   return context.pending.find(
@@ -96,8 +96,8 @@ export function bodyBytes(entry: WithBody): number {
 
 const sumOf = (entries: readonly WithBody[]) => entries.reduce((sum, entry) => sum + bodyBytes(entry), 0);
 
-/** Bytes of all queued injections: steers, reminders and follow-ups. */
-export function pendingBytes({ pending, followups }: Pick<SessionContext, 'pending' | 'followups'>): number {
+/** Bytes of all queued messages: steers, reminders and follow-ups. */
+export function queuedBytes({ pending, followups }: Pick<SessionContext, 'pending' | 'followups'>): number {
   return sumOf(pending) + sumOf(followups);
 }
 

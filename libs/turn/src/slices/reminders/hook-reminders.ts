@@ -1,5 +1,5 @@
 /**
- * Reminders that hooks return. They are in the transcript immediately, after the results of an open batch. No seam
+ * Reminders that hooks return. They are in the transcript at once; during a batch, after its results. No seam
  * delivers them, and they neither continue a run nor wake a session: otherwise a hook that always returns a reminder
  * would keep a session running. Then they live like reminders of senders (reminders.ts).
  */

@@ -140,15 +140,18 @@ export function withoutReminder(context: SessionContext, commandId: string): Par
 }
 
 /** A compaction has replaced the view before the kept turns. The strategy `clear_tool_results` replaces no reminder. */
-export function compacted(context: SessionContext, event: EventOf<'compaction_done'>): Partial<SessionContext> {
+export function remindersAfterCompaction(
+  context: SessionContext,
+  event: EventOf<'compaction_done'>,
+): Partial<SessionContext> {
   const kept = Math.min(event.kept_turns, context.view.closed.length);
   const stays = ({ age }: LiveReminder) => event.strategy === 'clear_tool_results' || age <= kept;
   return { reminders: countDownAtCompaction(context.reminders, stays) };
 }
 
 /**
- * A reminder is no longer live, so the next prompt may be shorter than the last one: that size no longer bounds it
- * (`leastNextPrompt` in budgets.ts).
+ * A reminder is no longer live. The next prompt may be shorter than the last one, so the size of the last one
+ * (`prompt_tokens`) is dropped.
  */
 export function reminderEnded(
   context: SessionContext,

@@ -11,13 +11,13 @@ import { type Decision, events } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import type { MachineState } from '../../machine/state.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
-import { withoutStep } from '../compaction/compaction.ts';
+import { afterFailedSummary } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
 /**
  * Decides a claim. A model call that was restarted too often fails the run, and a compaction continues without its model
- * step (`withoutStep` in compaction.ts), unless they are to be aborted anyway. The first claim of a copy: `decideAfterCopy`
- * (copies.ts). A claim of an epoch that is not newer is ignored.
+ * step (`afterFailedSummary` in compaction.ts), unless they are to be aborted anyway. The first claim of a copy:
+ * `decideAfterCopy` (copies.ts). A claim of an epoch that is not newer is ignored.
  */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;
@@ -28,7 +28,7 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
     const message = `the summary was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
-    return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
+    return events(owned, ...afterFailedSummary(context, pass, { code: 'model_restarts_exhausted', message }));
   }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);

@@ -1,7 +1,7 @@
 /**
- * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. When a requested suspension
- * starts and ends: `suspensionStart` and `suspensionEnd` (suspension.ts). A call with the status `parked` is something else:
- * it waits for an approval (approvals/approvals.ts).
+ * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. The start and the end of
+ * a suspension: suspension.ts. A call with the status `parked` is something else: it waits for an approval
+ * (approvals/approvals.ts).
  */
 
 import {
@@ -158,8 +158,8 @@ export function afterPreSuspend(context: SessionContext, outcome: ConsultOutcome
   return [];
 }
 
-// The requester is notified: a person by the outcome of the command. Otherwise the model by a reminder: its call has
-// succeeded already, or a step has requested the suspension.
+// The requester is notified: a person by the outcome of the command, the model by a reminder, because its call has
+// succeeded already.
 function notSuspended(
   context: SessionContext,
   { command_id, call_id = '', actor }: AskedSuspension,

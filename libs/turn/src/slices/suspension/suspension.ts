@@ -236,7 +236,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/** A message about an ended suspension or idle interval is in the transcript. */
+/** A message after a suspension or idle interval is in the transcript. */
 export function wakingMessageDelivered(
   context: SessionContext,
   event: EventOf<'message_injected'>,
@@ -245,7 +245,7 @@ export function wakingMessageDelivered(
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-/** The event of the next message to the model about an ended suspension or idle interval, or null. */
+/** The event of the next message to the model after a suspension or idle interval, or null. */
 export function nextWakingMessage({ waking, turn }: SessionContext): SessionEvent | null {
   const message = waking?.messages[0];
   if (!waking || !message) return null;
