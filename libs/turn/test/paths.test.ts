@@ -109,8 +109,8 @@ const WORLDS: Readonly<Record<string, World>> = {
     ),
   },
   'a guard beside the gate': {
-    around: { hooks: [hook('user_prompt_submit'), hook('gate_tool_calls')] },
-    happens: only('asks read', 'cancel .', 'steer audit_only'),
+    around: { hooks: [hook('user_prompt_submit'), hook('gate_tool_calls'), hook('permission_asked')] },
+    happens: only('asks read', 'asks ask', 'cancel .', 'steer audit_only', 'gate hooks go'),
   },
   'hooks, but no gate': {
     around: { hooks: without('gate_tool_calls', 'session_start') },

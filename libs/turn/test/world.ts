@@ -84,6 +84,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['word', 'feedback', fedBack()],
     ['word', 'feedback overflows', fedBack(1, 3)],
     ['word', 'hooks change', hooksChanged([])],
+    ['word', 'gate hooks go', hooksChanged(state.context.hooks.filter(({ point }) => point !== 'gate_tool_calls'))],
     ...state.context.jobs
       .slice(0, 1)
       .map(({ job_id }): Named => ['word', 'job reported', jobReported(job_id, 'succeeded', id())]),
