@@ -2,7 +2,7 @@
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
  * The order of the hooks is `inCallOrder` (hook-registrations.ts). The first refusal or decision wins, and rewrites
- * accumulate. The machine decides what the answers cause: `closingEvents` (hook-answers.ts). Each hook is asked once here.
+ * accumulate. The machine decides what the answers cause: `decideConsult` (hook-answers.ts). Each hook is asked once here.
  * The port sends a question to another instance of its service at most three times (ASK-3 in libs/bus, asking.ts).
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
@@ -60,7 +60,7 @@ export interface Consult {
  * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. The chain ends at a
  * verdict that blocks, denies or decides (also `allow` and `ask`), and at a failure that counts as a refusal: see
  * {@link endsChain} and {@link refusesByFailure}. Never rejects. Settles within the sum of the registrations' timeouts, or when
- * the signal aborts. Rewritten arguments add `APPROVAL_CHECK_MS` at most.
+ * the signal aborts. After a rewrite of arguments, `needsApproval` is awaited as well.
  */
 export async function consultHooks(
   hooks: Pick<Hooks, 'ask'>,

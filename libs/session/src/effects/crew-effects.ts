@@ -110,8 +110,10 @@ export async function startChild(
 export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
 
 /**
- * Looks in the session's own persona, then in personas of its start, then in the personas that the host knows. If the own
- * persona is a served one, its name is looked up at the host first.
+ * Finds the persona that a delegation or hand-off names: the session's own persona, then personas of its start, then personas
+ * that the host knows. If the own persona is a served one, its name is looked up at the host first.
+ * @returns for an unknown name, `persona_not_found` with the known names.
+ * @throws errors of the port `Personas`.
  */
 export async function chosenPersona(
   known: KnownPersonas,
@@ -343,8 +345,8 @@ function messageId({ sessionId }: SessionRef, effectId: string): string {
 }
 
 /**
- * The progress of a child for watchers of the parent's call: one small message for each turn, started call and requested
- * approval.
+ * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call and
+ * requested approval. Only in the child's first run, and not for a detached child.
  */
 export function tellParent(
   publisher: Publisher,

@@ -30,7 +30,7 @@ const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'session_deleted',
 ]);
 
-/** Whether the error means that the origin can never be copied. */
+/** Whether the error means that this release can never copy the origin. */
 export function isUnfit(code: string | undefined): code is ErrorCode {
   return code !== undefined && UNFIT.has(code);
 }
