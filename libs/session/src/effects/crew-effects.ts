@@ -86,9 +86,13 @@ export async function startChild(
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
-  const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
+  const persona = await untilAnswered(ports.clock, signal, () =>
+    chosenPersona(ports, session, effect.args.persona),
+  ).catch((error: Error) => error);
   // The outcome has no reader: the effect was stopped, or the runner left the session.
   if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
+  if (persona instanceof Error)
+    return failed({ code: 'child_not_started', message: `the child session was not started: ${persona.message}` });
   if ('code' in persona) return failed(persona);
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
   const payload = encode(body);
