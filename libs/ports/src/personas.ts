@@ -67,9 +67,9 @@ export interface ServedPersonas {
 }
 
 /**
- * Finds personas by name. Both functions may reject. A rejection with the code `nats_unreachable` means an outage: a run, a
- * delegation or a hand-off repeats the request until it is answered. Any other rejection fails it, with the error's message. The
- * check of a new start before its first record ignores both.
+ * Finds personas by name. Both functions may reject. A rejection with the code `nats_unreachable` means an outage: a run,
+ * a delegation or a hand-off repeats the request until it is answered. Any other rejection fails it, with the error's
+ * message. The check of a start before its first record ignores both.
  */
 export interface Personas {
   /** The newest definition of this name, or null. */

@@ -177,7 +177,7 @@ async function storeBlobs(blobs: Blobs, sealed: SealedRecord): Promise<string | 
   }
 }
 
-/** Repeats an attempt while it fails, within `bounds`, until the runner leaves. @returns the result, or the last failure as text. */
+/** Repeats an attempt while it fails, within the bounds. @returns its result, or the last failure as text. */
 async function repeat<T extends object | null>(
   attempt: () => Promise<T | string>,
   clock: Clock,

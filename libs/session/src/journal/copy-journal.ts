@@ -42,7 +42,7 @@ export interface CopiedInput {
   readonly input: Input;
 }
 
-/** The origin has changed or was deleted since the copy started. */
+/** The copy cannot be completed: since it started, its origin was changed or deleted, or became unreadable. */
 export class OriginGoneError extends Error {
   readonly code = 'fork_origin_gone';
 }
