@@ -66,7 +66,11 @@ export interface ServedPersonas {
   askHook(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }
 
-/** Finds personas by name. */
+/**
+ * Finds personas by name. Both functions may reject. A rejection with the code `nats_unreachable` means an outage: a run,
+ * a delegation or a hand-off repeats the request until it is answered. Any other rejection fails it, with the error's
+ * message. The check of a start before its first record ignores both.
+ */
 export interface Personas {
   /** The newest definition of this name, or null. */
   find(name: string): Promise<Persona | null>;

@@ -284,9 +284,16 @@ describe('a run that is cancelled while a hook is asked', () => {
     await bed.start();
     await bed.send('cancel');
     expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
-    expect(await answers(bed)).toMatchObject([{ hook: 'slow' }, { hook: 'behind', not_run: true }]);
+    const message = 'the run ended before the hook answered';
+    expect(await answers(bed)).toMatchObject([{ failure: { message } }, { hook: 'behind', not_run: true }]);
     expect(bed.toolSource.runs).toEqual([]);
   });
+});
+
+test('a hook that checks a result is stopped with the reason of the cancel of this call', async () => {
+  const bed = await run([hook('PostToolUse', 'slow', { timeout_ms: 600_000 })], { slow: silent });
+  await bed.send('cancel_call', { call_id: 'c1', reason: 'too slow' });
+  expect(await answers(bed)).toMatchObject([{ failure: { message: 'stopped before the hook answered: too slow' } }]);
 });
 
 describe('after a crash', () => {

@@ -139,6 +139,16 @@ describe('delegated work', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
+  test('does not start if the personas of the host cannot be read: the run continues', async () => {
+    const bed = crewBed();
+    bed.parts = { lead: [delegate(['stranger', 'go']), say('ok')] };
+    const broken = () => Promise.reject(new Error('the folder is unreadable'));
+    await bed.crewHost({}, { personas: { find: broken, names: async () => [] } });
+    await bed.begin('lead');
+    expect(await codes(bed)).toEqual(['error child_not_started']);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
   test('of a daemon persona ends with its answer', async () => {
     const bed = crewBed();
     bed.personas = { mate: { daemon: {} } };

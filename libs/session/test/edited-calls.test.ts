@@ -105,6 +105,8 @@ describe('the receipt of an edit', () => {
     await bed.send('approve', { call_id: 'a', decision: 'deny' }, { id: 'first' });
     expect(bed.told('first')).toEqual(['accepted']);
     expect(bed.told('edit')).toEqual(['rejected already_decided']);
+    const message = 'stopped before the hook answered: the approval was decided';
+    expect((await bed.eventsOf('hook_returned')).at(-1)).toMatchObject({ failure: { message } });
     await bed.time.advance(10_000);
     expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ stop_reason: 'end_turn' });
   });

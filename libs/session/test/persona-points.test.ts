@@ -48,6 +48,7 @@ async function consulted(
     payload: payloadOf(point),
     tool: undefined,
     needsApproval: async () => false,
+    isRunAborting: () => false,
     transcript: () => [],
     onFeedback: () => {},
   };

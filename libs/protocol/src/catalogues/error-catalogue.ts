@@ -591,7 +591,7 @@ export const ERROR_CATALOGUE = {
     'Read the journal of the child session, or delegate again.',
   ),
   child_not_started: outcome(
-    'NATS rejected the command that starts a child session.',
+    'NATS rejected the start of a child session, or its persona or journal cannot be read.',
     'The model gets an error result.',
     'Read the message. After an upgrade of hosts, renew the permissions with `cox admin auth --renew`.',
   ),

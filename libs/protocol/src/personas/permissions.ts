@@ -40,9 +40,8 @@ export const BasePermissions = z.strictObject({
    */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
   /**
-   * The explicit default also counts for tools with a built-in rule. `deny`: they are denied. `ask` of the persona: a rule
-   * of the start cannot allow a tool whose built-in rule is `ask`, only one whose built-in rule is `allow`. Absent without
-   * an explicit default, for the default `allow`, and in older journals.
+   * Present for an explicit default `deny` or `ask`. `deny` precedes the built-in rules. `ask` does not; but if it is the
+   * persona's, a rule of the start cannot allow a tool whose built-in rule is `ask`. Absent in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
   /** The shorter one of start and persona. */
@@ -50,9 +49,9 @@ export const BasePermissions = z.strictObject({
 });
 export type BasePermissions = z.infer<typeof BasePermissions>;
 
-/** The rules for a run: its own, and those of every ancestor session. */
+/** The rules for a run: its own, those of every ancestor session, and those of the host's policy. */
 export const PinnedPermissions = BasePermissions.extend({
-  /** The topmost session first. */
+  /** The topmost session first. The host's policy is last, as the session `host-policy`. */
   ceiling: z.array(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
 });
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
@@ -117,7 +116,7 @@ type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>
 /**
  * Decides one call: by the given rules in order, then the built-in ones, then the default. An explicit default `deny`
  * precedes the built-in rules. A rule of the start applies unless the persona is stricter (its matching rule or
- * default). A rule of an ancestor applies if it is stricter; then `rule` is `session <id>: <rule>`.
+ * default). A rule of the ceiling applies if it is stricter; then `rule` is `session <id>: <rule>`.
  */
 export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
   let ruling = sessionRuling(permissions, tool, args);

@@ -19,7 +19,10 @@ export const Delta = z.strictObject({
   /** Number of the attempt on this host, from 1. A provider error starts another one. */
   attempt: z.number().int().positive(),
   turn: z.number().int().nonnegative(),
-  /** Dense per attempt, from 0. A piece that repeats text has the index of the newest delta that it includes. */
+  /**
+   * Dense per attempt, from 0; the progress of a child rises with gaps. A piece that repeats text has the index of the newest
+   * delta that it includes.
+   */
   index: z.number().int().nonnegative(),
   kind: z.enum(['text', 'reasoning', 'call', 'progress']),
   /** Length of the answer's text, or of its reasoning, before this piece, UTF-16 units. 0 for calls and progress. */

@@ -46,6 +46,8 @@ export interface Consult {
   readonly tool: ToolDefinition | undefined;
   /** Whether the tool requires a human approval of a call with rewritten arguments. */
   readonly needsApproval: (args: JsonObject) => Promise<boolean>;
+  /** Whether the run is being torn down now. */
+  readonly isRunAborting: () => boolean;
   /** The messages that models see now. */
   readonly transcript: () => readonly Message[];
   /** At `transform_context`: the messages of the request. */
@@ -60,7 +62,7 @@ export interface Consult {
  * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. The chain ends at a
  * verdict that blocks, denies or decides (also `allow` and `ask`), and at a failure that counts as a refusal: see
  * {@link endsChain} and {@link refusesByFailure}. Never rejects. Settles within the sum of the registrations' timeouts, or when
- * the signal aborts. Rewritten arguments add `APPROVAL_CHECK_MS` at most.
+ * the signal aborts. After a rewrite of arguments, `needsApproval` is awaited as well.
  */
 export async function consultHooks(
   hooks: Pick<Hooks, 'ask'>,
@@ -137,15 +139,21 @@ async function askOne(
   const answer = hooks.ask(request, waiting.signal).catch(broken);
   const reply = await boundedBy(clock, registration.timeout_ms, answer, waiting, signal);
   if (reply === 'timeout') {
-    const message = signal.aborted
-      ? 'the run ended before the hook answered'
-      : `no answer within ${registration.timeout_ms} ms`;
-    return failed(registration, { code: 'hook_timeout', message });
+    return failed(registration, { code: 'hook_timeout', message: whyUnanswered(consult, registration, signal) });
   }
   if (reply.status === 'failed') return failed(registration, { code: reply.code, message: reply.message });
   const raw = jsonOf(reply.raw, consult.messages ? BOUNDS.transformedViewMaxBytes : BOUNDS.hookPayloadMaxBytes);
   if (!raw.ok) return failed(registration, raw.failure);
   return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
+}
+
+function whyUnanswered(
+  { isRunAborting }: Consult,
+  { timeout_ms }: HookRegistration,
+  { aborted, reason }: AbortSignal,
+): string {
+  if (!aborted) return `no answer within ${timeout_ms} ms`;
+  return isRunAborting() ? 'the run ended before the hook answered' : `stopped before the hook answered: ${reason}`;
 }
 
 async function boundedBy(

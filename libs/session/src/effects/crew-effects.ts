@@ -85,9 +85,13 @@ export async function startChild(
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
-  const persona = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, effect.args.persona));
+  const persona = await untilAnswered(ports.clock, signal, () =>
+    chosenPersona(ports, session, effect.args.persona),
+  ).catch((error: Error) => error);
   // The outcome has no reader: the effect was stopped, or the runner left the session.
   if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
+  if (persona instanceof Error)
+    return failed({ code: 'child_not_started', message: `the child session was not started: ${persona.message}` });
   if ('code' in persona) return failed(persona);
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
   const payload = encode(body);
@@ -109,8 +113,10 @@ export async function startChild(
 export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
 
 /**
- * Looks in the session's own persona, then in personas of its start, then in the personas that the host knows. If the own
- * persona is a served one, its name is looked up at the host first.
+ * Finds the persona that a delegation or hand-off names: the session's own persona, then personas of its start, then personas
+ * that the host knows. If the own persona is a served one, its name is looked up at the host first.
+ * @returns for an unknown name, `persona_not_found` with the known names.
+ * @throws errors of the port `Personas`.
  */
 export async function chosenPersona(
   known: KnownPersonas,
@@ -342,8 +348,8 @@ function messageId({ sessionId }: SessionRef, effectId: string): string {
 }
 
 /**
- * The progress of a child for watchers of the parent's call: one small message for each turn, started call and requested
- * approval.
+ * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call and
+ * requested approval. Only in the child's first run, and not for a detached child.
  */
 export function tellParent(
   publisher: Publisher,

@@ -237,6 +237,7 @@ export class SessionWorker implements EffectWorker {
           payload: effect.payload,
           tool,
           needsApproval: (args: JsonObject) => this.#needsApproval(tool, effect.callId ?? '', args, signal),
+          isRunAborting: () => this.#view().state.context.aborting,
           transcript: () => transcript.view(),
           traceparent: this.#traceparent(effect, state),
           ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),

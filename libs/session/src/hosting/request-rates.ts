@@ -1,6 +1,6 @@
 /** Rate limits of requests: one token bucket for each sender. The bucket unused for longest is forgotten first. */
 
-/** Buckets of one kind. */
+/** One bucket for each sender, all with the same burst and rate. */
 export class RequestRates {
   readonly #burst: number;
   readonly #perSecond: number;

@@ -161,29 +161,35 @@ export async function appendRecord(
   bounds: CommitBounds,
 ): Promise<CommitResult> {
   // Before the record that refers to them, so that a journal never refers to a missing blob.
-  const failed = sealed.blobs.length > 0 ? await storeBlobs(blobs, clock, sealed, hasLeft, bounds) : null;
+  const failed = await repeat(() => storeBlobs(blobs, sealed), clock, hasLeft, bounds);
   if (failed !== null) return { status: 'unavailable', cause: `the object store: ${failed}` };
   if (hasLeft()) return { status: 'unavailable', cause: 'this host released the session' };
   return commit(journal, clock, ref, sealed, fence, hasLeft, bounds);
 }
 
-/** Stores the blobs of a record, and repeats it within `bounds`. @returns the last failure, or null. */
-async function storeBlobs(
-  blobs: Blobs,
+/** Stores the blobs of a record. @returns the failure, or null. */
+async function storeBlobs(blobs: Blobs, sealed: SealedRecord): Promise<string | null> {
+  try {
+    for (const blob of sealed.blobs) await blobs.put(blob.sha256, blob.bytes);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Repeats an attempt while it fails, within the bounds. @returns its result, or the last failure as text. */
+async function repeat<T extends object | null>(
+  attempt: () => Promise<T | string>,
   clock: Clock,
-  sealed: SealedRecord,
   hasLeft: () => boolean,
   { attemptsMax, firstDelayMs, maxDelayMs }: CommitBounds,
-): Promise<string | null> {
+): Promise<T | string> {
   for (let tries = 1; ; tries++) {
-    try {
-      for (const blob of sealed.blobs) await blobs.put(blob.sha256, blob.bytes);
-      return null;
-    } catch (error) {
-      if (tries >= attemptsMax || hasLeft()) return (error as Error).message;
-    }
+    const result = await attempt();
+    if (typeof result !== 'string' || tries >= attemptsMax || hasLeft()) return result;
     await clock.sleep(delayAfter(tries, { firstMs: firstDelayMs, maxMs: maxDelayMs }));
-    if (hasLeft()) return 'this host released the session';
+    // The runner may have left the session during the pause (RUNNER-10, runner/session-runner.ts).
+    if (hasLeft()) return result;
   }
 }
 
@@ -225,22 +231,15 @@ export async function commit(
   hasLeft: () => boolean,
   bounds: CommitBounds = COMMIT_BOUNDS,
 ): Promise<CommitResult> {
-  let cause = '';
-  const backOff = { firstMs: bounds.firstDelayMs, maxMs: bounds.maxDelayMs };
-  for (let tries = 1; tries <= bounds.attemptsMax; tries++) {
+  const attempt = async (): Promise<CommitResult | string> => {
     const result = await append(journal, ref, sealed.bytes, fence);
     if (result.status === 'stored') return result;
-    if (result.status === 'refused') {
-      const settled = await settle(journal, ref, sealed.hash, fence);
-      if (settled) return settled;
-      cause = 'the append was rejected, and the conflicting record cannot be read';
-    } else cause = result.cause;
-    if (hasLeft()) break;
-    await clock.sleep(delayAfter(tries, backOff));
-    // The runner may have left the session during the pause (RUNNER-10, runner/session-runner.ts).
-    if (hasLeft()) break;
-  }
-  return { status: 'unavailable', cause };
+    if (result.status === 'ambiguous') return result.cause;
+    const settled = await settle(journal, ref, sealed.hash, fence);
+    return settled ?? 'the append was rejected, and the conflicting record cannot be read';
+  };
+  const result = await repeat(attempt, clock, hasLeft, bounds);
+  return typeof result === 'string' ? { status: 'unavailable', cause: result } : result;
 }
 
 // A closed adapter rejects. Like a missing answer, that says nothing about the record.

@@ -36,7 +36,10 @@ export type ChangedInput = { readonly input: Input } | { readonly problem: Comma
 
 const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', ...INJECTION_VERBS]);
 
-/** Whether the record is of a start, a prompt or an injection: a changed prompt replaces its text. After others it follows. */
+/**
+ * Whether the record is of an accepted start, prompt or injection. A changed prompt replaces its text. After any other record
+ * it is a new prompt (`splitPrompt`, plan-fork.ts).
+ */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
   return input.type === 'command' && PROMPTED.has(input.verb) && !rejectionIn(events, input.command_id);
 }

@@ -30,7 +30,7 @@ const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'session_deleted',
 ]);
 
-/** Whether the error means that the origin can never be copied. */
+/** Whether the error means that this release can never copy the origin. */
 export function isUnfit(code: string | undefined): code is ErrorCode {
   return code !== undefined && UNFIT.has(code);
 }
@@ -42,7 +42,7 @@ export interface CopiedInput {
   readonly input: Input;
 }
 
-/** The origin has changed or was deleted since the copy started. */
+/** The copy cannot be completed: since it started, its origin was changed or deleted, or became unreadable. */
 export class OriginGoneError extends Error {
   readonly code = 'fork_origin_gone';
 }

@@ -4,11 +4,11 @@
  * (`JournalWriter.#delete`). Then the retention job (retention-job.ts) completes the deletion by {@link deleteSession}.
  *
  * DELETE-1  The tombstone comes first, after the newest record of an ended session, or on request of an unreadable one. From
- *           then on, no host can write to the session, restart it or fork it.
+ *           then on, no host can write to the session, restart it or fork it. Only a mark in the index precedes it.
  * DELETE-2  Then the host that has the session in memory gets a message, so that it unloads the session and writes no snapshot.
  * DELETE-3  The deletion waits for unfinished forks that still copy its records.
- * DELETE-4  Then timers and snapshots are removed, and the records last. As long as records exist, the deletion is known to be
- *           unfinished, and a repetition continues it.
+ * DELETE-4  Then timers and snapshots are removed, the entry in the index is replaced, and the records are removed last. As
+ *           long as records exist, the deletion is known to be unfinished, and a repetition continues it.
  * DELETE-5  A later sweep removes blobs that the records referred to: other sessions may refer to them.
  */
 import type { ActiveSessions, Blobs, Clock, Journal, Purge, SessionIndex, StoredRecord } from '@coxswain/ports';

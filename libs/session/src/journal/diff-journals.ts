@@ -25,7 +25,7 @@ export interface Difference {
   readonly run: number;
   readonly turn: number;
   readonly what: SaidInTurn['what'];
-  /** The call or hook that differs. */
+  /** The call or the hook that differs; for a message its seam. */
   readonly of: string | null;
   /** A short description; null where the journal has no counterpart. */
   readonly a: string | null;

@@ -16,7 +16,7 @@ import {
 /** One event of a turn. */
 export interface SaidInTurn {
   readonly what: 'prompt' | 'message' | 'answer' | 'call' | 'verdict' | 'decision' | 'result' | 'persona' | 'outcome';
-  /** The call or hook. */
+  /** The call or the hook; for a message its seam. */
   readonly of: string | null;
   /** A short text. */
   readonly text: string;

@@ -2,7 +2,7 @@
 import type { JournalRecord } from '@coxswain/protocol';
 import { MACHINE_VERSION, REPLAYED_VERSIONS } from '@coxswain/turn';
 
-/** The journal comes from another version of the machine, which decided differently than this release. */
+/** The journal comes from another version of the machine, which this release cannot replay, or which decided differently. */
 export class MachineVersionUnknownError extends Error {
   readonly code = 'machine_version_unknown';
   /** Number of the record that cannot be taken. */

@@ -31,8 +31,9 @@ export function asksForFork(input: Input): input is CommandInput {
 }
 
 /**
- * Checks the bound of n, and that the origin is not deleted, has record n, replays up to it, and does not have the command
- * id up to it. The changes must match, and a new prompt must be possible after record n. The origin may be running.
+ * Checks that n is within its bound, and that the origin is not deleted, has record n, replays up to it, and contains no
+ * command with this id up to it. The changes must match record n, and a new prompt must be possible after it. The origin may
+ * be running.
  * @param pause called after each record, so that a long origin does not block the host's other sessions.
  * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the reason for the rejection.
  * @throws OriginAwayError where the origin cannot be read at present.

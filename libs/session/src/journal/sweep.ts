@@ -92,7 +92,7 @@ async function isDue(
 export interface SweptBlobs {
   /** Number of deleted blobs; in a dry run, of blobs to delete. */
   readonly deleted: number;
-  /** Number of blobs that a record refers to. */
+  /** Number of blobs that are old enough, but that a record refers to. */
   readonly used: number;
   /** Number of blobs that are too new to decide, or left for the next sweep. */
   readonly left: number;

@@ -145,7 +145,7 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
   return problemOfPersonas(parsed.body);
 }
 
-/** The problem of the first invalid persona in a start. A value of another shape is not a persona. */
+/** The problem of the first invalid persona definition in a start. The schema has checked all other values, such as names. */
 function problemOfPersonas(body: JsonObject): CommandProblem | null {
   const { persona, personas, fork } = body as { persona?: unknown; personas?: unknown; fork?: ForkOfStart };
   const places: [at: string, value: unknown][] = [

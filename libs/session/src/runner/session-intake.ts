@@ -98,7 +98,8 @@ export class SessionIntake {
   }
 
   /**
-   * Applies an input without checks of quotas and of the share of rejections: an input of a copy, or a failed command.
+   * Applies an input without checks of quotas and of the share of rejections: an input of a copy, or a command whose first
+   * record failed.
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */

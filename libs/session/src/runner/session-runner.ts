@@ -182,9 +182,9 @@ export class SessionRunner {
   }
 
   /**
-   * Milliseconds since the last job ended. 0 while something keeps the session here: a job, a running effect, a timer or a
-   * remembered rule that is not stored yet, or work of this owner that may not start now. A stored timer does not keep it:
-   * it wakes the session on any host.
+   * Milliseconds since the last job ended. 0 while something keeps the session here: a job, a running effect, or a timer or
+   * remembered rule that is not stored yet. On the session's owner, an open effect that has not started keeps it, too. A
+   * stored timer does not keep it: it wakes the session on any host.
    */
   idleMs(): number {
     const isIdle = this.#mailbox.isEmpty && this.#work.isIdle && !this.#hasOwnWork;

@@ -32,6 +32,7 @@ async function consulted(
     payload,
     tool: undefined,
     needsApproval: async () => false,
+    isRunAborting: () => false,
     transcript: () => [],
     onFeedback: () => undefined,
     ...(messages ? { messages } : {}),
