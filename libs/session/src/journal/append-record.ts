@@ -161,7 +161,7 @@ export async function appendRecord(
   bounds: CommitBounds,
 ): Promise<CommitResult> {
   // Before the record that refers to them, so that a journal never refers to a missing blob.
-  const failed = await repeat(() => storeBlobs(blobs, sealed), clock, hasLeft, bounds);
+  const failed = sealed.blobs.length > 0 ? await repeat(() => storeBlobs(blobs, sealed), clock, hasLeft, bounds) : null;
   if (failed !== null) return { status: 'unavailable', cause: `the object store: ${failed}` };
   if (hasLeft()) return { status: 'unavailable', cause: 'this host released the session' };
   return commit(journal, clock, ref, sealed, fence, hasLeft, bounds);
