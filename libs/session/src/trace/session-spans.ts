@@ -16,17 +16,13 @@ import {
   type Input,
   isErrorCode,
   type JournalRecord,
-  type Message,
   type ParentLink,
   rejectionIn,
   type SessionEvent,
   type SessionRef,
   type TraceContext,
-  userText,
 } from '@coxswain/protocol';
-import { compactionInstructions } from '../effects/ask-compaction.ts';
 import { unfinishedCopyAfter } from '../journal/copy-state.ts';
-import { Transcript } from '../view/transcript.ts';
 import {
   contentText,
   inputMessages,
@@ -36,23 +32,14 @@ import {
   systemInstructions,
   usageAttributes,
 } from './gen-ai-attributes.ts';
+import { OpenEffects, type Shown } from './open-effects.ts';
 import { OpenSpan } from './open-spans.ts';
+import { momentAttributes } from './span-moments.ts';
 import { callSpanId, type TracedSession, traceOfRun, turnSpanId, workSpanId } from './trace-ids.ts';
 
 interface Run {
   readonly run: number;
   readonly span: OpenSpan;
-}
-
-/** The messages that a model saw: built only if the model answers. */
-type Shown = () => { readonly system: string; readonly messages: readonly Message[] };
-
-/** An effect that the session waits for. */
-interface OpenEffect {
-  /** The time of the record that opened it, milliseconds since 1970. */
-  readonly atMs: number;
-  /** Null where spans exclude content. */
-  readonly shown: Shown | null;
 }
 
 /** Folds a session's records into spans. */
@@ -78,10 +65,7 @@ export class SessionSpans {
     string,
     { readonly point: string; readonly hooks: string[]; callId: string | undefined }
   >();
-  /** By effect id. */
-  readonly #openEffects = new Map<string, OpenEffect>();
-  /** The messages that models see; null where spans exclude content. */
-  readonly #transcript: Transcript | null;
+  readonly #openEffects: OpenEffects;
   /** Spans that the current record ended. */
   #ended: EndedSpan[] = [];
   readonly #children: string[] = [];
@@ -90,7 +74,7 @@ export class SessionSpans {
   constructor(ref: SessionRef, sink?: Omit<SpanSink, 'take'>) {
     this.#ref = ref;
     this.#content = sink?.capturesContent ?? false;
-    this.#transcript = this.#content ? new Transcript() : null;
+    this.#openEffects = new OpenEffects(this.#content);
     this.#masked = sink?.masked ?? ((text) => text);
     this.#keeps = sink?.keeps;
   }
@@ -129,12 +113,10 @@ export class SessionSpans {
     if (cause) this.#linkAffected(record, cause);
     this.#outcome(record.input, atMs);
     for (const event of record.events) {
-      const compacts = event.type === 'compaction_started' ? this.#shownToCompact(event) : null;
-      if (compacts) this.#openEffects.set(compacts.effectId, { atMs, shown: compacts.shown });
-      this.#transcript?.push(event);
+      this.#openEffects.push(event, atMs);
       this.#event(event, atMs, cause);
     }
-    this.#remember(record.effects_open, atMs);
+    this.#openEffects.keep(record.effects_open, atMs);
     if (!wasCopied && !this.#copy) return this.#ended;
     // The copied records describe another session's work; spans of this session start at the fork.
     for (const span of this.#open()) span.startMs = atMs;
@@ -164,26 +146,6 @@ export class SessionSpans {
   /** `cancelled` as the status of a turn that the cancel of its run ended; otherwise empty. */
   get #cutOff(): { readonly 'coxswain.status'?: 'cancelled' } {
     return this.#isCancelled ? { 'coxswain.status': 'cancelled' } : {};
-  }
-
-  #remember(open: readonly string[], atMs: number): void {
-    const waited = new Set(open);
-    for (const id of this.#openEffects.keys()) if (!waited.has(id)) this.#openEffects.delete(id);
-    for (const id of open) if (!this.#openEffects.has(id)) this.#openEffects.set(id, { atMs, shown: this.#shownNow() });
-  }
-
-  #shownNow(): Shown | null {
-    if (!this.#transcript) return null;
-    const messages = this.#transcript.viewLater();
-    const system = this.#transcript.frame.persona?.system_prompt ?? '';
-    return () => ({ system, messages: messages() });
-  }
-
-  #shownToCompact({ effect_id: effectId, strategy, kept_turns }: EventOf<'compaction_started'>) {
-    if (!this.#transcript || strategy === 'clear_tool_results') return null;
-    const { summary, messages } = this.#transcript.older(kept_turns);
-    const older = summary === null ? messages : [userText(summary), ...messages];
-    return { effectId, shown: () => ({ system: compactionInstructions(strategy), messages: older }) };
   }
 
   /** Links the spans that a command affects to the sender's span. The span of a run that it starts: `#beginRun`. */
@@ -350,39 +312,15 @@ export class SessionSpans {
       default:
         if (event.type === 'owned' && event.after_copy && this.#parent)
           this.#parent = { ...this.#parent, detached: true };
-        this.#moment(event, atMs);
+        this.#addMoment(event, atMs);
     }
   }
 
-  /** An event without duration. */
-  #moment(event: SessionEvent, atMs: number): void {
+  #addMoment(event: SessionEvent, atMs: number): void {
     const span = this.#around;
     if (!span || this.#runEnded) return;
-    switch (event.type) {
-      case 'loop_checkpoint':
-        if (event.delivered > 0 || event.inbox_delivered > 0 || event.dispatch_skipped)
-          span.moment('seam', atMs, {
-            'coxswain.seam': event.kind,
-            'coxswain.delivered': event.delivered + event.inbox_delivered,
-            'coxswain.dispatch_skipped': event.dispatch_skipped || undefined,
-          });
-        return;
-      case 'steering_received':
-      case 'reminder_injected':
-      case 'followup_received':
-        span.moment(event.type, atMs, { 'coxswain.command.id': event.command_id });
-        return;
-      case 'owned':
-        span.moment('owned', atMs, { 'coxswain.epoch': event.epoch, 'coxswain.host': event.host });
-        return;
-      case 'waiting_for_persona':
-      case 'persona_wait_ended':
-      case 'persona_step_lost':
-        span.moment(event.type, atMs, { 'gen_ai.agent.name': event.persona });
-        return;
-      case 'budget_threshold':
-        span.moment('budget_threshold', atMs, { 'coxswain.budget': event.budget, 'coxswain.percent': event.percent });
-    }
+    const attributes = momentAttributes(event);
+    if (attributes) span.moment(event.type === 'loop_checkpoint' ? 'seam' : event.type, atMs, attributes);
   }
 
   #know(persona: { readonly name: string | null; readonly version: string | null }, model: string | null): void {
