@@ -6,7 +6,7 @@
  * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start or
  *         message ends with an error. A refused cancel or report is repeated, because no other component sends it.
  */
-import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/ports';
+import type { Publisher, SpanSink } from '@coxswain/ports';
 import {
   type AssistantMessage,
   addUsage,
@@ -28,7 +28,6 @@ import {
   messageProblem,
   type NotifyOutcome,
   type ParentLink,
-  type Persona,
   parseCrewCommand,
   type SessionEvent,
   type SessionRef,
@@ -45,17 +44,11 @@ import { readRecord } from '../journal/load-session.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
 import { tracedSession } from '../trace/work-context.ts';
 import type { Transcript } from '../view/transcript.ts';
-import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
+import { type ChosenPersona, chosenPersona } from './find-persona.ts';
 import { errorOutcome } from './run-tool-call.ts';
 import { POLICY_CEILING, rulesOfSession } from './session-rules.ts';
 import type { WorkerPorts } from './session-worker.ts';
 import { retryingBlobs, untilAnswered } from './until-answered.ts';
-
-/** Ports that the effects use. */
-export interface CrewPorts extends KnownPersonas {
-  readonly journal: Journal;
-  readonly sender: CommandSender;
-}
 
 /** The session that acts, with its state at the start of the effect. */
 export interface CrewSession {
@@ -80,13 +73,14 @@ export async function startChild(
   traceparent?: string,
 ): Promise<CallAccepted | CallOutcome> {
   const { id: effect_id, callId: call_id, child } = effect;
-  const { ref, state } = session;
+  const { ref, state, transcript } = session;
   const failed = ({ code, message }: Failure): CallOutcome => {
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
+  const own = { persona: transcript.frame.persona, came: state.context.settings?.personas ?? [] };
   const persona = await untilAnswered(ports.clock, signal, () =>
-    chosenPersona(ports, session, effect.args.persona),
+    chosenPersona(ports, ref.tenant, own, effect.args.persona),
   ).catch((error: Error) => error);
   // The outcome has no reader: the effect was stopped, or the runner left the session.
   if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
@@ -107,36 +101,6 @@ export async function startChild(
   if (refused)
     return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
-}
-
-/** A persona, and its form in commands: by name or as a definition. */
-export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
-
-/**
- * Finds the persona that a delegation or hand-off names: the session's own persona, then personas of its start, then personas
- * that the host knows. If the own persona is a served one, its name is looked up at the host first.
- * @returns for an unknown name, `persona_not_found` with the known names.
- * @throws errors of the port `Personas`.
- */
-export async function chosenPersona(
-  known: KnownPersonas,
-  { ref, state, transcript }: CrewSession,
-  name: string,
-): Promise<ChosenPersona | Failure> {
-  const { definition: own, served } = transcript.frame.persona ?? {};
-  const came = state.context.settings?.personas ?? [];
-  const carried = own?.name === name ? own : came.find((persona) => persona.name === name);
-  // Only a reference by name gives a child the tools of a served persona; its definition lacks them.
-  const byName = carried && !(carried === own && served) ? null : await namedPersona(known, ref.tenant, name);
-  if (byName) return { said: name, definition: byName.definition };
-  if (carried) return { said: carried, definition: carried };
-  const names = new Set([
-    own?.name,
-    ...came.map((persona) => persona.name),
-    ...(await personaNames(known, ref.tenant)),
-  ]);
-  const there = [...names].filter((one) => one !== undefined).sort();
-  return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
 }
 
 function startOf(

@@ -1,18 +1,19 @@
-/**
- * Finds a session's persona: from its start, by name on the host, or served by another process. The persona of a delegation or
- * hand-off: `chosenPersona` (crew-effects.ts).
- */
+/** Finds personas: of a session's start, of a delegation and of a hand-off; on the host, or served by another process. */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
 import {
   canonicalJson,
+  type EventOf,
   type Failure,
   type Persona,
   type PersonaIdentity,
   type PersonaSource,
+  type StartChildBody,
   type StartSettings,
   type TenantId,
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/append-record.ts';
+
+type PinnedPersona = EventOf<'persona_changed'>['provision'];
 
 /** Sources of personas by name. */
 export interface KnownPersonas {
@@ -76,6 +77,34 @@ export async function namedPersona(
 /** All names that {@link namedPersona} finds, sorted. */
 export async function personaNames({ personas, served }: KnownPersonas, tenant: TenantId): Promise<string[]> {
   return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
+}
+
+/** A persona, and its form in commands: by name or as a definition. */
+export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
+
+/**
+ * Finds the persona that a delegation or hand-off names: the session's own persona, then personas of its start, then personas
+ * that the host knows. If the own persona is a served one, its name is looked up at the host first.
+ * @param session its own persona, as pinned, and the personas of its start.
+ * @returns for an unknown name, `persona_not_found` with the known names.
+ * @throws errors of the port `Personas`.
+ */
+export async function chosenPersona(
+  known: KnownPersonas,
+  tenant: TenantId,
+  session: { readonly persona: PinnedPersona | null; readonly came: readonly Persona[] },
+  name: string,
+): Promise<ChosenPersona | Failure> {
+  const { came } = session;
+  const { definition: own, served } = session.persona ?? {};
+  const carried = own?.name === name ? own : came.find((persona) => persona.name === name);
+  // Only a reference by name gives a child the tools of a served persona; its definition lacks them.
+  const byName = carried && !(carried === own && served) ? null : await namedPersona(known, tenant, name);
+  if (byName) return { said: name, definition: byName.definition };
+  if (carried) return { said: carried, definition: carried };
+  const names = new Set([own?.name, ...came.map((persona) => persona.name), ...(await personaNames(known, tenant))]);
+  const there = [...names].filter((one) => one !== undefined).sort();
+  return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
 }
 
 /** The persona's own version, or else a hash of its whole definition, with prompt and skills. */

@@ -5,7 +5,8 @@
 import type { ToolsetSpec, WholeResults } from '@coxswain/ports';
 import { type Failure, isOfPersona } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
-import { type CrewSession, chosenPersona, modelOf } from './crew-effects.ts';
+import { type CrewSession, modelOf } from './crew-effects.ts';
+import { chosenPersona } from './find-persona.ts';
 import {
   daemonOf,
   type Pins,
@@ -53,9 +54,9 @@ export async function provisionHandoff(
     outcome: { type: 'provision_outcome', effect_id: id, status: 'failed', error },
     toolset: null,
   });
-  const chosen = await untilAnswered(ports.clock, signal, () => chosenPersona(ports, session, to)).catch(
-    (error: Error) => error,
-  );
+  const chosen = await untilAnswered(ports.clock, signal, () =>
+    chosenPersona(ports, ref.tenant, { persona: before, came: context.settings?.personas ?? [] }, to),
+  ).catch((error: Error) => error);
   if (chosen === null)
     return { outcome: { type: 'provision_outcome', effect_id: id, status: 'cancelled' }, toolset: null };
   if (chosen instanceof Error) return failed({ code: 'provision_failed', message: chosen.message });
