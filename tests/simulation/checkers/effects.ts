@@ -3,7 +3,7 @@
  * and no answer forgotten that a living host had in its hands.
  * A call of which a crash has left nothing known ends `interrupted`, unless it may run again.
  */
-import type { JournalRecord, ToolResult } from '@coxswain/protocol';
+import type { JournalRecord, SessionEvent, ToolResult } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { History, ToolRun } from '../history.ts';
 import { answersAtOnce, isIdempotent, isRemote } from '../sim-tools.ts';
@@ -76,7 +76,9 @@ export const checkEffects: Checker = (journal, { history }) => {
         wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
       // Instances that fail one after another are given up on.
       const failures = struck.get(`default.${journal.session}.${effectId}`) ?? 0;
-      if (isIdempotent(event.tool) && Math.max(failures, list.length) < 3)
+      // A call that a preempting interrupt stops is not sent again.
+      const isPreempted = placed.some(({ n: at, event: one }) => at > (intent?.n ?? 0) && at < n && isPreempting(one));
+      if (isIdempotent(event.tool) && !isPreempted && Math.max(failures, list.length) < 3)
         wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
       // What a host knew is late once another has had the session, also where that one has let it go again.
       const writers = new Set(journal.records.slice(intent?.n ?? 0, returned.get(event.call_id) ?? n).map(writerOf));
@@ -111,6 +113,10 @@ export const checkEffects: Checker = (journal, { history }) => {
   }
   return wrong;
 };
+
+function isPreempting(event: SessionEvent): boolean {
+  return (event.type === 'steering_received' || event.type === 'reminder_injected') && event.preempt === true;
+}
 
 // The host still had the session when the answer was given: it has left it since, and come back.
 function wasInHand(run: ToolRun, history: History): boolean {
