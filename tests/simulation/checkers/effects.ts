@@ -76,9 +76,11 @@ export const checkEffects: Checker = (journal, { history }) => {
         wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
       // Instances that fail one after another are given up on.
       const failures = struck.get(`default.${journal.session}.${effectId}`) ?? 0;
-      // A call that a preempting interrupt stops is not sent again.
-      const isPreempted = placed.some(({ n: at, event: one }) => at > (intent?.n ?? 0) && at < n && isPreempting(one));
-      if (isIdempotent(event.tool) && !isPreempted && Math.max(failures, list.length) < 3)
+      // A call that is being stopped is not sent again.
+      const isStopped = placed.some(
+        ({ n: at, event: one }) => at > (intent?.n ?? 0) && at <= n && stops(one, event.call_id),
+      );
+      if (isIdempotent(event.tool) && !isStopped && Math.max(failures, list.length) < 3)
         wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
       // What a host knew is late once another has had the session, also where that one has let it go again.
       const writers = new Set(journal.records.slice(intent?.n ?? 0, returned.get(event.call_id) ?? n).map(writerOf));
@@ -114,8 +116,21 @@ export const checkEffects: Checker = (journal, { history }) => {
   return wrong;
 };
 
-function isPreempting(event: SessionEvent): boolean {
-  return (event.type === 'steering_received' || event.type === 'reminder_injected') && event.preempt === true;
+/** Whether an event stops the call: alone, with the calls of its batch, or with its run. */
+function stops(event: SessionEvent, callId: string): boolean {
+  switch (event.type) {
+    case 'steering_received':
+    case 'reminder_injected':
+      return event.preempt === true;
+    case 'call_cancel_requested':
+      return event.call_id === callId;
+    case 'control_outcome':
+      return event.control === 'cancel' && event.status === 'cancelled';
+    case 'budget_threshold':
+      return event.percent === 100;
+    default:
+      return event.type === 'run_failed';
+  }
 }
 
 // The host still had the session when the answer was given: it has left it since, and come back.
