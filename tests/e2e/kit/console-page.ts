@@ -5,6 +5,7 @@ import { startBrowser } from './browser.ts';
 import { builtConsole } from './built-console.ts';
 import type { Fixture } from './fixture.ts';
 import { type GatewayUnderTest, startGateway } from './gateway.ts';
+import { noteRequests, reportPagesOfFailedTests } from './page-report.ts';
 
 const WAIT_MS = 90_000;
 
@@ -25,6 +26,7 @@ export async function openConsole(
   });
   const page = await context.newPage();
   page.setDefaultTimeout(WAIT_MS);
+  noteRequests(page);
   page.on('pageerror', (error) => trouble.push(String(error)));
   page.on('console', (message) => {
     if (message.type() === 'error') trouble.push(message.text());
@@ -57,6 +59,7 @@ export function consoleOfFile(fixture: Fixture): ServedConsole {
     served.gateway = await startGateway(fixture.bus, { consoleFolder: await builtConsole() });
     served.browser = await startBrowser();
   }, 120_000);
+  reportPagesOfFailedTests(() => served.browser);
   afterAll(async () => {
     await served.browser?.close();
     await served.gateway?.stop();

@@ -1,6 +1,7 @@
 /** Follows the inspection of a session while its state machine is shown. */
 import { type BackOff, delayAfter, type ErrorCode } from '@coxswain/protocol';
 import { useContext, useEffect, useState } from 'preact/hooks';
+import { onNextFrame } from '../page/next-frame.ts';
 import { Token } from '../sign-in/token.ts';
 import { InspectedSteps, type ReceivedSteps } from './inspected-steps.ts';
 
@@ -25,7 +26,7 @@ export function useInspectedSteps(sessionId: string): ReceivedSteps | null {
     let socket: WebSocket | undefined;
     let again: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;
-    let frame = 0;
+    let cancelFrame: (() => void) | null = null;
     let left = false;
     const open = () => {
       const url = new URL(`/v1/sessions/${sessionId}/inspect`, location.origin.replace(/^http/, 'ws'));
@@ -36,8 +37,8 @@ export function useInspectedSteps(sessionId: string): ReceivedSteps | null {
         failures = 0;
         inspected.take(String(data));
         // Rendered once per frame, however many messages arrive.
-        frame ||= requestAnimationFrame(() => {
-          frame = 0;
+        cancelFrame ??= onNextFrame(() => {
+          cancelFrame = null;
           setReceived(inspected.received);
         });
       };
@@ -52,7 +53,7 @@ export function useInspectedSteps(sessionId: string): ReceivedSteps | null {
     return () => {
       left = true;
       clearTimeout(again);
-      cancelAnimationFrame(frame);
+      cancelFrame?.();
       socket?.close();
     };
   }, [sessionId, token]);

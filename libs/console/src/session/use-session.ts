@@ -2,6 +2,7 @@
 import type { JournalRecord, SessionStatus } from '@coxswain/protocol';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
+import { onNextFrame } from '../page/next-frame.ts';
 import { problemText } from '../page/outcome.tsx';
 import { type SessionView, SessionViewBuilder, viewUpTo } from '../view/session-view.ts';
 
@@ -55,10 +56,10 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     const onOffline = () => onConnection(false);
     window.addEventListener('offline', onOffline);
     // Rendered once per frame, however many records arrive.
-    let frame = 0;
+    let cancelFrame: (() => void) | null = null;
     const draw = () => {
-      frame ||= requestAnimationFrame(() => {
-        frame = 0;
+      cancelFrame ??= onNextFrame(() => {
+        cancelFrame = null;
         setLive(builder.view);
       });
     };
@@ -102,7 +103,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     return () => {
       leaving.abort();
       window.removeEventListener('offline', onOffline);
-      cancelAnimationFrame(frame);
+      cancelFrame?.();
       clearTimeout(asked);
     };
   }, [session]);
