@@ -490,14 +490,12 @@ describe('cancel_call', () => {
         );
     });
 
-    test('tells the model that the call had run', () => {
-      given(
-        running({ hooks: [hook('PostToolUse')] }),
-        asked(call('a', 'read'), call('b', 'read')),
-        returned('b'),
-        returned('a'),
-      )
-        .when(callCancelled('a', {}, 'c', 'ada'))
+    test.each([
+      ['before the hooks see it', [asked(call('a', 'read'), call('b', 'read')), returned('b'), returned('a')], []],
+      ['while they check it', [asked(call('a', 'read')), returned('a')], [hooksCancelled]],
+    ])('tells the model that the call had run: %s', (_when, way, stop) => {
+      given(running({ hooks: [hook('PostToolUse')] }), ...way)
+        .when(callCancelled('a', {}, 'c', 'ada'), ...stop)
         .thenEvent('call_ended', {
           call_id: 'a',
           result: {

@@ -271,7 +271,12 @@ describe('while calls run', () => {
       .thenEvent('call_ended', {
         status: 'cancelled',
         result: {
-          content: [{ type: 'text', text: 'Cancelled by an unnamed sender: a preempting message arrived.' }],
+          content: [
+            {
+              type: 'text',
+              text: 'Cancelled by an unnamed sender after the tool had run: a preempting message arrived. The result is withheld because hooks had not checked it.',
+            },
+          ],
           is_error: true,
         },
       })

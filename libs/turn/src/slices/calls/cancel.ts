@@ -3,7 +3,7 @@
  * the sender of the cancel. The cancel of a run: `decideCancel` (runs/ending.ts). Which calls get an abort order:
  * `callEffects` (batch.ts).
  */
-import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { Actor, CallStatus, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, why } from '../../core/decision.ts';
@@ -19,6 +19,15 @@ import { callRow } from './table.ts';
 export interface Canceller {
   readonly who: string;
   readonly reason: string | undefined;
+}
+
+/** How a cancelled call has ended: by its outcome, or with the result that hooks were checking. */
+interface StoppedCall {
+  readonly status: CallStatus;
+  readonly result: ToolResult;
+  readonly duration_ms: number;
+  /** The grace period is over. */
+  readonly timed_out?: true | undefined;
 }
 
 /** The name of a sender. Commands on the bus need not have one. */
@@ -44,8 +53,8 @@ export function cancellerOf(context: SessionContext, { cancel, preempted }: Call
 }
 
 /**
- * The result of a call that was cancelled before its PostToolUse hooks had checked it. The output is withheld, because they
- * might have withheld it.
+ * The result of a call that was cancelled after its tool had run, and before PostToolUse hooks had checked the output. It is
+ * withheld, because they might have withheld it.
  */
 export function uncheckedText({ who, reason }: Canceller): string {
   return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
@@ -104,7 +113,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
 export function settleCancelled(
   context: SessionContext,
   row: CallAt<'running' | 'returned'>,
-  outcome: Pick<CallOutcome, 'status' | 'result' | 'duration_ms' | 'timed_out'>,
+  outcome: StoppedCall,
 ): SessionEvent[] {
   if (!row.cancel) return [];
   const { command_id, reason, actor, inject_reminder } = row.cancel;
@@ -135,22 +144,26 @@ export function settleCancelled(
 
 /**
  * The result of a call after a cancel. It names the canceller and the reason. It contains the tool's output if the tool
- * ended by itself, unless PostToolUse hooks are registered for it: they might withhold the output.
+ * ended by itself, unless PostToolUse hooks check it ({@link uncheckedText}).
  */
 export function resultAfterCancel(
   context: SessionContext,
   row: CallAt<'running' | 'returned'>,
-  outcome: Pick<CallOutcome, 'status' | 'result' | 'timed_out'>,
+  outcome: Omit<StoppedCall, 'duration_ms'>,
 ): ToolResult {
-  const { who, reason } = cancellerOf(context, row);
+  const canceller = cancellerOf(context, row);
+  const answered = outcome.status === 'ok' || outcome.status === 'error';
+  const isChecked = row.status === 'returned' || hooksFor(context, 'PostToolUse', row.tool).length > 0;
+  if (answered && isChecked) return { content: [{ type: 'text', text: uncheckedText(canceller) }], is_error: true };
   const mayStillRun = outcome.timed_out
     ? ' The tool did not confirm that it stopped, so the outcome of this tool call is unknown.'
     : '';
-  const note = { type: 'text' as const, text: `Cancelled by ${who}${because(reason)}.${mayStillRun}` };
-  const answered = outcome.status === 'ok' || outcome.status === 'error';
-  const isShown = answered && hooksFor(context, 'PostToolUse', row.tool).length === 0;
+  const note = {
+    type: 'text' as const,
+    text: `Cancelled by ${canceller.who}${because(canceller.reason)}.${mayStillRun}`,
+  };
   // In an `interrupted` outcome the result is the host's own text: the outcome of the call is unknown.
-  return isShown || outcome.status === 'interrupted'
+  return answered || outcome.status === 'interrupted'
     ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
     : { content: [note], is_error: true };
 }

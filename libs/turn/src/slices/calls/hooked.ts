@@ -133,9 +133,8 @@ export function afterPostToolUse(
   row: CallAt<'returned'>,
   outcome: ConsultOutcome,
 ): SessionEvent[] {
-  const { duration_ms, park } = row.returned;
-  if (row.cancel)
-    return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
+  const { park } = row.returned;
+  if (row.cancel) return settleCancelled(context, row, row.returned);
   if (outcome.status === 'cancelled' && context.aborting)
     return [buildCallEnded(row, 'cancelled', uncheckedText(cancellerOf(context, row)))];
   let { result } = row.returned;
