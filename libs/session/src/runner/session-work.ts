@@ -121,7 +121,7 @@ export class SessionWork {
   }
 
   #reconcileTimers(wanted: readonly TimerEffect[]): void {
-    this.#timers.retain((key) => wanted.some(({ id }) => id === key));
+    this.#timers.forgetExcept((key) => wanted.some(({ id }) => id === key));
     for (const timer of wanted) this.#timers.add(timer.id, timer);
   }
 
