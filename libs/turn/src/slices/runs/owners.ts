@@ -41,7 +41,7 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   });
 }
 
-/** The next runner owns the session, on another host or on the same one. An open model call or compaction counts a restart. */
+/** The next runner owns the session: an open model call or compaction counts a restart. A copy: `ownedAfterCopy` (copies.ts). */
 export function sessionOwned(context: SessionContext, event: Placed<'owned'>): Partial<SessionContext> {
   if (event.after_copy) return ownedAfterCopy(context, event, (count) => setBudgetTimer(context, event, count));
   const { model, compacting } = context;
