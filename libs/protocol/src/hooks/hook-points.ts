@@ -106,8 +106,8 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
 export const BUDGET_HOOK_PERCENTAGES: readonly number[] = [50, 80, 95, 100];
 
 /**
- * The name of a point in PascalCase, as in documentation, errors and code. Journals and the bus use the names in {@link
- * HOOK_POINTS}.
+ * The name of a point in PascalCase, as in documentation, errors and the code of users. Journals and the bus use the names in
+ * {@link HOOK_POINTS}.
  */
 export function hookPointName(point: HookPoint): string {
   return point.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());

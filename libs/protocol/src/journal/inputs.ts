@@ -75,7 +75,7 @@ export type ResolvedCompaction = z.infer<typeof ResolvedCompaction>;
 /** Persona, prompt and tools of a session, resolved and pinned for a run. */
 export const Provision = z.strictObject({
   persona: z.strictObject({ name: z.string(), version: z.string() }),
-  /** Remembered rules are bound to it. Absent in journals of earlier versions, where no remembered rule applies. */
+  /** Remembered rules are bound to it. Absent in journals of earlier releases, where no remembered rule applies. */
   identity: PersonaIdentity.optional(),
   /** The whole pinned definition. */
   definition: Persona,

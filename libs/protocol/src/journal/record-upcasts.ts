@@ -1,7 +1,7 @@
 /**
- * Upcasts: records of earlier versions are converted to the newest version. A change to the shape of a released record
- * raises `RECORD_VERSION` and adds the upcast from the version before. Upcasts are never changed or removed: users keep
- * journals of every release.
+ * Upcasts: `decodeRecord` (record.ts) converts records of earlier versions to the newest version. A change that released
+ * records do not fit raises `RECORD_VERSION` and adds the upcast from the version before; a new optional member does not.
+ * Upcasts are never changed or removed: users keep journals of every release.
  */
 
 /** A record as JSON, with its large fields in place. */

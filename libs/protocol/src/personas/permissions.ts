@@ -1,7 +1,7 @@
 /**
  * Permission rules: which calls run, which are denied, and which need a human approval. The first matching rule decides,
  * otherwise a default. A start cannot loosen what its persona decides, nor a session what its ancestors decide:
- * {@link ruleOn}.
+ * {@link ruleOn}. The ruling on a call, with approvals and remembered rules: `rulingOn` (calls/ruling.ts in libs/turn).
  */
 import * as z from 'zod';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
@@ -88,7 +88,7 @@ export function isStricter(one: PermissionAction, other: PermissionAction): bool
 }
 
 /**
- * Rules after a persona's own: reads inside the root are allowed; changes and commands need an approval. `park` only
+ * Rules after a persona's own: tools that change nothing are allowed; changes and commands need an approval. `park` only
  * suspends the session itself.
  */
 export const BUILT_IN_RULES: readonly PermissionRule[] = [
@@ -105,7 +105,7 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'run_command', action: 'ask' },
 ];
 
-/** The decision, and the rule that made it, such as `rules[0]`, `built_in:read_file`, `default` or `remembered:<id>`. */
+/** The decision, and the rule that made it: `rules[0]`, `built_in:read_file` or `default`; of `rulingOn` also others. */
 export interface Ruling {
   readonly action: PermissionAction;
   readonly rule: string;

@@ -194,7 +194,7 @@ async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal
   return null;
 }
 
-/** Sends the child's cancel command, then waits for its report up to the given bound. */
+/** Sends the child's cancel command, then waits for its report up to the grace period of the order. */
 export async function stopChild(
   ports: WorkerPorts,
   { ref }: CrewSession,

@@ -75,7 +75,7 @@ export function pinnedOutput(settings: StartSettings, persona: Persona): Provisi
   return { schema, repairs: said.length === 0 ? BOUNDS.outputRepairsDefault : Math.min(...said) };
 }
 
-/** How long a step waits for a live instance of its persona, in milliseconds. */
+/** How long a model step waits for a live instance of its persona, in milliseconds. */
 export function waitForPersonaMs(settings: StartSettings, persona: Persona): number {
   const said = [persona.limits, settings.limits].flatMap((limits) => limits?.wait_for_persona_ms ?? []);
   return said.length === 0 ? BOUNDS.waitForPersonaMs : Math.min(...said);

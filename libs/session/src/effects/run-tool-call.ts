@@ -84,7 +84,8 @@ const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /**
  * The budget of one owner of a session for a call whose workers die one after another. A sending uses one, and so does each
- * move to another instance by the toolset. A sending may use all that is left for moves, so it starts the call up to four times.
+ * move to another instance by the toolset. A sending counts only after its moves, so that one owner starts the call at most
+ * `SENDINGS_MAX` + 1 times.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
@@ -135,7 +136,7 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
   return unknownOutcome(why ?? HOST_ENDED, timesSent);
 }
 
-/** The toolset's reason for a lost call. */
+/** The toolset's reason for a call that is lost, or that no instance accepts. */
 function wordsOf({ result }: ToolOutcome): string {
   const [said] = result.content;
   return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';

@@ -19,7 +19,7 @@ export interface PolicyPorts {
   readonly rulesFor?: RulesFor | undefined;
 }
 
-/** The rules of a session, for each use of a name that its start gives. */
+/** The host's rules for a session. They are checked at each use of what its start names, such as a model or a root. */
 export function rulesOfSession(
   { rulesFor }: PolicyPorts,
   tenant: TenantId,

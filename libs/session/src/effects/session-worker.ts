@@ -1,6 +1,6 @@
 /**
  * Runs each kind of effect for one session, and returns its outcome. When an effect starts or is aborted: `EffectTable`
- * (session-work.ts). Which effects are open: `effectsOf` (libs/turn, effects.ts).
+ * (session-work.ts). Which effects are open: `effectsOf` (core/effects.ts in libs/turn).
  */
 import type {
   Blobs,

@@ -65,7 +65,7 @@ export interface SessionHost {
    * @param from the reader's place; null for the whole answer.
    */
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
-  /** Whether the host has heard its own heartbeat within its lease, so that hosts reach each other. */
+  /** Whether the host has its lease: it hears its own heartbeat, so hosts reach each other. */
   readonly isHeard: boolean;
   /** The name under which other hosts know this host now. */
   readonly peerName: string;

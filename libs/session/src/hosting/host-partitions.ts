@@ -146,7 +146,7 @@ export class HostPartitions {
     return this.#peers.hasOthers;
   }
 
-  /** Whether the host has heard its own heartbeat within its lease. */
+  /** Whether this host has its lease (`HostPeers.hasLease`). */
   get isHeard(): boolean {
     return this.#peers.hasLease;
   }
@@ -363,7 +363,7 @@ export class HostPartitions {
 
   /**
    * Reads all notes every {@link LOOK_AT_ALL_MS}. Claims sessions that are noted without a host, or under one that has left or
-   * was declared dead. Contract: does not reject.
+   * was declared dead; remembers those of other live hosts in `#elsewhere`. Contract: does not reject.
    */
   async #lookAtAll(): Promise<void> {
     const look = async (p: number) => {
@@ -404,6 +404,10 @@ export class HostPartitions {
 
   // ---- messages ----
 
+  /**
+   * Passes a notification of the inbox on: to the session here; or to the host that still works on it, and keeps it until that
+   * host has left. First waits until the notes of the partition are read.
+   */
   #notify(notification: CommandNotification): void {
     // The store repeats the delivery to the partition's host.
     if (this.#state.isLeaving || !this.isAssigned(notification.ref)) return;
@@ -419,12 +423,14 @@ export class HostPartitions {
     } else this.#sessions.notify(notification);
   }
 
+  /** Another host has passed a notification on, or asks whether this host still has the session. */
   #notified(ref: SessionRef, seq: number): void {
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
     // The host that sent the notification has the delivery, and acknowledges it.
     else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq, ack: () => undefined });
   }
 
+  /** Another host has left a session: claims it. */
   #released(ref: SessionRef): void {
     if (!this.isAssigned(ref) || this.#state.isLeaving) return;
     const entry = this.#elsewhere.get(sessionKey(ref));

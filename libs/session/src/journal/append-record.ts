@@ -218,8 +218,8 @@ export interface CommitBounds {
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
 /**
- * Appends sealed bytes at a fence, and repeats it within `bounds` while the outcome is unknown. A failure of the journal
- * is a result, not an exception.
+ * Appends sealed bytes at a fence, and repeats it within `bounds` while the outcome is unknown, unless the runner has left. A
+ * rejected append may be stored by an earlier attempt ({@link settle}). A failure of the journal is a result, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.
  */
 export async function commit(
@@ -252,6 +252,7 @@ async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fenc
   }
 }
 
+/** The result of a rejected append, by the record after the fence. Null if there is none, or if it cannot be read. */
 async function settle(journal: Journal, ref: SessionRef, hash: string, fence: number): Promise<CommitResult | null> {
   let first: StoredRecord | null;
   try {

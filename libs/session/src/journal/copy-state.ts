@@ -3,10 +3,10 @@ import type { AfterCopy, CopyOrigin, JournalRecord } from '@coxswain/protocol';
 import { isEnded, type SessionState } from '@coxswain/turn';
 
 /**
- * The unfinished copy after a record, or null. A copy is unfinished from its first record, which names the origin, until its
- * first owner has recorded `owned` with `after_copy`. That record follows the last copied one, or has an `error` if the copy
- * cannot be completed; an `owned` that was copied does not count. An import under its own id is complete with its last copied
- * record: it needs no such owner, unlike a fork and an import under a new id.
+ * The unfinished copy after a record, or null. A copy is unfinished from record 1, which names the origin:
+ * - an import under its own id, until its last copied record
+ * - a fork, or an import under a new id, until this session's own `owned` with `after_copy`: after the last copied record, or
+ *   earlier with an `error` if the copy cannot be completed
  * @param copy the unfinished copy before the record; not read at record 1.
  */
 export function unfinishedCopyAfter(

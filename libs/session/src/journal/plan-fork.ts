@@ -35,7 +35,8 @@ export function asksForFork(input: Input): input is CommandInput {
  * command with this id up to it. The changes must match record n, and a new prompt must be possible after it. The origin may
  * be running.
  * @param pause called after each record, so that a long origin does not block the host's other sessions.
- * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the reason for the rejection.
+ * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the rejection, with a code below, the code of
+ *   `misfit` (change-record.ts), or one of `isUnfit` (copy-journal.ts).
  * @throws OriginAwayError where the origin cannot be read at present.
  */
 export async function planFork(

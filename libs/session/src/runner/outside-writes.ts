@@ -48,8 +48,8 @@ export class OutsideWrites<Item> {
     void this.#storeWithRetries(key, item);
   }
 
-  /** Forgets the items that are no longer wanted, and ends their retries. An item that was stored stays in the store. */
-  retain(isWanted: (key: string) => boolean): void {
+  /** Forgets the items that are no longer wanted, and ends their retries. The store keeps what it has. */
+  forgetExcept(isWanted: (key: string) => boolean): void {
     for (const key of this.#items.keys()) if (!isWanted(key)) this.#items.delete(key);
   }
 

@@ -3,8 +3,8 @@
  * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
  * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
  * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
- * the open effects in the order of `effectsOf` (libs/turn, effects.ts). `sendCall` (run-tool-call.ts) decides about a
- * call that may have run, `decideOwned` (owners.ts) bounds restarts.
+ * the open effects in the order of `effectsOf` (core/effects.ts in libs/turn). `sendCall` (run-tool-call.ts) decides about a
+ * call that may have run. `decideOwned` (runs/owners.ts in libs/turn) limits the restarts of a model call or compaction.
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
@@ -61,8 +61,8 @@ export class SessionWork {
   }
 
   /**
-   * Whether work is in flight that a stopping host should let end. True also for an effect of {@link DRAINED} that is recorded
-   * and has not started, such as a tool call: the next owner could not know that it has not started.
+   * Whether work is in flight that a stopping host should let end: effects of {@link DRAINED}, and writes of timers and rules.
+   * True also for such an effect that is recorded and has not started: the next owner could not know that.
    */
   get hasWorkToDrain(): boolean {
     return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
@@ -96,12 +96,12 @@ export class SessionWork {
     this.#hadWork = workOf(state).length > 0;
   }
 
-  /** Reconciles timers and rules with the newest record, and effects too if the transcript is loaded. */
+  /** Reconciles timers and rules with the newest record, and effects if the transcript is loaded. New work repeats the note. */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
     this.#reconcileTimers(awaitedTimers(state));
     this.#reconcileRules(state.context.remembered);
     const work = workOf(state);
-    // The host stores the note before the session's first record.
+    // While the session was idle, another host may have removed its note (session-notes.ts). Record 1 follows the first note.
     if (work.length > 0 && !this.#hadWork && n > 1) this.#options.notedAgain();
     this.#hadWork = work.length > 0;
     if (!transcript) return;
@@ -121,7 +121,7 @@ export class SessionWork {
   }
 
   #reconcileTimers(wanted: readonly TimerEffect[]): void {
-    this.#timers.retain((key) => wanted.some(({ id }) => id === key));
+    this.#timers.forgetExcept((key) => wanted.some(({ id }) => id === key));
     for (const timer of wanted) this.#timers.add(timer.id, timer);
   }
 
@@ -202,8 +202,8 @@ export class EffectTable {
   }
 
   /**
-   * Starts missing effects, as far as they may start. Aborts unwanted ones, and drops their outcomes. Call it after each
-   * commit, and after recovery.
+   * Starts missing effects, as far as they may start. Passes abort orders on to started ones. Aborts unwanted ones, and drops
+   * their outcomes. Call it after each commit, and after recovery.
    */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;

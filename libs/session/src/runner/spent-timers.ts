@@ -1,4 +1,4 @@
-/** Finds due timers that a session no longer waits for. Its newest record decides, so the session need not be loaded. */
+/** Whether a session still waits for due timers. Its newest record decides, so the session need not be loaded. */
 import type { Blobs, Journal, StoredCommand } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import { readRecord } from '../journal/load-session.ts';

@@ -45,7 +45,7 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$
 
 /**
  * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7). Once the memory is full, a UUIDv7
- * that sorts before the oldest remembered UUIDv7 is too old. Ids of other forms are never too old.
+ * that sorts before the one that was remembered first is too old. Ids of other forms are never too old.
  */
 export function isTooOld(context: CommandMemory, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;

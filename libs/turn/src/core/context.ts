@@ -102,7 +102,7 @@ export function copyContext(context: SessionContext): { -readonly [M in keyof Se
     stall: context.stall,
     skipping: context.skipping,
     view: context.view,
-    pass: context.pass,
+    compaction: context.compaction,
     overflows: context.overflows,
     provision: context.provision,
     repins: context.repins,

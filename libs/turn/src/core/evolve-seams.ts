@@ -30,9 +30,9 @@ const PASSED_SEAMS: {
   pre_tool_dispatch: callsSkipped,
   post_tool_dispatch: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
   iteration_end: (_, event) => ({ delivered_at_end: event.delivered_ids.length }),
-  pre_compact: (context, event) => ({ pass: compactionDue(context), ...feedbackTaken(context, event) }),
+  pre_compact: (context, event) => ({ compaction: compactionDue(context), ...feedbackTaken(context, event) }),
   post_compact: (context, event) => ({
-    pass: null,
+    compaction: null,
     reminders: showReminders(context.reminders),
     ...feedbackTaken(context, event),
     ...(isHooked(context, 'transform_context') ? {} : modelCallOpened(context, event)),

@@ -40,7 +40,7 @@ import { promptReceived } from '../slices/runs/prompts.ts';
 import { hooksChanged, personaChanged, pricesChanged, toolsChanged } from '../slices/runs/provision.ts';
 import { stopCheckOpened } from '../slices/runs/stop-conditions.ts';
 import { turnEnded, turnStarted } from '../slices/runs/turns.ts';
-import { waitsForPersona } from '../slices/steps/persona-waits.ts';
+import { personaWaitStarted } from '../slices/steps/persona-waits.ts';
 import { stepEvolved } from '../slices/steps/steps.ts';
 import { signalReceived, suspendRequested } from '../slices/suspension/requests.ts';
 import { resumed, suspended } from '../slices/suspension/suspension.ts';
@@ -185,7 +185,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   step_args_rewritten: [stepEvolved],
   step_output_rewritten: [stepEvolved],
   step_finished: [stepEvolved],
-  waiting_for_persona: [waitsForPersona],
+  waiting_for_persona: [personaWaitStarted],
   persona_wait_ended: [{ persona_wait: null }],
   persona_step_lost: [(_, { effect_id, lost }) => ({ lost_steps: { effect_id, lost } })],
   handoff_emitted: [(context, event) => noteOnCall(context, event.call_id, { handoff: 'emitted' })],

@@ -7,8 +7,8 @@
  *     only a checkpoint removes one.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
  * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds nothing
- *     to the transcript. Then a reached budget, because a used-up one ends the run, and with it hooks and new work. Then the
- *     guard, which precedes other consults (GUARD-2, message-hooks.ts). Then announcements, and last the state's own event.
+ *     to the transcript. Then a reached budget, because a used-up one ends the run, and with it hooks and new work. Then
+ *     `guardConsult`, which precedes other consults (GUARD-2, message-hooks.ts). Then announcements, and last the state's own event.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';

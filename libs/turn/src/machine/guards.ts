@@ -121,7 +121,7 @@ export const turnSetup = setup({
     compaction_is_due_and_hooked: ({ context }: Args) =>
       compactionDue(context) !== null && isHooked(context, 'pre_compact'),
     compaction_is_due: ({ context }: Args) => compactionDue(context) !== null,
-    compaction_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    compaction_is_vetoed: ({ context }: Args) => context.compaction?.vetoed === true,
     hooked_post_compact: hooked('post_compact'),
     hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),

@@ -26,7 +26,7 @@ const NONE: readonly RememberedRule[] = [];
 
 /**
  * The binding of the run's rules (REMEMBER-4, libs/protocol, remembered-rules.ts). Null before the first provision, and
- * if an earlier version recorded the provision without identity or root.
+ * if an earlier release recorded the provision without identity or root.
  */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;

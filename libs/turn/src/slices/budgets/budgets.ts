@@ -5,7 +5,7 @@
  *     limits of the new persona count from the hand-off.
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
- * BUDGET-4  Each threshold of a limit is reported once. At 100 percent the run aborts and ends with its results so far
+ * BUDGET-4  Each threshold of a limit is reported at most once. At 100 percent the run aborts and ends with its results so far
  *     (`thresholdReported` in spending.ts).
  */
 
@@ -98,8 +98,9 @@ interface Bound {
  * The limit of a budget that the run reaches first; null without one.
  * - Before a hand-off it is `own`: the stricter limit of the persona and the start (`runLimits`, run-limits.ts in
  *   libs/session).
- * - After a hand-off it is the nearer of two: `own`, which then counts from the hand-off, and `whole`, the limit of the
- *   start, which counts from the start of the run. Usage lowers both rests equally. Without `own` there is no `whole`.
+ * - After a hand-off it is the one with less left: `own`, which then counts from the hand-off, or `whole`, the limit of the
+ *   start, which counts from the start of the run. Both count the same usage, so usage does not change which one it is.
+ *   Without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
@@ -142,7 +143,7 @@ function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   return [...new Set([...own, ...hooked])].sort((a, b) => a - b);
 }
 
-/** The event of the next threshold that is reached and has no event so far, or null. */
+/** The event of the next reached threshold above the highest reported one of its budget, or null. */
 export function reachedThreshold(context: SessionContext): SessionEvent | null {
   const thresholds = thresholdsOf(context);
   for (const state of budgetsOf(context)) {

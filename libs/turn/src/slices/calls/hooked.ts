@@ -17,8 +17,9 @@ import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
 /**
- * The events after PreToolUse hooks: a `call_args_rewritten` for each rewrite. The first denial or refusing failure ends the
- * call as `denied`, and later answers do not count. Otherwise invalid rewritten arguments end it as `error`.
+ * The events after PreToolUse hooks: a `call_args_rewritten` for each rewrite, the last one with the `needs_approval` of the
+ * new arguments. The first denial or refusing failure ends the call as `denied`, and later answers do not count. Otherwise
+ * invalid rewritten arguments end it as `error`.
  */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
@@ -125,8 +126,9 @@ function tookEffectText(status: ReturnedOutcome['status']): string {
 }
 
 /**
- * The events after PostToolUse hooks: the end of the call, and then its request to park or the outcome of its cancel. The
- * result is withheld after a refusing failure, and if the end of the run cancelled the consult.
+ * The events after PostToolUse hooks: the end of the call, and then its request to suspend the session (`returned.park`). The
+ * result is withheld after a refusing failure, and if the end of the run cancelled the consult. If a cancel of the call is
+ * open, the answers do not count: `settleCancelled` (cancel.ts).
  */
 export function afterPostToolUse(
   context: SessionContext,

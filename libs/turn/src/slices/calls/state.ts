@@ -157,13 +157,13 @@ export interface ReturnedOutcome {
   readonly park?: ParkRequest | undefined;
 }
 
-type Rung = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall | EndedCall;
+type AnyCall = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall | EndedCall;
 
 type MemberOf<Row> = Row extends unknown ? keyof Row : never;
 
 /** A row with one status, and all members of rows with other statuses declared as absent. */
 type Closed<Row> = Row extends unknown
-  ? Row & { readonly [Other in Exclude<MemberOf<Rung>, keyof Row>]?: undefined }
+  ? Row & { readonly [Other in Exclude<MemberOf<AnyCall>, keyof Row>]?: undefined }
   : never;
 
 /**
@@ -175,7 +175,7 @@ type Closed<Row> = Row extends unknown
  * - an unknown outcome that a person must decide: `running` → `parked`
  * - every status can change to `ended`
  */
-export type CallRow = Closed<Rung>;
+export type CallRow = Closed<AnyCall>;
 
 /** A row with one of these statuses. */
 export type CallAt<Status extends CallRow['status']> = Extract<CallRow, { readonly status: Status }>;

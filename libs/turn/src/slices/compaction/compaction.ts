@@ -1,7 +1,9 @@
 /**
  * Compaction: when it is due, which messages it replaces, and the outcome of its model step. The host asks the model:
- * `askCompaction` (ask-compaction.ts in libs/session). Which messages it keeps word for word: `pinOf` (view-account.ts);
- * `Transcript.#compact` (transcript.ts in libs/session) applies that. Queued messages are not in the view.
+ * `askCompaction` (ask-compaction.ts in libs/session). Which messages it keeps word for word: `pinOf` (view-account.ts), and
+ * inherited reminders with `preserve_on_compact`. `Transcript.#compact` (transcript.ts in libs/session) applies that.
+ * Queued messages are not in the view. `context.compaction` is the compaction of the open turn, `context.compacting` its open
+ * model step.
  *
  * COMPACTION-1  Each turn considers a compaction between the seams pre_compact and post_compact. If the provider refuses
  *     the turn's prompt as too long, the turn considers a second one, unless text of the answer was shown.
@@ -35,20 +37,21 @@ import { compactionResult, knownWindow, messagesOf, patience } from './view-acco
 
 /** The compaction that the next prompt needs, or null. */
 export function compactionDue(context: SessionContext): OpenCompaction | null {
-  const compaction = context.pinned?.compaction;
-  if (!compaction) return null;
-  const { strategy } = compaction;
+  const settings = context.pinned?.compaction;
+  if (!settings) return null;
+  const { strategy } = settings;
   const { view } = context;
-  const { window, reserve } = knownWindow(view, compaction);
-  const pass = { strategy, tokens_before: view.tokens, window, reserve };
+  const { window, reserve } = knownWindow(view, settings);
+  const head = { strategy, tokens_before: view.tokens, window, reserve };
   if (context.overflows === 0) {
-    const kept = Math.min(compaction.keep_turns, view.closed.length);
+    const kept = Math.min(settings.keep_turns, view.closed.length);
     const isDue =
-      view.tokens > Math.max(window - reserve, view.next_pass_at) && gain(context, strategy, kept) > least(window);
-    return isDue ? { ...pass, mode: 'window', kept_turns: kept } : null;
+      view.tokens > Math.max(window - reserve, view.next_pass_at) &&
+      gain(context, strategy, kept) > gainToExceed(window);
+    return isDue ? { ...head, mode: 'window', kept_turns: kept } : null;
   }
-  for (let kept = Math.min(compaction.keep_turns, view.closed.length); kept >= 0; kept--) {
-    if (gain(context, strategy, kept) > 0) return { ...pass, mode: 'overflow', kept_turns: kept };
+  for (let kept = Math.min(settings.keep_turns, view.closed.length); kept >= 0; kept--) {
+    if (gain(context, strategy, kept) > 0) return { ...head, mode: 'overflow', kept_turns: kept };
   }
   return null;
 }
@@ -60,63 +63,66 @@ function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns:
 }
 
 // The gain that a compaction must exceed. After a smaller gain the next one would follow soon, with another model step.
-function least(window: number): number {
+function gainToExceed(window: number): number {
   return Math.floor(patience(window) / 2);
 }
 
 /** The next event of the open compaction: its model step, or its end if it needs none. Null while the step runs. */
 export function nextCompactionEvent(context: SessionContext, effectId: string): SessionEvent | null {
-  const { pass } = context;
-  if (!pass || context.compacting) return null;
-  if (pass.strategy === 'clear_tool_results') return buildCompactionDone(context, pass, pass.strategy);
-  return { type: 'compaction_started', ...headOf(context, pass), effect_id: effectId };
+  const { compaction } = context;
+  if (!compaction || context.compacting) return null;
+  if (compaction.strategy === 'clear_tool_results')
+    return buildCompactionDone(context, compaction, compaction.strategy);
+  return { type: 'compaction_started', ...headOf(context, compaction), effect_id: effectId };
 }
 
 /** The payload of hooks about a compaction. */
 export function compactionPayload(context: SessionContext): { [key: string]: string | number } {
-  const { pass, view } = context;
+  const { compaction, view } = context;
   return {
-    mode: pass?.mode ?? 'window',
-    strategy: pass?.strategy ?? 'summary',
+    mode: compaction?.mode ?? 'window',
+    strategy: compaction?.strategy ?? 'summary',
     message_count: messagesOf(view),
     estimated_tokens: view.tokens,
-    ...pass?.done,
+    ...compaction?.done,
   };
 }
 
 /** Decides the outcome of the open compaction's model step. */
 export function decideCompact(context: SessionContext, outcome: CompactOutcome): Decision {
-  const { pass } = context;
-  if (context.compacting?.id !== outcome.effect_id || !pass) return late(outcome.effect_id);
+  const { compaction } = context;
+  if (context.compacting?.id !== outcome.effect_id || !compaction) return late(outcome.effect_id);
   const { usage, attempts, duration_ms } = outcome;
   if (context.aborting) {
     const error = { code: 'compaction_aborted', message: 'the run ended during the compaction' };
-    return events({ type: 'compaction_skipped', ...headOf(context, pass), error, usage });
+    return events({ type: 'compaction_skipped', ...headOf(context, compaction), error, usage });
   }
   const text = outcome.text.trim();
   if (outcome.status === 'complete' && text !== '')
-    return events(buildCompactionDone(context, pass, pass.strategy, { summary: text, usage, attempts, duration_ms }));
+    return events(
+      buildCompactionDone(context, compaction, compaction.strategy, { summary: text, usage, attempts, duration_ms }),
+    );
   const error = outcome.error ?? {
     code: outcome.status === 'complete' ? 'summary_empty' : 'model_stream_broken',
     message:
       outcome.status === 'complete' ? 'the summary is empty' : 'the model stream ended before the summary was complete',
   };
-  return events(...afterFailedSummary(context, pass, error, usage));
+  return events(...afterFailedSummary(context, compaction, error, usage));
 }
 
 /** The events after a failed model step of a compaction (COMPACTION-4). */
 export function afterFailedSummary(
   context: SessionContext,
-  pass: OpenCompaction,
+  compaction: OpenCompaction,
   error: Failure,
   usage?: Usage,
 ): SessionEvent[] {
-  const instead_of = { strategy: pass.strategy, error };
+  const instead_of = { strategy: compaction.strategy, error };
   const spent = usage ? { usage } : {};
-  if (gain(context, 'clear_tool_results', pass.kept_turns) > 0)
-    return [buildCompactionDone(context, pass, 'clear_tool_results', { ...spent, instead_of })];
-  const skipped: SessionEvent = { type: 'compaction_skipped', ...headOf(context, pass), error, ...spent };
-  if (pass.mode === 'window') return [skipped];
+  if (gain(context, 'clear_tool_results', compaction.kept_turns) > 0)
+    return [buildCompactionDone(context, compaction, 'clear_tool_results', { ...spent, instead_of })];
+  const skipped: SessionEvent = { type: 'compaction_skipped', ...headOf(context, compaction), error, ...spent };
+  if (compaction.mode === 'window') return [skipped];
   return [
     skipped,
     overflowFailed(`the prompt exceeds the context window of the model, and the compaction failed: ${error.message}`),
@@ -128,7 +134,7 @@ export function afterFailedSummary(
  * sent again. None if the provider has not refused it.
  */
 function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
-  return context.pass?.mode === 'overflow'
+  return context.compaction?.mode === 'overflow'
     ? [overflowFailed(`the prompt exceeds the context window of the model, and hook ${hook} vetoed the compaction`)]
     : [];
 }
@@ -180,23 +186,23 @@ function overflowFailed(message: string): SessionEvent {
 }
 
 /** The members that all events of a compaction have. */
-function headOf({ turn }: SessionContext, pass: OpenCompaction) {
-  const { mode, strategy, tokens_before, window, reserve, kept_turns } = pass;
+function headOf({ turn }: SessionContext, compaction: OpenCompaction) {
+  const { mode, strategy, tokens_before, window, reserve, kept_turns } = compaction;
   return { turn, mode, strategy, tokens_before, window, reserve, kept_turns };
 }
 
 function buildCompactionDone(
   context: SessionContext,
-  pass: OpenCompaction,
+  compaction: OpenCompaction,
   strategy: CompactionStrategy,
   more: Partial<Extract<SessionEvent, { type: 'compaction_done' }>> = {},
 ): SessionEvent {
   const { summary = null } = more;
   return {
     type: 'compaction_done',
-    ...headOf(context, pass),
+    ...headOf(context, compaction),
     strategy,
-    ...compactionResult(context.view, strategy, pass.kept_turns, summary),
+    ...compactionResult(context.view, strategy, compaction.kept_turns, summary),
     ...more,
   };
 }
@@ -224,18 +230,21 @@ export function compactionStarted(
 
 /** The open compaction has replaced messages. The payload of post_compact hooks has its strategy and counts. */
 export function compactionDone(
-  { pass }: SessionContext,
+  { compaction }: SessionContext,
   { strategy, archived, remaining }: EventOf<'compaction_done'>,
 ): Partial<SessionContext> {
-  return { compacting: null, pass: pass ? { ...pass, strategy, done: { archived, remaining } } : null };
+  return {
+    compacting: null,
+    compaction: compaction ? { ...compaction, strategy, done: { archived, remaining } } : null,
+  };
 }
 
 /** The effect for the model step of the open compaction. */
 export function compactionEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
-  const { compacting, pass, turn, view } = context;
-  if (!compacting || !pass) return [];
+  const { compacting, compaction, turn, view } = context;
+  if (!compacting || !compaction) return [];
   const { id, epoch, restarts } = compacting;
-  const { strategy, kept_turns: keptTurns, window, reserve } = pass;
+  const { strategy, kept_turns: keptTurns, window, reserve } = compaction;
   const room = window - reserve;
   return [{ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, room, step: view.steps, abort }];
 }

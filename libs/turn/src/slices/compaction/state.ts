@@ -92,19 +92,22 @@ export const EMPTY_VIEW: ViewAccount = {
 export interface CompactionState {
   /** The model's view in numbers. */
   readonly view: ViewAccount;
-  /** The compaction of the open turn, from the seam before it to the seam after it. Not the pass of a seam (seams.ts). */
-  readonly pass: OpenCompaction | null;
+  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  readonly compaction: OpenCompaction | null;
   /** How often the provider refused the open turn's prompt as too long. */
   readonly overflows: number;
-  /** The model step of the running compaction. */
+  /** The open model step of `compaction`. */
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
 }
 
 /** An empty view. */
-export const EMPTY_COMPACTION: CompactionState = { view: EMPTY_VIEW, pass: null, overflows: 0, compacting: null };
+export const EMPTY_COMPACTION: CompactionState = { view: EMPTY_VIEW, compaction: null, overflows: 0, compacting: null };
 
 /** Each turn considers a new compaction. */
-export const COMPACTION_AT_TURN_START: Pick<CompactionState, 'pass' | 'overflows'> = { overflows: 0, pass: null };
+export const COMPACTION_AT_TURN_START: Pick<CompactionState, 'compaction' | 'overflows'> = {
+  overflows: 0,
+  compaction: null,
+};
 
 /** The end of a run leaves no model step open. */
 export const COMPACTION_AT_RUN_END: Pick<CompactionState, 'compacting'> = { compacting: null };

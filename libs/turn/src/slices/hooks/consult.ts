@@ -160,6 +160,6 @@ export function hookVetoed(context: SessionContext, event: EventOf<'hook_vetoed'
   if (point === 'permission_asked' && decision === 'allow' && call_id)
     return noteOnCall(context, call_id, { granted_by: `hook:${hook}` });
   if (point === 'pre_suspend') return { suspend: null };
-  if (point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
+  if (point === 'pre_compact' && context.compaction) return { compaction: { ...context.compaction, vetoed: true } };
   return {};
 }

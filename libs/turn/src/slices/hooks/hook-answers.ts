@@ -30,7 +30,7 @@ import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
-import { answersOf, blocked, failsClosed, hookReturned } from './verdicts.ts';
+import { answersOf, failsClosed, firstBlock, hookReturned } from './verdicts.ts';
 
 /** Decides the outcome of the open consult. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
@@ -58,7 +58,7 @@ function eventsAtConsultEnd(
   atMs: number,
 ): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isOfGuard(consult)) return afterGuard(context, consult, outcome, blocked(context, outcome.answers));
+  if (isOfGuard(consult)) return afterGuard(context, consult, outcome, firstBlock(context, outcome.answers));
   if (isOfEdit(consult)) {
     const failed = (answer: HookAnswer) => failsClosed(context, answer);
     return decideEditChecked(context, consult, outcome.answers, failed, atMs);

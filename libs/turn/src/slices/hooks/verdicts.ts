@@ -65,7 +65,10 @@ export function buildHookDecision(
  * The first hook that blocks a message, by its verdict or by a failure that refuses ({@link failsClosed}), with its reason
  * and a code; or null.
  */
-export function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
+export function firstBlock(
+  context: SessionContext,
+  answers: readonly HookAnswer[],
+): { readonly hook: string; readonly reason: string | undefined; readonly code: string } | null {
   for (const { hook, verdict, failure, ...rest } of answers) {
     if (failure && failsClosed(context, { hook, failure, ...rest }))
       return { hook, reason: failure.message, code: failure.code };

@@ -1,14 +1,14 @@
 /**
- * Preempting interrupts (`preempt`): they end the model call, or the calls in flight. If the open turn has neither, the list
- * `preempting` notes the interrupt: unless a seam delivers it first, the next model call of the turn ends before it is sent.
- * They do not abort hooks.
+ * Preempting interrupts: steers and reminders with `preempt: true` in their body. They end the model call, or the calls in
+ * flight, but no hooks. If the open turn has neither, the list `preempting` notes the interrupt: unless a seam delivers it
+ * first, the next model call of the turn ends before it is sent.
  *
  * The next seam for interrupts delivers them; with `one_at_a_time` see `dueAt` (seams.ts). As with any interrupt, the seam
  * `pre_tool_dispatch` skips the calls that have not started, also parked ones, whose approvals it supersedes
  * (`dispatchCheckpoint` in seams.ts).
  *
- * PREEMPT-1  A preempting interrupt ends running work once: on arrival, or after its hooks accept it. It does not affect
- *     work after its delivery.
+ * PREEMPT-1  A preempting interrupt ends running work once: on arrival (`injectionReceived`, queue.ts), or after its hooks
+ *     accept it (`guardEnded`, message-hooks.ts). It does not affect work after its delivery.
  * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
  * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A returned call keeps its
  *     result.
@@ -28,8 +28,7 @@ export const PREEMPTED = 'a preempting message arrived';
 export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.abortGraceMs };
 
 /**
- * The changes of the context by a preempting interrupt, on arrival or after its hooks accept it, except those of the queue
- * (`queueInjection` in queue.ts, `guardEnded` in message-hooks.ts).
+ * The changes of the context by a preempting interrupt (PREEMPT-1), except those of the queue, which its callers make.
  */
 export function preempt(context: SessionContext, commandId: string, actor: Actor | undefined): Partial<SessionContext> {
   // The teardown has already aborted everything.

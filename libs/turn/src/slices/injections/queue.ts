@@ -119,7 +119,7 @@ function receivedEvent(input: InjectionCommand, at: string, { from, begins_run }
   return { type: 'reminder_injected', ...head, mode, ...preempts, ...reminderFields(input.body), ...tail };
 }
 
-// Records of earlier versions have bodies without some defaults.
+// Records of earlier releases have bodies without some defaults.
 function reminderFields(body: Command<'remind'>['body']): ReminderFields {
   const { tags = [], ttl_turns, preserve_on_compact = false, propagate = 'session', role_hint = 'system' } = body;
   return { tags, ...(ttl_turns === undefined ? {} : { ttl_turns }), preserve_on_compact, propagate, role_hint };

@@ -3,8 +3,8 @@
  * removes it, a newer one with its dedupe key replaces it, or a sender revokes it. When it is delivered: `dueAt`
  * (injections/seams.ts).
  *
- * REMINDER-1  A turn counts for a reminder only if its prompt showed it. A reminder that arrives after the answer is
- *     shown once before it counts.
+ * REMINDER-1  A turn counts for a reminder only if its prompt showed it. The turn in which it arrives after the answer does
+ *     not count.
  * REMINDER-2  A due expiry is recorded by `reminder_expired`, in the record that causes it. A replaced reminder ends
  *     with `reminder_deduped`.
  */

@@ -1,6 +1,7 @@
 /**
- * Whether a run takes another turn, and whether effects are open that its teardown waits for. The next run, which a late
- * message starts: `runOfLateMessage` (prompts.ts).
+ * Predicates about work that calls for another turn, and about effects that the teardown waits for. What follows a turn is
+ * decided by the guards of `turn_end` and of the state `resuming`, in their order (machine/chart.ts): for example `goes_on`
+ * or `followup_waits`. The next run, which a late message starts: `runOfLateMessage` (prompts.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { uncoveredAnswer } from '../budgets/budgets.ts';
@@ -10,8 +11,9 @@ import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
 /**
- * Whether queued messages, steps that are left, or the message about an ended suspension or idle interval would continue
- * the run. It does not check max_turns.
+ * Whether queued messages, steps that are left, or the message about an ended suspension or idle interval call for another
+ * turn. It does not check max_turns. A queued steer or reminder counts even if it came after the last seam of the turn. But for
+ * such a message alone only a daemon takes another turn; any other run ends without it.
  */
 export function queuedWorkContinuesRun(context: SessionContext): boolean {
   return (
@@ -50,7 +52,10 @@ export function openTurnContinuesRun(context: SessionContext): boolean {
   return batch_open || cut_short || delivered_at_end > 0 || needsRepair(context);
 }
 
-/** Whether the open turn or queued work continues the run, within max_turns. It does not check budgets. */
+/**
+ * Whether the open turn or queued work ({@link queuedWorkContinuesRun}) calls for another turn, within max_turns. Only then
+ * `closeTurn` (turns.ts) records a budget that does not cover the answer. No guard calls it.
+ */
 export function continuesWithinMaxTurns(context: SessionContext): boolean {
   return !isAtLastTurn(context) && (openTurnContinuesRun(context) || queuedWorkContinuesRun(context));
 }

@@ -2,10 +2,10 @@
  * The end of a run.
  *
  * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot prevent
- * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends or takes another turn:
- * continuation.ts. The run that a late message starts: `runOfLateMessage` (prompts.ts). Queued messages outlive the run, also
- * a cancelled one: `loop_exit` delivers those with `audit_only`, and the others wait for the next run (`pending` of
- * `agent_end`).
+ * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends with a turn: the guards of
+ * `turn_end` (machine/chart.ts). The run that a late message starts: `runOfLateMessage` (prompts.ts). Queued messages outlive
+ * the run, also a cancelled one: `loop_exit` delivers those with `audit_only`, and the others wait for the next run (`pending`
+ * of `agent_end`).
  */
 
 import {

@@ -25,10 +25,10 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
   if (input.after_copy) return decideAfterCopy(state, input);
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
-  const { compacting, model, pass } = context;
-  if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
+  const { compacting, model, compaction } = context;
+  if (compacting && compaction && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
     const message = `the summary was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
-    return events(owned, ...afterFailedSummary(context, pass, { code: 'model_restarts_exhausted', message }));
+    return events(owned, ...afterFailedSummary(context, compaction, { code: 'model_restarts_exhausted', message }));
   }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
@@ -41,7 +41,7 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   });
 }
 
-/** The next runner owns the session, on another host or on the same one. An open model call or compaction counts a restart. */
+/** The next runner owns the session: an open model call or compaction counts a restart. A copy: `ownedAfterCopy` (copies.ts). */
 export function sessionOwned(context: SessionContext, event: Placed<'owned'>): Partial<SessionContext> {
   if (event.after_copy) return ownedAfterCopy(context, event, (count) => setBudgetTimer(context, event, count));
   const { model, compacting } = context;

@@ -19,7 +19,7 @@ import { because, by, type CommandHead, type Decision, events, reject } from '..
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
-import { blocked, buildHookDecision } from '../hooks/verdicts.ts';
+import { buildHookDecision, firstBlock } from '../hooks/verdicts.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
 
@@ -125,7 +125,7 @@ export function runOfLateMessage(context: SessionContext): SessionEvent | null {
 
 /** The events after user_prompt_submit hooks about the prompt of a run: if they block it, the run fails; otherwise none. */
 export function afterUserPromptSubmit(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
-  const block = blocked(context, outcome.answers);
+  const block = firstBlock(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;
   const error = { code, message: `hook ${hook} blocked the prompt${because(reason)}` };

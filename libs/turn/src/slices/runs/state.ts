@@ -23,7 +23,7 @@ export interface Pinned {
   readonly persona: string;
   /** Absent in a snapshot of an earlier build. */
   readonly persona_version?: string | undefined;
-  /** The binding of remembered rules. Absent in a journal of an earlier version. */
+  /** The binding of remembered rules. Absent in a journal of an earlier release. */
   readonly identity?: PersonaIdentity | undefined;
   /** The absolute path of the root folder; absent in a snapshot of an earlier build. */
   readonly root?: string | undefined;

@@ -1,7 +1,4 @@
-/**
- * The start and the end of a turn. Whether another turn follows: `continuesWithinMaxTurns` (continuation.ts), if a budget covers
- * its answer (`uncoveredAnswer`).
- */
+/** The start and the end of a turn. What follows its end: the guards of `turn_end` (machine/chart.ts). */
 
 import type { SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -61,7 +58,8 @@ export function turnEnd(context: SessionContext): SessionEvent {
 
 /**
  * The next event after the last seam of a turn. First the request to check the stop predicates, if the turn has a batch. Then the
- * end of the step, the events of a rejected output, the budget that does not cover another answer, the end of the turn.
+ * end of the step, the events of a rejected output, the budget that does not cover another answer if work calls for one
+ * (`continuesWithinMaxTurns`), the end of the turn.
  */
 export function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;

@@ -58,8 +58,8 @@ export function lostAttempts({ lost_steps }: SessionContext, effectId: string): 
   return lost_steps?.effect_id === effectId ? lost_steps.lost : 0;
 }
 
-/** A model step starts to wait for its persona. */
-export function waitsForPersona(
+/** A model step has started to wait for its persona. */
+export function personaWaitStarted(
   context: SessionContext,
   event: EventOf<'waiting_for_persona'> & PlacedEvent,
 ): Partial<SessionContext> {

@@ -1,6 +1,6 @@
 /**
  * Declared steps of a persona: the current step of a run, its end, and what its failure causes. A model step is
- * something else: one model call. Its retries: the header of runs/model-answers.ts.
+ * something else: a model call or a compaction. Its retries: the header of runs/model-answers.ts.
  *
  * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
  *     daemon.
@@ -90,7 +90,7 @@ function overspent(context: SessionContext, { max_tokens, max_nano_usd }: Pinned
   return null;
 }
 
-/** The `unfinished` end of the open step, at the end of a run or at a hand-off (STEPS-3); null without an open step. */
+/** The `unfinished` end of the open step, at the end of a run or at a hand-off (STEPS-3); null without one (`openStep`). */
 export function unfinishedStepEnd(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
@@ -101,7 +101,7 @@ export function undeclaredStepEnd(context: SessionContext): SessionEvent | null 
 }
 
 /**
- * The events of a failure of the open step (STEPS-4); null without an open step.
+ * The events of a failure of the open step (STEPS-4); null without one (`openStep`).
  * @param run the failure of the run, which follows if the error boundary is `fail`.
  */
 export function stepFailure(

@@ -49,7 +49,9 @@ export interface Waking {
 
 /** The members of the context for waits of the session. */
 export interface SuspensionState {
+  /** The requested suspension, until it starts. */
   readonly suspend: AskedSuspension | null;
+  /** The current suspension. */
   readonly suspension: Suspension | null;
   /** Stored signals, oldest first. */
   readonly signals: readonly StoredSignal[];
