@@ -70,7 +70,7 @@ export function conditionHolds(condition: Condition, payload: Json): boolean {
  */
 export function globMatches(glob: string, name: string): boolean {
   if (glob === '' || glob === '*') return true;
-  // Two-pointer match with one backtracking point: linear for one star, at worst glob × name, never exponential.
+  // Two-pointer match with one backtracking point: at worst glob × name, never exponential.
   let g = 0;
   let n = 0;
   let star = -1;

@@ -62,8 +62,8 @@ type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 /**
  * Sends a child's start command.
  * @param traceparent the span of the call that starts the child.
- * @returns `call_accepted` once the command is stored, or if `signal` aborts after the persona was found; an error outcome
- *   if the child cannot start.
+ * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort either, as
+ *   the result has no reader.
  */
 export async function startChild(
   ports: WorkerPorts,

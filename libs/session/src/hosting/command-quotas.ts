@@ -4,8 +4,8 @@
  *
  * QUOTA-1  A command beyond a quota leaves no record. Its sender may send the same command again, and gets a receipt if it has
  *          asked for one.
- * QUOTA-2  Controls (cancel, approve and the like) have their own rates, so that a flood of messages cannot keep a person
- *          from stopping a run.
+ * QUOTA-2  Controls (cancel, approve and the like) have their own rates and no other quota, so that a flood of messages cannot
+ *          keep a person from stopping a run.
  * QUOTA-3  The tenant is in the subject of a command, and the server restricts every key to its subjects. The sender is in the
  *          command itself, because NATS does not name a publisher. Rates per sender separate honest senders, rates per tenant
  *          bound all.
@@ -94,8 +94,8 @@ export class CommandQuotas {
     if (INTERNAL.has(verb)) return null;
     const quotas = this.#quotasOf(ref.tenant);
     const tenant = this.#tenant(ref.tenant, quotas);
-    const late = this.#rateProblem(tenant, command);
-    if (late || CONTROLS.has(verb)) return late;
+    const rateProblem = this.#rateProblem(tenant, command);
+    if (rateProblem || CONTROLS.has(verb)) return rateProblem;
     if (command.isNew)
       return verb === 'start' ? (this.sessionProblem(ref.tenant) ?? this.#storedProblem(tenant, quotas)) : null;
     if (QUEUED.has(verb) && tenant.pendingBytes + command.bytes > quotas.pending_bytes)

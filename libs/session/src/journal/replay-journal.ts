@@ -32,7 +32,7 @@ export class ReplayDivergedError extends Error {
   readonly n: number;
   /** RFC 6901 pointer to the first member that differs. */
   readonly path: string;
-  /** The recorded value; undefined if the record has none. */
+  /** The recorded value, or what is wrong with the record; undefined if the record has none. */
   readonly expected: Json | undefined;
   /** The recomputed value, or the error of the recomputation; undefined if there is none. */
   readonly actual: Json | undefined;
@@ -188,12 +188,12 @@ function recomputeOrDiverge(
   recorded: JournalRecord,
   bytes: Uint8Array,
   n: number,
-  hash: string,
+  prevHash: string,
   sessionId: string,
 ): string {
   const { attempt, at, cursor, input } = recorded;
   const events = asMadeBy(machineOf(recorded), stepOrDiverge(actor, recorded, n).events);
-  const record = buildRecord({ sessionId, n, attempt, prevHash: hash, at, cursor }, input, events, actor.state);
+  const record = buildRecord({ sessionId, n, attempt, prevHash, at, cursor }, input, events, actor.state);
   const sealed = sealRecord(record);
   if (Buffer.compare(sealed.bytes, bytes) === 0) return sealed.hash;
   const today = inTodaysShape(recorded, bytes);

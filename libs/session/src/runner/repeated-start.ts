@@ -18,7 +18,7 @@ import { firstRecord } from '../journal/ended-record.ts';
 /** The result: a repetition of the command with the id `first`, or a different start under the same message id. */
 export type RepeatedStart = { readonly first: string } | { readonly problem: CommandProblem };
 
-/** Whether a command names a message id, so that it may repeat the start of its session. */
+/** Whether a command is a valid start that names a message id, so that it may repeat the start of its session. */
 export function namesMessage({ verb, body, problem }: CommandInput): boolean {
   return verb === 'start' && !problem && body.message_id !== undefined;
 }

@@ -144,8 +144,8 @@ export class SessionLifecycle {
 
   /**
    * Owns the session: appends `owned` with the next epoch, unless the newest record names this host and its generation
-   * (RUNNER-10, session-runner.ts). Then it records a changed table of hooks. For a session without records it does
-   * nothing.
+   * (RUNNER-10, session-runner.ts). In both cases it then records a changed table of hooks. For a session without records it
+   * does nothing.
    * @throws {SessionLeft}
    */
   async own(session: Live): Promise<void> {

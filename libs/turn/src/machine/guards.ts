@@ -199,7 +199,8 @@ export const turnSetup = setup({
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // A message that waits for the verdict of hooks does not wake an idle daemon; its verdict does (`accepted_message_wakes`).
+    // A follow-up has no mode. A direct reminder is in the transcript already. A message that waits for the verdict of hooks
+    // does not wake an idle daemon; its verdict does (`accepted_message_wakes`).
     wakes: ({ context, event }: Args) => {
       const queued = event as On<QueueingEvent>;
       return (

@@ -186,8 +186,9 @@ function cancelReminder(
 }
 
 /**
- * The abort order of a `cancel_call`, with its time limit. That of a run's cancel: `runAbort` (core/effects.ts). `EffectTable`
- * (session-work.ts in libs/session) applies both.
+ * The abort order of a `cancel_call`, with its time limit. That of a run's cancel: `runAbort` (core/effects.ts). In
+ * libs/session, `EffectTable` (session-work.ts) applies both; for a call that a worker has accepted, `SessionWorker.#stopCall`;
+ * for a child, `stopChild`.
  */
 export function cancelOrder(cancel: CallCancel): AbortOrder {
   return { reason: cancel.reason ?? 'cancelled', graceMs: cancel.timeout_ms };

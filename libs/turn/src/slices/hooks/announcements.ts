@@ -98,6 +98,7 @@ function permissionReply(row: CallRow, decision: 'allow' | 'deny', by: string, r
   return { point: 'permission_replied', target: row.tool, call_id: row.call_id, detail: { decision, by, ...why } };
 }
 
+// If a permission_asked hook allowed the call, the rule is `granted_by`, which has the form `hook:<id>` already.
 function allowedBy(context: SessionContext, row: CallRow): string {
   if (row.decided) return 'user';
   const { rule } = rulingOn(context, row);

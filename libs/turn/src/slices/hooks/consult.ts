@@ -25,8 +25,8 @@ import { openStep } from '../steps/progress.ts';
 /**
  * The registrations that apply at a point, in order: their persona, globs, step and conditions match.
  * @param target the value for their globs.
- * @param payload the value for their conditions. Without it all conditions count as true. If the persona's hooks may change
- *   it, conditions of hooks of hosts and services count as true, and the host evaluates them later (`doesNotApply`,
+ * @param payload the value for their conditions. Without it all conditions count as true. Where the persona's hooks may
+ *   change it, those of hosts and services count as true, and the host evaluates them after the change (`doesNotApply`,
  *   consult-hooks.ts).
  * @param step the step of the point, if it differs from the open one.
  */

@@ -19,8 +19,8 @@ export function awaitsVerdict(context: SessionContext, message: PendingInjection
 }
 
 /**
- * Whether a queued message continues a run and wakes a daemon. Its mode decides, not its channel: `audit_only` is
- * delivered at the end of the run, after the last turn.
+ * Whether the mode of a queued message lets it continue a run or wake a daemon: `audit_only` is delivered at the end of the
+ * run, after the last turn. Further conditions: `queuedWorkContinuesRun` (continuation.ts), `wakes` (machine/guards.ts).
  */
 export function messageContinuesRun({ mode }: { readonly mode: Mode }): boolean {
   return mode !== 'audit_only';

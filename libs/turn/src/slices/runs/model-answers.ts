@@ -36,8 +36,8 @@ import { textStop } from './stop-conditions.ts';
 
 /**
  * Decides the outcome of the open model call. A complete answer is recorded whole, unless the run is ending. Any other is
- * recorded without its calls, as `partial`. Then the open step or the run fails, and an empty answer is not recorded, unless
- * the run is ending or an interrupt ended the call. A prompt that is too long: `decideOverflow`.
+ * recorded without its calls, as `partial`. If the run is ending or an interrupt ended the call, that is all. Otherwise the
+ * open step or the run fails, and an answer that is then empty is not recorded. A prompt that is too long: `decideOverflow`.
  */
 export function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
@@ -87,7 +87,7 @@ function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
 }
 
 /**
- * The events after transform_context hooks. If one fails and that refuses (`failsClosed`), the run fails and the request is
+ * The events after transform_context hooks. If a hook fails that must not (`failsClosed`), the run fails and the request is
  * not sent: it is unknown what the hook would have removed. Otherwise there are none.
  */
 export function afterTransformContext(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {

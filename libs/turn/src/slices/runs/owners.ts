@@ -15,7 +15,7 @@ import { afterFailedSummary } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
 /**
- * Decides a claim. A model call that was restarted too often fails the run, and a compaction continues without its model
+ * Decides a claim. A model call that was restarted too often fails the run, and a compaction ends as after a failed model
  * step (`afterFailedSummary` in compaction.ts), unless they are to be aborted anyway. The first claim of a copy:
  * `decideAfterCopy` (copies.ts). A claim of an epoch that is not newer is ignored.
  */

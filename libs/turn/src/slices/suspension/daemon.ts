@@ -1,7 +1,8 @@
 /**
  * A daemon session between its jobs: the end of a job, and the start of idling. A job is its work between two times of
  * idling. Whether a daemon idles: the states `steering_check.closing`, `steering_check.resuming` and
- * `daemon_idle.daemon_idle_pre` of `turnMachine` (machine/chart.ts).
+ * `daemon_idle.daemon_idle_pre` of `turnMachine` (machine/chart.ts). What wakes it: the state `daemon_idle.waiting`, for a
+ * message by the guards `wakes` and `accepted_message_wakes` (machine/guards.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
