@@ -2,7 +2,7 @@
  * Random sessions: prompts are complete, steers are kept, and the machine's account of the view is right.
  */
 import { type EventOf, pairingProblem, type SessionEvent } from '@coxswain/protocol';
-import { messagesOf, SessionActor } from '@coxswain/turn';
+import { messageCount, SessionActor } from '@coxswain/turn';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { journalLine } from '../../turn/test/journal-line.ts';
@@ -75,7 +75,7 @@ function check(actor: SessionActor, transcript: Transcript, events: readonly Ses
   const printed = events.map(journalLine).join('\n');
   const view = transcript.view();
   expect(pairingProblem(view), printed).toBeNull();
-  expect(view.length, printed).toBe(messagesOf(context.view));
+  expect(view.length, printed).toBe(messageCount(context.view));
   const begun = events.findLastIndex(({ type }) => type === 'prompt_received');
   const steers = events
     .slice(begun)

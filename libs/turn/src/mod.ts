@@ -34,7 +34,7 @@ export { handedOn } from './slices/children/delegation.ts';
 export type { OpenChild } from './slices/children/state.ts';
 export { isClearable } from './slices/compaction/estimate-tokens.ts';
 export type { ViewAccount, ViewPart } from './slices/compaction/state.ts';
-export { knownWindow, messagesOf, pinOf } from './slices/compaction/view-account.ts';
+export { knownWindow, messageCount, pinOf } from './slices/compaction/view-account.ts';
 export type { OpenConsult } from './slices/hooks/state.ts';
 export { queuedBytes } from './slices/injections/waiting.ts';
 export { countDownAtCompaction, inheritedReminders } from './slices/reminders/reminders.ts';

@@ -3,7 +3,7 @@
  */
 import type { SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { messagesOf } from '../src/mod.ts';
+import { messageCount } from '../src/mod.ts';
 import { given } from './given.ts';
 import {
   answered,
@@ -421,7 +421,7 @@ test('the view account counts the messages of the journal', () => {
     turn(60, 'c'),
   );
   const events = session.steps.flatMap((step) => step.events);
-  expect(messagesOf(session.state.context.view)).toBe(countOf(events));
+  expect(messageCount(session.state.context.view)).toBe(countOf(events));
 });
 
 /** Messages of the view by the events alone: all messages, minus those that compactions removed. */

@@ -25,8 +25,8 @@ export const Receipt = z.strictObject({
   command_id: z.string(),
   stage: z.enum(['accepted', 'rejected', 'delivered', 'blocked', 'revoked']),
   /**
-   * The number of the record. Absent if nothing was recorded: an unknown session, a used-up quota or share of rejections,
-   * or a repeated command. With `duplicate`: the record of the first start.
+   * The number of the record. Absent if nothing was recorded: an unknown or deleted session, a damaged journal, a used-up
+   * quota or share of rejections, or a repeated command. With `duplicate`: the record of the first start.
    */
   n: z.number().int().positive().optional(),
   code: z.string().optional(),
@@ -87,7 +87,7 @@ export function isDeferredBy(events: readonly SessionEvent[], commandId: string)
 }
 
 /**
- * The command that an event decides, if it is of a kind that can be deferred, and the decision; null for other events. The
+ * The command that an event decides, and the decision. Null unless commands of its kind can be deferred. The
  * caller knows which commands were deferred ({@link isDeferredBy}).
  */
 export function deferredFateIn(event: SessionEvent): { readonly of: string; readonly fate: DeferredFate } | null {

@@ -21,8 +21,8 @@ const COUNT_KEY = /tokens/i;
 export interface ShownBounds {
   /** Characters of all texts and names together. */
   readonly chars: number;
-  /** The number of characters that a number, boolean or null counts for. */
-  readonly scalarChars: number;
+  /** The number of characters that any value other than a text counts for. */
+  readonly valueChars: number;
   /** Characters of one text. */
   readonly textChars: number;
   readonly listItems: number;
@@ -36,7 +36,7 @@ export interface ShownBounds {
 
 const ARGS: ShownBounds = {
   chars: 12_000,
-  scalarChars: 0,
+  valueChars: 8,
   textChars: 256,
   listItems: 16,
   members: 32,
@@ -47,8 +47,8 @@ const ARGS: ShownBounds = {
 const DECIDED: ShownBounds = { ...ARGS, textChars: 2_000, keepsEnd: true };
 
 /**
- * Like {@link redactArgs}, for a person who decides about the call: up to 2,000 characters of each text, always with
- * its end, so that a long beginning cannot hide it.
+ * Like {@link redactArgs}, for a person who decides about the call: up to 2,000 characters of each text, with its end,
+ * so that a long beginning cannot hide it. All texts together are bounded: after about six long ones, the next are shorter.
  */
 export function redactForDecision(value: Json): Json {
   return redactJson(value, DECIDED);
@@ -56,7 +56,7 @@ export function redactForDecision(value: Json): Json {
 
 /**
  * A copy of arguments for other readers: secrets by name or form are replaced, long texts and lists cut, deep members
- * omitted. At most about 16 KiB as JSON. It is not a security boundary: a secret under an innocent name remains.
+ * omitted. At most about 12,000 characters of texts and names. It is not a security boundary: a secret under an innocent name remains.
  */
 export function redactArgs(value: Json): Json {
   return redactJson(value, ARGS);
@@ -64,7 +64,7 @@ export function redactArgs(value: Json): Json {
 
 /** Like {@link redactArgs}, for any JSON, with bounds of the caller. */
 export function redactJson(value: Json, bounds: ShownBounds): Json {
-  const { chars, scalarChars, textChars, listItems, members, depth: deepest, counts, keepsEnd = false } = bounds;
+  const { chars, valueChars, textChars, listItems, members, depth: deepest, counts, keepsEnd = false } = bounds;
   let budget = chars;
   const text = (raw: string): string => {
     // The margin keeps a secret at the cut whole, so that its form is still recognizable.
@@ -82,10 +82,8 @@ export function redactJson(value: Json, bounds: ShownBounds): Json {
     SECRET_KEY.test(key) && item !== null && !(counts && typeof item === 'number' && COUNT_KEY.test(key));
   const copy = (one: Json, depth: number): Json => {
     if (typeof one === 'string') return text(one);
-    if (typeof one !== 'object' || one === null) {
-      budget -= scalarChars;
-      return one;
-    }
+    budget -= valueChars;
+    if (typeof one !== 'object' || one === null) return one;
     if (depth >= deepest || budget <= 0) return '…';
     if (Array.isArray(one)) {
       const list = one.slice(0, listItems).map((item) => copy(item, depth + 1));

@@ -1,6 +1,7 @@
 /**
- * Secrets in requests: credentials in a URL, literal keys in headers and environment variables of MCP servers. Journals
- * and exports would contain them, so a request must reference a variable of the host instead.
+ * Secrets in requests: credentials in a URL, literal keys in headers and environment variables of MCP servers and in options of
+ * providers. Journals and exports would contain them. So a request must reference a variable of the host instead, or the host
+ * holds the key.
  */
 
 import type { McpServer } from '../personas/persona.ts';
@@ -23,7 +24,7 @@ export function isCredentialName(name: string): boolean {
   return CREDENTIAL_NAME.test(name);
 }
 
-/** Whether a credential is a reference to a variable, such as `Bearer ${TOKEN}`, without a literal secret. */
+/** Whether a credential is empty, or a reference to a variable, such as `Bearer ${TOKEN}`, without a literal secret. */
 export function isReference(value: string): boolean {
   const rest = value.replace(REFERENCE, '');
   return value.trim() === '' || (rest !== value && AROUND_REFERENCE.test(rest));

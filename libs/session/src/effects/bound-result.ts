@@ -86,7 +86,7 @@ const NOTE_MAX_BYTES = 256;
 /**
  * The text parts of a result as they are recorded, and the reference to the whole text if it was stored.
  * @param bytes the size of `texts`.
- * @param wholeOfTool the whole text, if the tool truncated `texts` itself.
+ * @param wholeOfTool more of the text, as far as the tool has it, if the tool truncated `texts` itself. It is stored in any case.
  */
 async function boundText(
   blobs: Blobs,

@@ -15,8 +15,8 @@ import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
 import { BOUNDS, type PersonaStepInput, refusedStep, type SessionRef, stoppedStep } from '@coxswain/protocol';
 
-/** The session's part in a step. */
-export interface StepOf {
+/** One model step: what routing needs to know of its session, and how it reports progress. */
+export interface RoutedStep {
   readonly ref: SessionRef;
   readonly effectId: string;
   readonly epoch: number;
@@ -43,7 +43,12 @@ const ASKED_AGAIN_MS = 100;
 const REFUSALS_MAX = 50;
 
 /** The models for one step of a session. Their `stream` chooses the process (ROUTE-1 to ROUTE-3). */
-export function routedModels(models: Models, served: ServedPersonas | undefined, clock: Clock, step: StepOf): Models {
+export function routedModels(
+  models: Models,
+  served: ServedPersonas | undefined,
+  clock: Clock,
+  step: RoutedStep,
+): Models {
   if (!served) return models;
   return {
     // The process that runs the step reports whether it can.
@@ -58,10 +63,10 @@ class Step {
   readonly #models: Models;
   readonly #served: ServedPersonas;
   readonly #clock: Clock;
-  readonly #of: StepOf;
+  readonly #of: RoutedStep;
   #told: 'unserved' | 'paused' | null = null;
 
-  constructor(models: Models, served: ServedPersonas, clock: Clock, of: StepOf) {
+  constructor(models: Models, served: ServedPersonas, clock: Clock, of: RoutedStep) {
     this.#models = models;
     this.#served = served;
     this.#clock = clock;

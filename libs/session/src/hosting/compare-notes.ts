@@ -33,7 +33,7 @@ export interface ComparedHost {
   claim(ref: SessionRef): void;
 }
 
-/** Remembers when each partition was compared. */
+/** Compares the partitions that are due, and claims sessions that have work and no note. */
 export class NoteComparison {
   readonly #ports: ComparisonPorts;
   readonly #host: ComparedHost;

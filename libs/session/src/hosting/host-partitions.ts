@@ -371,7 +371,7 @@ export class HostPartitions {
         const { ref, host } = session;
         if (!this.isAssigned(ref) || this.#sessions.isHere(ref)) continue;
         // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`. A host that was never heard may
-        // have just started, so its sessions are not claimed here.
+        // have just started, so this look does not claim its sessions.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
       }

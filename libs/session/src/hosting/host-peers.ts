@@ -97,7 +97,7 @@ export class HostPeers {
     return this.#peers.size > 0;
   }
 
-  /** Whether a host is alive. */
+  /** Whether a host was heard, and is not gone. */
   isLive(host: string): boolean {
     return host === this.#self || this.#peers.has(host);
   }

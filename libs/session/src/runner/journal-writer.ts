@@ -276,7 +276,7 @@ export class JournalWriter {
     throw new SessionLeft();
   }
 
-  /** Ends the journal with a tombstone, then leaves the session. @throws {SessionLeft} */
+  /** Ends the journal with a tombstone, leaves the session, and sends the receipt. @throws {SessionLeft} */
   async #delete(session: Live, input: CommandInput, at: string): Promise<void> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
     await this.#append(session, tombstone.sealed);

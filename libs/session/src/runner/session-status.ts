@@ -4,7 +4,7 @@ import { addUsage, type ParentLink, type SessionStatus, type StateValue, topStat
 import {
   budgetsOf,
   knownWindow,
-  messagesOf,
+  messageCount,
   personaWait,
   type SessionState,
   sessionTimer,
@@ -37,7 +37,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     context: {
       tokens: context.view.tokens,
       ...windowOf(context),
-      messages: messagesOf(context.view),
+      messages: messageCount(context.view),
       compactions: context.view.passes,
     },
     cost_usd: costOf(context),

@@ -49,7 +49,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
 };
 
-const CONTENT = { chars: 8_000, scalarChars: 8, textChars: 2_000, listItems: 32, members: 64, depth: 8, counts: true };
+const CONTENT = { chars: 8_000, valueChars: 8, textChars: 2_000, listItems: 32, members: 64, depth: 8, counts: true };
 
 /** A value as JSON for a span: bounded, and with apparent secrets masked. */
 export function contentText(value: unknown, masked: (text: string) => string): string {

@@ -1,6 +1,6 @@
 /**
- * The messages that one model request shows: the view, reduced by the persona's `transform_context` and replaced by what
- * its hooks returned last. The view itself does not change, so none of this is journalled again.
+ * The messages that one model request shows: the view, reduced by the persona's setting `transform_context`, then replaced
+ * by the list that hooks of the point `transform_context` returned last. Only the request changes, not the view.
  */
 import {
   type AssistantMessage,
@@ -14,12 +14,13 @@ import {
 export interface ShownView {
   readonly messages: readonly Message[];
   readonly length: number;
-  /** Positions in the messages at which turns end, and the number of turn ends at that moment. */
+  /** Positions in the messages at which turns end, after a first entry: where what replaced older turns ends, or 0. */
   readonly turnEnds: readonly number[];
+  /** The length of `turnEnds` at that moment. */
   readonly turns: number;
   /** Whether the view begins with a summary. */
   readonly summarized: boolean;
-  /** Messages that are shown even if their turns are left out: the run's prompt, its steers, preserved reminders. */
+  /** Messages that are shown even if their turns are left out: as `pinOf` (libs/turn) says. */
   readonly always: ReadonlySet<Message>;
 }
 

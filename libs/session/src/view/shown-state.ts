@@ -27,7 +27,7 @@ export interface ShownSnapshot {
 /** Bounds of one member of the context. */
 const MEMBER: ShownBounds = {
   chars: 2_048,
-  scalarChars: 4,
+  valueChars: 4,
   textChars: 512,
   listItems: 32,
   members: 64,

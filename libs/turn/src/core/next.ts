@@ -28,7 +28,7 @@ import {
 } from '../slices/calls/batch.ts';
 import { nextChild } from '../slices/children/delegation.ts';
 import { compactionPayload, nextCompactionEvent } from '../slices/compaction/compaction.ts';
-import { messagesOf } from '../slices/compaction/view-account.ts';
+import { messageCount } from '../slices/compaction/view-account.ts';
 import { nextBriefing } from '../slices/handoff/handoff.ts';
 import { announce } from '../slices/hooks/announcements.ts';
 import { consult } from '../slices/hooks/consult.ts';
@@ -87,7 +87,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'assistant_streaming.compacted': (context) => consult(context, 'post_compact', compactionPayload(context)),
   'assistant_streaming.transforming': (context) =>
     consult(context, 'transform_context', {
-      message_count: messagesOf(context.view),
+      message_count: messageCount(context.view),
       estimated_tokens: context.view.tokens,
     }),
   'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),

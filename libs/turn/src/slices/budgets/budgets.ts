@@ -96,10 +96,10 @@ interface Bound {
 
 /**
  * The limit of a budget that the run reaches first; null without one.
- * - Before a hand-off it is `own`: the stricter limit of the persona and the start (`runLimits`, run-limits.ts in
- *   libs/session).
+ * - Before a hand-off it is `own`, the stricter limit of the persona and the start: `budgets.limits` of the provision
+ *   (`runLimits`, run-limits.ts in libs/session).
  * - After a hand-off it is the one with less left: `own`, which then counts from the hand-off, or `whole`, the limit of the
- *   start, which counts from the start of the run. Both count the same usage, so usage does not change which one it is.
+ *   start (`run_limits` of the provision), which counts from the start of the run. Both count the same usage, so usage does not change which one it is.
  *   Without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {

@@ -55,7 +55,10 @@ export function clockStopped(context: SessionContext, event: PlacedEvent): Parti
   return { count: stopClock(context.count, event.at_ms), clock_watch: null };
 }
 
-/** Sets the timer of the next threshold of the time budget. A run that waits makes no record that could report it. */
+/**
+ * Sets the timer of the next threshold of the time budget, or removes it. A record reports a threshold, and a run that waits
+ * makes none: the timer causes one.
+ */
 export function setBudgetTimer(
   context: SessionContext,
   event: PlacedEvent,

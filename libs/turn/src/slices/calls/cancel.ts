@@ -53,8 +53,8 @@ export function cancellerOf(context: SessionContext, { cancel, preempted }: Call
 }
 
 /**
- * The result of a call that was cancelled after its tool had run, and before PostToolUse hooks had checked the output. It is
- * withheld, because they might have withheld it.
+ * The text in place of the output of a call that was cancelled after its tool had run, and before PostToolUse hooks had checked
+ * the output: they might have withheld it.
  */
 export function uncheckedText({ who, reason }: Canceller): string {
   return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;

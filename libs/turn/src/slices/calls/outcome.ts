@@ -43,9 +43,9 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  // This session did not cancel the call, so `cancelled` is recorded as `error`: a worker reported it by the command
-  // `call_outcome`, or the host gave up its effect (`stopped`, session-worker.ts). Except for a child, which can be cancelled in
-  // its own session. For a tool that stops by itself during its request, `checked` (run-tool-call.ts) reports `interrupted`.
+  // This session did not cancel the call. So a `cancelled` of a worker (the command `call_outcome`), or of a host that gave up
+  // the effect (`stoppedOutcome`), is recorded as `error`. A child keeps it: it can be cancelled in its own session. For a tool
+  // that stops by itself during its request, `checked` (run-tool-call.ts) reports `interrupted`.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
   const failsAsCancelled = outcome.status === 'cancelled' && !isOfChild;
   const { status, result } = agreeing(failsAsCancelled ? { ...outcome, status: 'error' } : outcome);

@@ -33,7 +33,7 @@ import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { OpenCompaction } from './state.ts';
-import { compactionResult, knownWindow, messagesOf, patience } from './view-account.ts';
+import { compactionResult, knownWindow, messageCount, patience } from './view-account.ts';
 
 /** The compaction that the next prompt needs, or null. */
 export function compactionDue(context: SessionContext): OpenCompaction | null {
@@ -82,7 +82,7 @@ export function compactionPayload(context: SessionContext): { [key: string]: str
   return {
     mode: compaction?.mode ?? 'window',
     strategy: compaction?.strategy ?? 'summary',
-    message_count: messagesOf(view),
+    message_count: messageCount(view),
     estimated_tokens: view.tokens,
     ...compaction?.done,
   };

@@ -139,7 +139,7 @@ export function compactionResult(
 }
 
 /** The number of messages in the whole view. */
-export function messagesOf(view: ViewAccount): number {
+export function messageCount(view: ViewAccount): number {
   return view.closed.reduce(sum, sum(view.older, view.open)).messages;
 }
 

@@ -61,7 +61,7 @@ export function decideInjection(
   if (full !== null) return reject(input, 'pending_full', full);
   const superseded = supersededBy(context, { command_id, dedupe_key: dedupeKey });
   const takesNoRoom = older !== undefined || superseded !== undefined;
-  if (verb === 'remind' && !takesNoRoom && remindersOf(context) >= BOUNDS.remindersLiveMax)
+  if (verb === 'remind' && !takesNoRoom && reminderCount(context) >= BOUNDS.remindersLiveMax)
     return reject(
       input,
       'too_many_reminders',
@@ -136,7 +136,7 @@ function waitingUnder(
     : context.pending.find((injection) => injection.kind === verb && injection.dedupe_key === dedupeKey);
 }
 
-function remindersOf(context: SessionContext): number {
+function reminderCount(context: SessionContext): number {
   return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
 }
 
