@@ -57,6 +57,20 @@ test('the next host owns a session from its snapshot, and reads the transcript a
   expect(results).toHaveLength(9);
 });
 
+test('a host that hands a session over stores a snapshot of it: the next host folds no record again', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 5_000 })];
+  const host = await bed.host({ snapshotEvery: 1_000 });
+  await bed.start();
+  const n = (await bed.bytes()).length;
+  await Promise.all([host.stop(), bed.time.advance(1_000)]);
+  const asked = watched(bed);
+  await bed.host();
+  await bed.time.advance(10_000);
+  expect(asked.slice(0, 2)).toEqual([`read from ${n}`, 'append owned']);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('without a snapshot it reads the journal once', async () => {
   const bed = testBed();
   await orphaned(bed, 1_000);

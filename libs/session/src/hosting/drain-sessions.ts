@@ -1,6 +1,6 @@
 /**
- * Drains sessions: each ends its calls. Then its runner hands it over to another host if it has open work (`hasWork`), or
- * passivates it. `SessionWork` decides which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`).
+ * Drains sessions: each ends its calls. Then its runner stores a snapshot, and hands it over to another host if it has open
+ * work (`hasWork`), or passivates it. `SessionWork` decides which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`).
  *
  * This drains only the sessions that were in memory when it started. That no further ones come is the work of its callers:
  * `Host.stop` calls `HostPartitions.retire` before, from which on the host takes no more sessions and commands, and
@@ -59,12 +59,11 @@ export async function drainSessions(
     for (const runner of leaving) {
       if (host.stays(runner.ref)) runner.resume();
       else if (!isLate && runner.hasWorkToDrain) continue;
-      else if (runner.hasWork) runner.leave('handed_over');
       else {
-        // The next host of the partition counts the session by the header of its snapshot (`PassivatedCount.#read`). The bytes
-        // of the snapshot are made before the runner leaves.
-        snapshots.push(runner.keepSnapshot());
-        runner.leave('passivated');
+        // The next host loads the session from it, or counts it by its header (`PassivatedCount.#read`). Its bytes are made
+        // before the runner leaves. None if a job is under way: the machine may be ahead of the journal.
+        if (!runner.hasWorkToDrain) snapshots.push(runner.keepSnapshot());
+        runner.leave(runner.hasWork ? 'handed_over' : 'passivated');
       }
       leaving.delete(runner);
     }

@@ -185,7 +185,7 @@ class Host implements SessionHost, PartitionedSessions {
    * 1. From the first step on ({@link HostPartitions.retire}), the host takes no commands and claims no sessions, and other
    *    hosts get its partitions. The inbox closes; a failure is only logged.
    * 2. The sessions in memory drain ({@link drainSessions}), `graceMs` at most: they start no model call. Each
-   *    session is left as soon as its tool calls have ended: with its work for another host, or with a snapshot.
+   *    session is left as soon as its tool calls have ended, with a snapshot: to another host if it has open work.
    * 3. The notes about these sessions are written.
    * 4. From here on the host is `gone`: a last heartbeat says so, and whatever is still in memory is left at once.
    * 5. The rest of `graceMs` is for the tool connections, which are child processes. At its end, leftovers are dropped.
