@@ -14,7 +14,7 @@ interface Life {
 }
 
 /** A host that starts does not hear of an instance that has stood still for so long. */
-const UNHEARD_MS = 1_000;
+export const UNHEARD_MS = 1_000;
 
 /** See the top of the file. */
 export class InstanceLives {

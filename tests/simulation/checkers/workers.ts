@@ -5,7 +5,7 @@
 import { isRemote } from '../sim-tools.ts';
 import type { Checker } from './check.ts';
 import { eventsOf } from './check.ts';
-import { InstanceLives, quietTimes } from './instances.ts';
+import { InstanceLives, quietTimes, UNHEARD_MS } from './instances.ts';
 
 /** An instance takes a call within this time, milliseconds: others that stand still may be tried first. */
 const TAKEN_WITHIN_MS = 8_000;
@@ -43,9 +43,11 @@ export const checkWorkers: Checker = (journal, { history, schedule }) => {
     if (event.status !== 'interrupted') continue;
     const key = `default.${journal.session}.${started?.effectId}`;
     // What a host that stood still asks for when it goes on comes too late to be known of.
-    const had = runs.find(
-      ({ run, atMs: ranMs }) => run.key === key && ranMs <= atMs && !lives.failed(run.host, ranMs, atMs),
-    );
+    const had = runs.find(({ run, atMs: ranMs }) => {
+      // An instance that starts the call when it goes on may have been given up shortly before.
+      const fromMs = atMs - ranMs < UNHEARD_MS ? ranMs - UNHEARD_MS : ranMs;
+      return run.key === key && ranMs <= atMs && !lives.failed(run.host, fromMs, atMs);
+    });
     if (had) wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${had.run.host} had it`);
   }
   return wrong;
