@@ -456,6 +456,8 @@ describe('a sweep', () => {
     expect(await sweepBlobs(bed.bus.purge, { only })).toEqual({ deleted: 0, used: 1, left: 0 });
     await deleted(bed, {}, {}, 's3');
     expect(await sweepBlobs(bed.bus.purge, { only, dryRun: true })).toEqual({ deleted: 1, used: 0, left: 0 });
+    // The unused one of two blobs, in whichever round it comes.
+    expect(await sweepBlobs(bed.bus.purge, { dryRun: true, atOnce: 1 })).toEqual({ deleted: 1, used: 1, left: 0 });
     expect(await sweepBlobs(bed.bus.purge)).toEqual({ deleted: 1, used: 1, left: 0 });
     expect((await bed.records('s2')).length).toBeGreaterThan(0);
   });

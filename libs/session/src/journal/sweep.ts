@@ -94,39 +94,60 @@ export interface SweptBlobs {
   readonly deleted: number;
   /** Number of blobs that are old enough, but that a record refers to. */
   readonly used: number;
-  /** Number of blobs that are too new to decide, or left for the next sweep. */
+  /** Number of blobs that are too new to decide, or were stored again meanwhile. */
   readonly left: number;
 }
 
-/** Maximum number of blobs per sweep. */
-const BLOBS_MAX = 100_000;
+/** Maximum number of blobs that a sweep holds in memory. More are swept in several rounds, each of which reads every record. */
+const BLOBS_AT_ONCE = 100_000;
 
 /**
  * Removes blobs without a reference (SWEEP-1, SWEEP-2). Reads every record of the bus if there is a candidate.
  * @param only these hashes; without it, all blobs of the store.
+ * @param atOnce the number of blobs of one round.
  * @throws errors of the ports.
  */
 export async function sweepBlobs(
   purge: Purge,
-  { only, dryRun = false }: { readonly only?: ReadonlySet<string>; readonly dryRun?: boolean | undefined } = {},
+  {
+    only,
+    dryRun = false,
+    atOnce = BLOBS_AT_ONCE,
+  }: {
+    readonly only?: ReadonlySet<string>;
+    readonly dryRun?: boolean | undefined;
+    readonly atOnce?: number;
+  } = {},
 ): Promise<SweptBlobs> {
-  if (only?.size === 0) return { deleted: 0, used: 0, left: 0 };
+  const swept = { deleted: 0, used: 0, left: 0 };
+  if (only?.size === 0) return swept;
   const oldMs = (await purge.nowMs()) - BOUNDS.unusedBlobKeptMs;
-  const unused = new Map<string, StoredBlob>();
-  let left = 0;
+  let unused = new Map<string, StoredBlob>();
+  const sweepRound = async () => {
+    const looked = unused.size;
+    await dropReferenced(purge, unused);
+    let deleted = 0;
+    for (const blob of unused.values()) if (dryRun || (await purge.blob(blob))) deleted++;
+    swept.deleted += deleted;
+    swept.used += looked - unused.size;
+    swept.left += unused.size - deleted;
+    unused = new Map();
+  };
   for await (const blob of purge.blobs()) {
     if (only && !only.has(blob.sha256)) continue;
-    if (blob.storedAtMs > oldMs || unused.size >= BLOBS_MAX) left++;
+    if (blob.storedAtMs > oldMs) swept.left++;
     else unused.set(blob.sha256, blob);
+    if (unused.size >= atOnce) await sweepRound();
   }
-  const looked = unused.size;
-  if (looked > 0) {
-    for await (const record of purge.records()) {
-      for (const sha256 of hashesIn(record)) unused.delete(sha256);
-      if (unused.size === 0) break;
-    }
+  await sweepRound();
+  return swept;
+}
+
+/** Removes the blobs to which a record refers. */
+async function dropReferenced(purge: Purge, blobs: Map<string, StoredBlob>): Promise<void> {
+  if (blobs.size === 0) return;
+  for await (const record of purge.records()) {
+    for (const sha256 of hashesIn(record)) blobs.delete(sha256);
+    if (blobs.size === 0) return;
   }
-  let deleted = 0;
-  for (const blob of unused.values()) if (dryRun || (await purge.blob(blob))) deleted++;
-  return { deleted, used: looked - unused.size, left: left + unused.size - deleted };
 }
