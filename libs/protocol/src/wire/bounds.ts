@@ -173,11 +173,11 @@ export const BOUNDS = {
   /** Timeout of a predicate of a stop condition. */
   predicateTimeoutMs: 5_000,
   /**
-   * Time that a step waits for an instance of its persona: by default, if neither start nor persona limits it; and at most.
+   * Time that a model step waits for an instance of its persona: by default, if neither start nor persona limits it; and at most.
    */
   waitForPersonaMs: 600_000,
   waitForPersonaMaxMs: 30 * 24 * 60 * 60 * 1_000,
-  /** Attempts of a step whose instances are lost one after another. Then the run fails. */
+  /** Attempts of a model step whose instances are lost one after another. Then the run fails. */
   stepTriesMax: 10,
   /** Maximum and default of open child sessions of one session. */
   childrenMax: 64,

@@ -194,7 +194,7 @@ async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal
   return null;
 }
 
-/** Sends the child's cancel command, then waits for its report up to the grace period of the order. */
+/** Sends a cancel to the child, then waits for the grace period of the order. The child's report ends the wait, by the signal. */
 export async function stopChild(
   ports: WorkerPorts,
   { ref }: CrewSession,

@@ -99,7 +99,7 @@ export interface Pins {
   readonly root?: string | undefined;
   /** The mode of a pinned definition. */
   readonly mode?: string | undefined;
-  /** Whether the session idles between jobs, and for how long. A hand-off does not change it. */
+  /** Whether the session is a daemon, and its wake interval. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
   /** Hooks of the persona that hands the session over: they apply to the rest of the turn of the hand-off. */
   readonly hooksBefore?: readonly HookRegistration[] | undefined;

@@ -84,8 +84,8 @@ const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /**
  * The budget of one owner of a session for a call whose workers die one after another. Each sending uses one, and so
- * does each move to another instance by the toolset. A sending may move as often as is left before it counts itself: so one
- * owner starts the call at most `SENDINGS_MAX` + 1 times, in one sending with three moves.
+ * does each move to another instance by the toolset. A sending may move as often as the budget had
+ * left before that sending was counted. So one owner starts the call at most `SENDINGS_MAX` + 1 times.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */

@@ -13,7 +13,7 @@ import {
 } from '@coxswain/protocol';
 import { withHandoffs } from './crew-names.ts';
 
-/** The tools that the persona and the start select, with the persona's settings. */
+/** The tools that the persona and the start select, at most `BOUNDS.toolsMax`, with the persona's settings and hand-offs. */
 export function selectTools(
   tools: readonly ToolDefinition[],
   settings: StartSettings,

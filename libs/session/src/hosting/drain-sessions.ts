@@ -60,8 +60,9 @@ export async function drainSessions(
       if (host.stays(runner.ref)) runner.resume();
       else if (!isLate && runner.hasWorkToDrain) continue;
       else {
-        // The next host loads the session from it, or counts it by its header (`PassivatedCount.#read`). Its bytes are made
-        // before the runner leaves. None if a job is under way: the machine may be ahead of the journal.
+        // The next host loads the session from the snapshot, or counts the session by the snapshot's header
+        // (`PassivatedCount.#read`). Its bytes are made before the runner leaves. No snapshot at the deadline with work left:
+        // while the mailbox handles a job, the machine may be ahead of the journal.
         if (!runner.hasWorkToDrain) snapshots.push(runner.keepSnapshot());
         runner.leave(runner.hasWork ? 'handed_over' : 'passivated');
       }

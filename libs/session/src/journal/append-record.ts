@@ -273,7 +273,7 @@ export function foreignRecord(bytes: Uint8Array): Extract<CommitResult, { status
   return { status: 'foreign', attempt: attemptOf(bytes) };
 }
 
-/** The `attempt` of a record: which host wrote it. */
+/** The writer of a record (`attempt`): the id of the host, and its generation. */
 function attemptOf(bytes: Uint8Array): string {
   try {
     const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };

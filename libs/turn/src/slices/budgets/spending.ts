@@ -56,8 +56,8 @@ export function clockStopped(context: SessionContext, event: PlacedEvent): Parti
 }
 
 /**
- * Sets the timer of the next threshold of the time budget, or removes it. A record reports a threshold, and a run that waits
- * makes none: the timer causes one.
+ * Sets the timer of the next threshold of the time budget, or removes it. Thresholds are reported in records. A waiting
+ * run makes no record, so the timer causes one.
  */
 export function setBudgetTimer(
   context: SessionContext,

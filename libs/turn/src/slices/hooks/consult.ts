@@ -126,7 +126,7 @@ export function isAsking(context: SessionContext): boolean {
   return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
 }
 
-/** Whether the open consult is about a call. Its answers are awaited even if the hook table changes. */
+/** Whether the open consult is about this call. Its answers are awaited even if the hook table changes. */
 export function isConsulted({ consult }: SessionContext, { call_id }: Pick<CallRow, 'call_id'>): boolean {
   return consult?.call_id === call_id;
 }

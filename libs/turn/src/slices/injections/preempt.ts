@@ -9,7 +9,7 @@
  *
  * PREEMPT-1  A preempting interrupt ends running work once: on arrival (`injectionReceived`, queue.ts), or after its hooks
  *     accept it (`guardEnded`, message-hooks.ts). It does not affect work after its delivery.
- * PREEMPT-2  The partial text of an answer is kept and marked; its unfinished calls are dropped.
+ * PREEMPT-2  The partial text of an answer is kept and marked; its calls are dropped.
  * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A returned call keeps its
  *     result.
  */

@@ -68,8 +68,8 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
 }
 
 /**
- * Decides `cancel`. It is rejected after the end of the run; a repeated one has the outcome `already_cancelled`. Work in flight
- * ends first: `runAbort` (core/effects.ts) and the state `unwinding`.
+ * Decides `cancel`. It is rejected after the end of the run. If the run was cancelled already, the outcome is
+ * `already_cancelled`. Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`.
  */
 export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
