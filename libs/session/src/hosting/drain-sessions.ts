@@ -1,6 +1,7 @@
 /**
  * Drains sessions: each ends its calls. Then its runner stores a snapshot, and hands it over to another host if it has open
- * work (`hasWork`), or passivates it. `SessionWork` decides which effects end first (`hasWorkToDrain`) and which start no more (`quiesce`).
+ * work (`hasWork`), or passivates it. `SessionWork` decides which effects end first (`hasWorkToDrain`) and which start no more
+ * (`quiesce`).
  *
  * This drains only the sessions that were in memory when it started. That no further ones come is the work of its callers:
  * `Host.stop` calls `HostPartitions.retire` before, from which on the host takes no more sessions and commands, and
