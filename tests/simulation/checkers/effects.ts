@@ -7,7 +7,7 @@ import type { JournalRecord, SessionEvent, ToolResult } from '@coxswain/protocol
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { History, ToolRun } from '../history.ts';
 import { answersAtOnce, isIdempotent, isRemote } from '../sim-tools.ts';
-import type { Checker } from './check.ts';
+import type { Checker, Placed } from './check.ts';
 import { eventsOf, ofType } from './check.ts';
 import { InstanceLives } from './instances.ts';
 
@@ -77,9 +77,7 @@ export const checkEffects: Checker = (journal, { history }) => {
       // Instances that fail one after another are given up on.
       const failures = struck.get(`default.${journal.session}.${effectId}`) ?? 0;
       // A call that is being stopped is not sent again.
-      const isStopped = placed.some(
-        ({ n: at, event: one }) => at > (intent?.n ?? 0) && at <= n && stops(one, event.call_id),
-      );
+      const isStopped = wasStopped(placed, event.call_id, intent?.n ?? 0, n);
       if (isIdempotent(event.tool) && !isStopped && Math.max(failures, list.length) < 3)
         wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
       // What a host knew is late once another has had the session, also where that one has let it go again.
@@ -116,7 +114,11 @@ export const checkEffects: Checker = (journal, { history }) => {
   return wrong;
 };
 
-/** Whether an event stops the call: alone, with the calls of its batch, or with its run. */
+/** Whether a call was being stopped by the end of a record: alone, with the calls of its batch, or with its run. */
+export function wasStopped(placed: readonly Placed[], callId: string, startedN: number, n: number): boolean {
+  return placed.some(({ n: at, event }) => at > startedN && at <= n && stops(event, callId));
+}
+
 function stops(event: SessionEvent, callId: string): boolean {
   switch (event.type) {
     case 'steering_received':

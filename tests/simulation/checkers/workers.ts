@@ -5,6 +5,7 @@
 import { isRemote } from '../sim-tools.ts';
 import type { Checker } from './check.ts';
 import { eventsOf } from './check.ts';
+import { wasStopped } from './effects.ts';
 import { InstanceLives, quietTimes, UNHEARD_MS } from './instances.ts';
 
 /** An instance takes a call within this time, milliseconds: others that stand still may be tried first. */
@@ -31,16 +32,18 @@ export const checkWorkers: Checker = (journal, { history, schedule }) => {
     history.of('stored').flatMap(({ session, n, atMs }) => (session === journal.session ? [[n, atMs] as const] : [])),
   );
   const quiet = quietTimes(schedule);
-  const startedOf = new Map<string, { readonly effectId: string; readonly atMs: number }>();
-  for (const { n, event } of eventsOf(journal)) {
+  const startedOf = new Map<string, { readonly effectId: string; readonly n: number; readonly atMs: number }>();
+  const placed = eventsOf(journal);
+  for (const { n, event } of placed) {
     const atMs = storedMs.get(n) ?? 0;
-    if (event.type === 'call_started') startedOf.set(event.call_id, { effectId: event.effect_id, atMs });
+    if (event.type === 'call_started') startedOf.set(event.call_id, { effectId: event.effect_id, n, atMs });
     if (event.type !== 'call_ended' || !isRemote(event.tool)) continue;
     const started = startedOf.get(event.call_id);
     const isUnavailable = event.status === 'error' && event.result.detail?.code === 'tool_unavailable';
     if (started && isUnavailable && lives.longestServedMs('tools', started.atMs, atMs, quiet) > TAKEN_WITHIN_MS)
       wrong.push(`record ${n}: ${event.call_id} is unavailable, and an instance could take it`);
-    if (event.status !== 'interrupted') continue;
+    // The instance has stopped its copy of a call that is being stopped; an earlier copy may have taken effect.
+    if (event.status !== 'interrupted' || wasStopped(placed, event.call_id, started?.n ?? 0, n)) continue;
     const key = `default.${journal.session}.${started?.effectId}`;
     // What a host that stood still asks for when it goes on comes too late to be known of.
     const had = runs.find(({ run, atMs: ranMs }) => {
