@@ -289,6 +289,19 @@ describe('money', () => {
 });
 
 describe('time', () => {
+  test('counts in the next job of a daemon that hooks kept from suspending', () => {
+    given(
+      running({ daemon: true, budgets: { wall_time_ms: 1_000 }, hooks: [hook('pre_suspend')] }),
+      answered(),
+      later(5_000),
+    )
+      .when(suspended('s'), steered('m'), hooksSaid({ block: true }))
+      .thenIncludes('turn_start 2')
+      .thenNever('budget_threshold')
+      .when(later(500), reminded('r'))
+      .thenEvent('budget_threshold', { budget: 'wall_time_ms', percent: 50, used: 500, limit: 1_000 });
+  });
+
   test('counts from the start of the run, also during an approval', () => {
     given(running({ budgets: { wall_time_ms: 1_000 } }), later(400), asked(call('a', 'ask')), later(99))
       .when(reminded('r1'))

@@ -111,8 +111,9 @@ class RunCount {
         this.#start(atMs);
         return false;
       case 'turn_start':
-        // It went on at once: something had come while hooks were asked whether it may idle.
-        if (this.#idleSinceMs !== null) this.#start(this.#idleSinceMs);
+        // It goes on without daemon_idle_post: something came while hooks were asked whether it may idle, or they denied its
+        // suspension.
+        if (this.#idleSinceMs !== null) this.#start(atMs);
         return false;
       case 'suspended':
         [this.#countedMs, this.#sinceMs] = [this.#elapsedMs(atMs), null];

@@ -25,6 +25,15 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
 }
 
 /**
+ * A turn starts: the next job of a daemon, if it follows idling without the seam daemon_idle_post, because hooks have denied a
+ * suspension. Only then the clock stands still.
+ */
+export function jobStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  if (context.count.running_since_ms !== null) return {};
+  return { idle_timer: null, ...setBudgetTimer(context, event, startClock(context.count, event.at_ms)) };
+}
+
+/**
  * A daemon that starts to idle sets the timer of its interval, if it has one. If queued work continues the run, the clock of
  * the next job starts instead, because the machine continues immediately.
  */
