@@ -2,7 +2,6 @@
 import type { Personas, ServedPersonas } from '@coxswain/ports';
 import {
   canonicalJson,
-  type EventOf,
   type Failure,
   type Persona,
   type PersonaIdentity,
@@ -12,8 +11,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/append-record.ts';
-
-type PinnedPersona = EventOf<'persona_changed'>['provision'];
+import type { PinnedPersona } from '../view/transcript.ts';
 
 /** Sources of personas by name. */
 export interface KnownPersonas {

@@ -46,11 +46,11 @@ export class HeldTools {
   }
 
   /** After a hand-off to this persona: its tools replace those in use. */
-  async takeOver(persona: string | undefined): Promise<void> {
+  takeOver(persona: string | undefined): Promise<void> | undefined {
     const next = this.#next;
-    if (next?.persona !== persona) return;
+    if (!next || next.persona !== persona) return;
     this.#next = null;
-    if (next) await this.hold(next.toolset);
+    return this.hold(next.toolset);
   }
 
   /** Closes the connections. Never rejects. @returns a note for each that could not be closed. */

@@ -17,7 +17,6 @@ import type {
 import {
   type Ceiling,
   canonicalJson,
-  type EventOf,
   type Failure,
   globMatches,
   type HookRegistration,
@@ -42,6 +41,7 @@ import {
 import { unusableOutputSchema } from '@coxswain/protocol/check-output';
 import type { Repins } from '@coxswain/turn';
 import { sha256Hex } from '../journal/append-record.ts';
+import type { PinnedPersona } from '../view/transcript.ts';
 import { unknownPredicate } from './check-stop.ts';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew } from './crew-names.ts';
@@ -113,7 +113,7 @@ type Daemon = Pick<Provision, 'daemon' | 'wake_interval_ms'>;
  * @param chosenMode the mode of the session's settings, if the mode must be resolved again.
  */
 export function pinsOf(
-  pinned: EventOf<'persona_changed'>['provision'] | null,
+  pinned: PinnedPersona | null,
   tools: readonly ToolDefinition[],
   repins: Repins | null,
   chosenMode?: string,

@@ -39,11 +39,12 @@ import { editedNote, isStored } from './shown-files.ts';
 
 /** Persona and tools of a run, as its last `persona_changed` and `tools_changed` events say. */
 export interface TranscriptFrame {
-  readonly persona: EventOf<'persona_changed'>['provision'] | null;
+  readonly persona: PinnedPersona | null;
   readonly tools: readonly ToolDefinition[];
 }
 
-type PinnedPersona = EventOf<'persona_changed'>['provision'];
+/** A persona as its run has pinned it. */
+export type PinnedPersona = EventOf<'persona_changed'>['provision'];
 
 /** The messages before the turns that a compaction keeps. Pinned messages are among them. */
 export interface OlderMessages {
@@ -63,7 +64,7 @@ interface OpenBatch {
 
 const NONE: ReadonlySet<Message> = new Set();
 
-const personas = new Interned<EventOf<'persona_changed'>['provision']>();
+const personas = new Interned<PinnedPersona>();
 const toolsets = new Interned<readonly ToolDefinition[]>();
 
 /** A session's transcript. Push every event, in order. */

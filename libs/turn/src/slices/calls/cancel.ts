@@ -3,7 +3,7 @@
  * the sender of the cancel. The cancel of a run: `decideCancel` (runs/ending.ts). Which calls get an abort order:
  * `callEffects` (batch.ts).
  */
-import type { Actor, CallStatus, SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, controlOutcome, type Decision, events, why } from '../../core/decision.ts';
@@ -12,7 +12,7 @@ import { isEnded, type MachineState } from '../../machine/state.ts';
 import { hooksFor } from '../hooks/consult.ts';
 import { PREEMPTED } from '../injections/preempt.ts';
 import { buildCallEnded } from './results.ts';
-import type { CallAt, CallCancel, CallRow } from './state.ts';
+import type { CallAt, CallCancel, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
 /** The canceller, as the object of "Cancelled by", and the reason, if known. */
@@ -22,13 +22,7 @@ export interface Canceller {
 }
 
 /** How a cancelled call has ended: by its outcome, or with the result that hooks were checking. */
-interface StoppedCall {
-  readonly status: CallStatus;
-  readonly result: ToolResult;
-  readonly duration_ms: number;
-  /** The grace period is over. */
-  readonly timed_out?: true | undefined;
-}
+type StoppedCall = Omit<ReturnedOutcome, 'park'> & Pick<CallOutcome, 'timed_out'>;
 
 /** The name of a sender. Commands on the bus need not have one. */
 export function nameOf(actor: Actor | null | undefined): string {
