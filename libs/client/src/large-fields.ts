@@ -30,17 +30,19 @@ export class RecordDecoder {
 
   /**
    * Decodes a record and loads its large fields.
+   * @returns the record, and its size in bytes with these fields.
    * @throws RecordUnreadableError for an invalid record, or if a large field is missing from the object store.
    */
-  async decode(bytes: Uint8Array): Promise<JournalRecord> {
+  async decode(bytes: Uint8Array): Promise<{ readonly record: JournalRecord; readonly size: number }> {
     const refs = blobRefsOf(bytes);
-    if (refs.length === 0) return decodeRecord(bytes);
+    if (refs.length === 0) return { record: decodeRecord(bytes), size: bytes.length };
     const texts = new Map<string, string>();
     for (const { sha256 } of refs) {
       const found = await this.blob(sha256);
       if (found) texts.set(sha256, new TextDecoder().decode(found));
     }
-    return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
+    const record = decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
+    return { record, size: refs.reduce((size, ref) => size + ref.bytes, bytes.length) };
   }
 
   /**

@@ -36,6 +36,8 @@ import type { JournalStart } from './transport.ts';
 export interface StoredJournalRecord {
   readonly record: JournalRecord;
   readonly bytes: Uint8Array;
+  /** Bytes of the record with its large fields, which `bytes` only refers to. */
+  readonly size: number;
   /** Its sequence number in the stream. */
   readonly seq: number;
 }
@@ -347,7 +349,7 @@ async function* densely(
       // Records before `from` are counted and not decoded, because decoding is expensive.
       if (from !== 'newest' && n < from) continue;
     }
-    yield { record: await decoder.decode(message.data), bytes: message.data, seq: message.seq };
+    yield { ...(await decoder.decode(message.data)), bytes: message.data, seq: message.seq };
   }
 }
 

@@ -15,7 +15,7 @@ function storeOf(apart: number) {
     const begins = (after?.n ?? 0) + 1;
     if (first && first.n !== begins) throw new JournalGapError('s', begins, first.n);
     for (const { n, seq } of first ? [first, ...rest] : [])
-      if (n >= from) yield { record: { n } as JournalRecord, bytes: new Uint8Array(10), seq };
+      if (n >= from) yield { record: { n } as JournalRecord, bytes: new Uint8Array(10), size: 400, seq };
   }
   const session = {
     ref: { tenant: 'default', sessionId: 's' },
@@ -23,8 +23,8 @@ function storeOf(apart: number) {
     lastNumber: async () => 6,
   } as unknown as BusSession;
   const pages = new JournalPages(new LimitedReads(1, 1));
-  const numbersFrom = async (from: number) => {
-    const { records } = await pages.read({ session, from, recordsMax: 2, maxBytes: 1_000 });
+  const numbersFrom = async (from: number, recordsMax = 2) => {
+    const { records } = await pages.read({ session, from, recordsMax, maxBytes: 1_000 });
     return records.map(({ n }) => n);
   };
   return { store, numbersFrom };
@@ -38,6 +38,11 @@ test('a page starts at the end of an earlier page without another read from the 
     [5, 6],
   ]);
   expect(store.readsFromTheBeginning).toBe(1);
+});
+
+test('a page ends at its size in bytes, with the large fields of its records', async () => {
+  const { numbersFrom } = storeOf(3);
+  expect(await numbersFrom(1, 6)).toEqual([1, 2, 3]);
 });
 
 test('a page after the end of the journal is empty, without another read from the beginning', async () => {

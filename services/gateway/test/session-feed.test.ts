@@ -58,7 +58,8 @@ class GrowingSession {
 
   async *#journal(from: number) {
     this.readsOfJournal++;
-    for (const record of this.stored.slice(from - 1)) yield { record, bytes: new Uint8Array(500), seq: record.n * 3 };
+    for (const record of this.stored.slice(from - 1))
+      yield { record, bytes: new Uint8Array(500), size: 500, seq: record.n * 3 };
   }
 }
 

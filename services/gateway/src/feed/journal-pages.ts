@@ -13,7 +13,7 @@ export interface PageRequest {
   /** Number of the first record. */
   readonly from: number;
   readonly recordsMax: number;
-  /** The page ends after the record with which it reaches this size. */
+  /** The page ends after the record with which it reaches this size. Large fields count. */
   readonly maxBytes: number;
 }
 
@@ -73,13 +73,13 @@ export class JournalPages {
     let last: JournalPlace | null = null;
     let more = false;
     const atOnce = Math.min(recordsMax + 1, GATEWAY_BOUNDS.pageReadAhead);
-    for await (const { record, bytes: text, seq } of storedRecords(session.journal({ from, after, atOnce }))) {
+    for await (const { record, size, seq } of storedRecords(session.journal({ from, after, atOnce }))) {
       if (records.length >= recordsMax || bytes >= maxBytes) {
         more = true;
         break;
       }
       records.push(record);
-      bytes += text.length;
+      bytes += size;
       last = { n: record.n, seq };
     }
     if (last) this.#remember(session, last);
