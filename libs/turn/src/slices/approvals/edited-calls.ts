@@ -173,7 +173,7 @@ export function isEditSettled(context: SessionContext, consult: OpenConsult): bo
 
 /**
  * The events of the hooks' answers about an edited call: `hook_vetoed` if a hook refuses, the decision about the call or the
- * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only `edited_call_checked`.
+ * rejection of the edit, and last `edited_call_checked`. If the call no longer waits, only `edited_call_checked`.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(
@@ -250,8 +250,8 @@ function refusalIn(
 const REWRITES = 'it would change the approved arguments';
 
 /**
- * The next event that ends an edit whose wait has ended (EDIT-4), or that was rejected because the hooks changed: first its
- * rejection, once that is recorded the outcome of its command, then null.
+ * The next event that ends an edit, if its call no longer waits (EDIT-4) or the edit was rejected because the hooks
+ * changed: first the rejection of the edit; once that is recorded, the outcome of its command; then null.
  */
 export function editEnd({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));

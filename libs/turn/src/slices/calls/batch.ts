@@ -158,8 +158,8 @@ export function consultCall(
  * The next event of the batch, or null if it waits for an input. The first of these, with the calls in call order:
  * 1. the end of a denied call,
  * 2. the approval request of a call,
- * 3. the start of an allowed call; instead, the error end of a crew call that cannot start (`crewRefusal`); before the
- *    start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
+ * 3. the start of an allowed call; instead, the error end of a `delegate`, `handoff` or `send_message` call that cannot
+ *    start (`crewRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
  * 4. the next event of the PostToolUse consult about a result (`consultReturned`).
  */
 export function runCalls(context: SessionContext): SessionEvent | null {

@@ -3,8 +3,8 @@
  * `sendCall`; the text that the model then reads: `unknownOutcome` (both run-tool-call.ts in libs/session).
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
- * outcome later as a durable command (`call_outcome`). Meanwhile a restart of the host neither sends it again nor ends
- * it: no effect is open for it, unless it must stop.
+ * outcome later as a durable command (`call_outcome`). Meanwhile no effect is open for the call, unless it must stop.
+ * So a restart of the host neither sends the call again nor ends it.
  *
  * Files edited by calls: file_edited hooks get them after the last seam of the batch, or in the teardown if the run
  * ends before (the two states `file_edited` in machine/chart.ts).

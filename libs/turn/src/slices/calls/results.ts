@@ -43,7 +43,7 @@ export function buildCallEnded(
 /**
  * The end of a denied call, with the denial in the event and in the detail of the result. The callers compose the text:
  * `refuse` (batch.ts) for a rule or a person, hooked.ts for hooks before the call, and `buildDenialByHookOrExpiry`
- * (approvals.ts) for an OnApprovalRequested hook or an expiry.
+ * (approvals/approvals.ts) for an OnApprovalRequested hook or an expiry.
  */
 export function buildCallDenied(
   row: Pick<CallRow, 'call_id' | 'tool' | 'args'>,

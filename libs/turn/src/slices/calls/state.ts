@@ -140,7 +140,7 @@ interface ReturnedCall extends SentCall {
 
 type Optional<Members> = { readonly [Member in keyof Members]?: Members[Member] | undefined };
 
-/** A call with a result for the model. It keeps members of earlier rungs. */
+/** A call with a result for the model. It keeps some members of earlier rungs. */
 interface EndedCall extends CallHead, Optional<Omit<SentCall, keyof CallHead>> {
   readonly status: 'ended';
   readonly ended: CallStatus;
@@ -197,7 +197,7 @@ export interface CallDecision {
   readonly decision: 'allow' | 'deny';
   readonly actor?: Actor | undefined;
   readonly reason?: string | undefined;
-  /** The hook that denied it instead of a person. */
+  /** The OnApprovalRequested hook that denied the call, if it was not a person. */
   readonly hook?: string | undefined;
   /** The approval expired. */
   readonly expired?: true | undefined;

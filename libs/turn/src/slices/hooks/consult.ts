@@ -57,7 +57,7 @@ const REWRITTEN: ReadonlySet<HookPoint> = new Set(
   [HOOK_RETURNS.args, HOOK_RETURNS.result, HOOK_RETURNS.output].flatMap(({ points }): readonly HookPoint[] => points),
 );
 
-/** Whether hooks are registered for a point whose target is the persona, not a tool, file or step. */
+/** Whether hooks apply at a point. Only for points whose target is the persona, not a tool, a file or a step. */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {
   return context.hooks.length > 0 && hooksFor(context, point, personaOfTurn(context)).length > 0;
 }

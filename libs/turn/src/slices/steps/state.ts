@@ -1,5 +1,5 @@
 /**
- * The progress of a run in the declared steps of its persona; and the wait of a model step for its persona.
+ * The progress of a run in the declared steps of its persona; and the wait and the lost attempts of a model step.
  */
 import type { ErrorBoundary, Failure, Json, StepArgs, StopReason } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
