@@ -3,13 +3,14 @@
  * decision. approve.ts decides the command `approve`. `rulingOn` (calls/ruling.ts) decides whether a call needs an
  * approval.
  *
- * APPROVAL-1  The expiry of a wait for an approval is a timer: the persona's `expire_after_ms` gives its time. Without it the
- *     call waits until it is decided or ends otherwise. The notification of a wait is an effect until it is sent.
- * APPROVAL-2  The first decision wins: of a person, of a notified hook, or by expiry. An `allow` leads to the call
- *     status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
+ * APPROVAL-1  The expiry of a wait for an approval is a timer: `expire_after_ms` of the run's permissions gives its
+ *     time. Without it the call waits until it is decided or ends otherwise. The notification of a wait is an effect
+ *     until its outcome is recorded.
+ * APPROVAL-2  The first decision wins: of a person, of an OnApprovalRequested hook, or by expiry. An `allow` leads to
+ *     the call status `allowed`. A denial or an expiry leads to `proposed` with the decision, and the call then ends as
  *     `denied`, or as `interrupted` if its outcome is unknown.
- * APPROVAL-3  A parked call has one notification, and nothing waits for it. A restarted host may send it again with the same
- *     key.
+ * APPROVAL-3  Each wait has at most one notification, and nothing waits for its outcome. The next owner of the session
+ *     may send it again with the same key.
  */
 import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
 import { noteCommand } from '../../core/command-memory.ts';
@@ -70,7 +71,7 @@ function decisionIn({ decision, actor, reason, hook }: EventOf<'approval_decided
   };
 }
 
-/** The timers of parked calls that expire. None in an aborting run, whose teardown ends these calls. */
+/** The timers of parked calls whose approvals can expire. None in an aborting run, whose teardown ends these calls. */
 export function approvalTimers({ calls, aborting }: SessionContext): readonly TimerEffect[] {
   if (aborting) return NONE;
   return calls.flatMap(({ status, expiry }) =>
@@ -105,7 +106,7 @@ export function afterApprovalExpiry({ calls }: SessionContext, timerId: string):
   return row ? [{ type: 'approval_decided', call_id: row.call_id, decision: 'expired' }] : [];
 }
 
-/** The end of a call whose approval expired, or was denied by a hook that was notified of it. */
+/** The end of a call whose approval expired, or was denied by an OnApprovalRequested hook. */
 export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
   if (row.in_doubt)
     return buildCallInterrupted(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
@@ -122,8 +123,9 @@ export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired 
 const NOT_IN_TIME = 'The approval expired before a decision was made.';
 
 /**
- * The events after OnApprovalRequested hooks: the first hook that denies decides, unless a decision was made before. A failed
- * hook denies nothing, because the approval still waits for a person or its expiry.
+ * The events after OnApprovalRequested hooks: the first hook that denies decides. There are none if the call no longer
+ * waits, or if the run is aborting. A failed hook denies nothing, because the approval still waits for a person or its
+ * expiry.
  */
 export function afterOnApprovalRequested(
   context: SessionContext,
@@ -144,8 +146,8 @@ export function afterOnApprovalRequested(
 }
 
 /**
- * The row of a pending approval in a copy: its full time starts again at `atMs`. The time that passed before does
- * not count.
+ * The row of a parked call in a copy: the full time until its expiry starts again at `atMs`. The time that passed
+ * before does not count.
  */
 export function parkedAfterCopy(row: CallAt<'parked'>, atMs: number): CallRow {
   return row.expiry ? { ...row, expiry: { ...row.expiry, due_at_ms: atMs + row.expiry.after_ms } } : row;
@@ -160,8 +162,9 @@ export const UNKNOWN_QUESTION =
   'Allow to re-run it. Deny to report the unknown outcome to the model.';
 
 /**
- * Whether a person must decide about a call with an unknown outcome: the persona has `on_unknown_outcome: ask`, the run and
- * the call need not stop, and no interrupt is queued. Otherwise the call ends as `interrupted`.
+ * Whether a person must decide about a call with an unknown outcome: the persona has `on_unknown_outcome: ask`, the run
+ * is not aborting, the call has no cancel and no preempting interrupt, and no interrupt is queued. Otherwise the call
+ * ends as `interrupted`, or as `cancelled` after its cancel.
  */
 export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
   const stopped = context.aborting || row.cancel || row.preempted;

@@ -12,7 +12,10 @@ import { callRow } from '../calls/table.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
 import { decideEdit } from './edited-calls.ts';
 
-/** Decides `approve`, in a record made at `atMs`. It is rejected unless the call is parked in a run that has not ended. */
+/**
+ * Decides `approve`, in a record made at `atMs`. It is rejected unless the call is parked in a run that has not ended.
+ * Further rejections: `decideEdit` for edited arguments, and `rememberedBy` for a rule to remember.
+ */
 export function decideApproval(state: MachineState, input: Command<'approve'>, atMs: number): Decision {
   const { context } = state;
   const callId = input.body.call_id;

@@ -58,8 +58,8 @@ export function isOfEdit(consult: OpenConsult): consult is EditConsult {
 
 /**
  * Decides an `approve` with an edit of a parked call, in a record made at `atMs`.
- * @returns the events of the decision if no hook applies; `edited_call_proposed` if hooks must check the call; a rejection; or
- * nothing, if hooks are already checking this edit.
+ * @returns the events of the decision if no hook applies; `edited_call_proposed` if hooks must check the call; a
+ * rejection; or `ignored` for a repetition of the command whose edit hooks are already checking.
  */
 export function decideEdit(
   context: SessionContext,
@@ -130,8 +130,8 @@ function denyEdit(
 }
 
 /**
- * The `hook_call` of the next hook that checks an edited call. If the hooks were removed while the edit waited for
- * another consult, the rejection of the edit. Otherwise null.
+ * The `hook_call` of the next hook that checks an edited call. If no hook applies any more, because the hook table
+ * changed while the edit waited for another consult, the rejection of the edit. Otherwise null.
  * @param effectId the id of the record's next effect.
  */
 export function consultEditedCall(context: SessionContext, effectId: string): SessionEvent | null {
@@ -166,14 +166,14 @@ function payloadOf(context: SessionContext, row: CallRow, args: JsonObject): Jso
   return { ...payloadHead(context, POINT), tool: toolPayload({ ...row, args }) };
 }
 
-/** Whether a consult is about an edit whose wait has ended: its answers change nothing. */
+/** Whether a consult is about an edit that was rejected meanwhile (EDIT-4): the answers change nothing. */
 export function isEditSettled(context: SessionContext, consult: OpenConsult): boolean {
   return isOfEdit(consult) && callRow(context, consult.call_id)?.edit?.command_id !== consult.command_id;
 }
 
 /**
  * The events of the hooks' answers about an edited call: `hook_vetoed` if a hook refuses, the decision about the call or the
- * rejection of the edit, and last `edited_call_checked`. If the wait has ended meanwhile, only `edited_call_checked`.
+ * rejection of the edit, and last `edited_call_checked`. If the call no longer waits, only `edited_call_checked`.
  * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(
@@ -250,8 +250,8 @@ function refusalIn(
 const REWRITES = 'it would change the approved arguments';
 
 /**
- * The next event that ends an edit whose wait has ended (EDIT-4), or that was rejected because the hooks changed: first its
- * rejection, once that is recorded the outcome of its command, then null.
+ * The next event that ends an edit, if its call no longer waits (EDIT-4) or the edit was rejected because the hooks
+ * changed: first the rejection of the edit; once that is recorded, the outcome of its command; then null.
  */
 export function editEnd({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));

@@ -25,8 +25,9 @@ import type { KnownRule } from './state.ts';
 const NONE: readonly RememberedRule[] = [];
 
 /**
- * The binding of the run's rules (REMEMBER-4, libs/protocol, remembered-rules.ts). Null before the first provision, and
- * if an earlier release recorded the provision without identity or root.
+ * The binding that a rule gets in this run, and that applicable rules have (REMEMBER-4, libs/protocol,
+ * remembered-rules.ts). Null before the first provision, and if an earlier release recorded the provision without
+ * identity or root.
  */
 export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
@@ -34,8 +35,8 @@ export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHold
 }
 
 /**
- * The applicable rules: those of this session, and those of its persona at the last provision. Without revoked ones,
- * and without those bound to another persona or root.
+ * The applicable rules: those of this session, and those of its persona at the last provision. Without rules that this
+ * session has revoked, and without rules with another binding ({@link ruleHolder}).
  */
 function rulesIn(context: SessionContext): readonly RememberedRule[] {
   const { remembered, persona_rules } = context;
@@ -120,7 +121,7 @@ export function rememberedBy(
   return [{ type: 'permission_remembered', call_id: row.call_id, rule }];
 }
 
-/** Decides a `revoke` of a rule that this session remembers; null if its target is another id. */
+/** Decides a `revoke` of one of the session's own rules (`remembered`), revoked or not; null for any other target. */
 export function decideRevokeRule(context: SessionContext, input: Command<'revoke'>, atMs: number): Decision | null {
   const target = input.body.command_id;
   const rule = context.remembered.find(({ id }) => id === target);
@@ -147,7 +148,7 @@ export function rulesAfter(
     const { rule_id, actor, at } = event;
     return rules.map((rule) => (rule.id === rule_id ? { ...rule, revoked: { actor, at } } : rule));
   }
-  // Revoked rules are kept, to detect a repeated revocation. Beyond the bound the oldest of them is removed.
+  // Revoked rules are kept for `decideRevokeRule` and `rulesIn`. Beyond twice the bound the oldest of them is removed.
   const excess = rules.length - 2 * BOUNDS.rememberedRulesMax + 1;
   const oldest = excess > 0 ? rules.find(({ revoked }) => revoked) : undefined;
   return [...rules.filter((rule) => rule !== oldest), event.rule];

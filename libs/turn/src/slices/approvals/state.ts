@@ -3,14 +3,15 @@
  */
 import type { Actor, RememberedRule } from '@coxswain/protocol';
 
-/** A rule that a person created in this session. `revoked` is set once it is revoked. */
+/** A rule that a person created in this session, or, for a copy, in the session that it copies. */
 export interface KnownRule extends RememberedRule {
+  /** Who revoked the rule, and when (ISO 8601). Only for a revoked rule. */
   readonly revoked?: { readonly actor?: Actor | undefined; readonly at: string } | undefined;
 }
 
 /** The members of the context for approvals. Parked calls are in the call table. */
 export interface ApprovalsState {
-  /** Rules created in this session, oldest first. */
+  /** The session's own rules, also revoked ones, oldest first. */
   readonly remembered: readonly KnownRule[];
   /** Rules of the persona at the last provision: of the run, of a hand-off, or of changed settings. */
   readonly persona_rules: readonly RememberedRule[];

@@ -1,10 +1,9 @@
 /**
- * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the effects
- * of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a call
- * that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts). If the persona has `on_unknown_outcome:
- * ask`, a person decides about an unknown outcome: `asksAboutUnknown` (approvals/approvals.ts). Calls that a message
- * skips: `dispatchCheckpoint` (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes them, and
- * `skippedResult` ends them.
+ * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the
+ * effects of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a
+ * call that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts). When a person decides about an
+ * unknown outcome: `asksAboutUnknown` (approvals/approvals.ts). Calls that a message skips: `dispatchCheckpoint`
+ * (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes them, and `skippedResult` ends them.
  */
 
 import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
@@ -27,7 +26,7 @@ import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
 
 // ---- which call is next ----
 
-/** The next call, in call order, that PreToolUse hooks must check. It skips the call `except`. */
+/** The next call, in call order, that PreToolUse hooks must check. The call `except` is left out. */
 export function nextToVet(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
@@ -39,7 +38,10 @@ export function nextToVet(context: SessionContext, except?: string): CallRow | u
   );
 }
 
-/** The next call, in call order, with the ruling `ask` that permission_asked hooks must check. It skips the call `except`. */
+/**
+ * The next call, in call order, that permission_asked hooks must check, because its ruling is `ask`. The call `except`
+ * is left out.
+ */
 export function nextToAskHooks(context: SessionContext, except?: string): CallRow | undefined {
   if (context.hooks.length === 0) return undefined;
   return context.calls.find(
@@ -62,8 +64,9 @@ function isAllowed(context: SessionContext, row: CallRow): row is CallAt<'propos
 
 /**
  * The next call that may start now, in call order; undefined if there is none, and in an aborting run. Up to
- * `parallel_calls` calls run at once, or one if a tool of the batch is sequential. A call whose result hooks check counts. A
- * hand-off waits for all other calls (`waitsForBatch`). The call `except` counts as ended.
+ * `parallel_calls` calls run at once, or one if a tool of the batch is sequential. A call with the status `returned`
+ * still counts as running. The first hand-off of the batch waits for the end of all other calls (`waitsForBatch`). The
+ * call `except` counts as ended.
  */
 export function nextToStart(context: SessionContext, except?: string): CallAt<'proposed' | 'allowed'> | undefined {
   if (context.aborting) return undefined;
@@ -97,7 +100,10 @@ export function parkingMakesRoom(context: SessionContext, callId: string): boole
   return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
 }
 
-/** The next call that has no result yet and was denied by rules, a person, a hook or an expired approval. */
+/**
+ * The next open call that was denied: by rules, by a person, by an OnApprovalRequested hook, or by the expiry of its
+ * approval. Denials by other hooks end a call at once (hooked.ts).
+ */
 export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
     (row): row is CallAt<'proposed'> =>
@@ -107,7 +113,7 @@ export function nextToRefuse(context: SessionContext): CallAt<'proposed'> | unde
   );
 }
 
-/** The next call that needs a human approval. Its request gives it the status `parked`. */
+/** The next call that needs a human approval. The event `approval_requested` gives it the status `parked`. */
 export function nextToPark(context: SessionContext): CallAt<'proposed'> | undefined {
   return context.calls.find(
     (row): row is CallAt<'proposed'> =>
@@ -144,17 +150,17 @@ export function consultCall(
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : callRow(context, open);
   if (row) return consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
-  // No call is left for this point: the last one was cancelled while another consult was open.
+  // No call is left for this point: during another consult, the last one was cancelled or its hooks were removed.
   return context.consult === null ? { type: 'consult_ended', point } : null;
 }
 
 /**
- * The next event of the batch, or null if it waits for an input. In this order, with the calls in call order:
+ * The next event of the batch, or null if it waits for an input. The first of these, with the calls in call order:
  * 1. the end of a denied call,
  * 2. the approval request of a call,
- * 3. the start of an allowed call; instead, the error end of a crew call that cannot start (`crewRefusal`); before the start
- *    of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
- * 4. the PostToolUse consult about a result; instead, the end of its call if no hook applies (`consultReturned`).
+ * 3. the start of an allowed call; instead, the error end of a `delegate`, `handoff` or `send_message` call that cannot
+ *    start (`crewRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
+ * 4. the next event of the PostToolUse consult about a result (`consultReturned`).
  */
 export function runCalls(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
@@ -177,6 +183,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
     if (refusal) return buildCallEnded(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
     const emitted = nextHandoffEvent(context, toStart);
     if (emitted) return emitted;
+    // The answers of an open consult are awaited even if its hooks were removed meanwhile.
     if (toStart.handoff === 'emitted' && (isHooked(context, 'OnHandoffEmitted') || isConsulted(context, toStart)))
       return consultHandoff(context, toStart);
     const { call_id, tool, args } = toStart;
@@ -192,8 +199,9 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
 
 /**
  * The next event of the PostToolUse consult about a returned call; null while hooks are called. If no hook applies, no
- * `consult_ended` is recorded, but the call's request to suspend the session, if there is one, and then the end of the call:
- * the end removes the request from the row.
+ * `consult_ended` is recorded. The next event is then the call's request to suspend the session, if one is due
+ * (`suspendRequestOfCall`), otherwise the end of the call. The request comes first, because the end removes it from the
+ * row.
  */
 function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
   const { result, park } = row.returned;
@@ -207,8 +215,8 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
 }
 
 /**
- * The next event of the file_edited consult about the first edited file; null without one, or while hooks are called. One
- * consult for each file, because a hook's pattern and its answer are about one file.
+ * The next event of the file_edited consult about the first edited file; null without edited files, and while hooks are
+ * called. One consult for each file, because a hook's pattern and its answer are about one file.
  */
 export function consultEditedFile(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
@@ -232,8 +240,9 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
 }
 
 /**
- * In the teardown: the end of the next open call that is not in flight, or null. For a parked call the end of its approval
- * comes first. A returned call whose result hooks check is skipped, because the end of their consult ends it.
+ * In the teardown: the end of the next open call that is not in flight, or null. For a parked call the end of its wait
+ * for an approval comes first. A returned call whose result hooks are checking is left out, because the end of their
+ * consult ends it.
  */
 export function endCallNotInFlight(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
@@ -255,8 +264,8 @@ function endedFirst(context: SessionContext): string {
 }
 
 /**
- * The result of the next call that the last checkpoint skipped (NEXT-1, core/next.ts). For a parked call the end of its
- * approval comes first.
+ * The end of the next call that the last checkpoint skipped (NEXT-1, core/next.ts), or null. For a parked call the end
+ * of its wait for an approval comes first.
  */
 export function skippedResult(context: SessionContext): SessionEvent | null {
   const skipped = context.skipping[0];
@@ -274,8 +283,9 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
 // ---- effects ----
 
 /**
- * The effects of running calls. An accepted call of a worker has one only if it must stop; those of the session's own tools:
- * {@link crewEffects}. The abort order is that of the call's cancel, of the run, or of a preempting interrupt.
+ * The effects of running calls. A call that a worker has accepted has an effect only while it must stop. Calls of the
+ * session's own tools: {@link crewEffects}. The order to stop a call is that of its own cancel, otherwise that of the
+ * run (`abort`), otherwise that of a preempting interrupt.
  */
 export function callEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   return context.calls.flatMap((row): readonly Effect[] => {

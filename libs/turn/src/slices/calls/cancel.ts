@@ -24,7 +24,7 @@ export interface Canceller {
 /** How a cancelled call has ended: by its outcome, or with the result that hooks were checking. */
 type StoppedCall = Omit<ReturnedOutcome, 'park'> & Pick<CallOutcome, 'timed_out'>;
 
-/** The name of a sender. Commands on the bus need not have one. */
+/** The name of a sender, or `an unnamed sender`: commands on the bus need not name their sender. */
 export function nameOf(actor: Actor | null | undefined): string {
   return actor?.name ?? 'an unnamed sender';
 }
@@ -47,8 +47,8 @@ export function cancellerOf(context: SessionContext, { cancel, preempted }: Call
 }
 
 /**
- * The text in place of the output of a call that was cancelled after its tool had run, and before PostToolUse hooks had checked
- * the output: they might have withheld it.
+ * The text in place of the output of a call that was cancelled after its tool had run, and before PostToolUse hooks had
+ * checked the output. The hooks might have withheld the output.
  */
 export function uncheckedText({ who, reason }: Canceller): string {
   return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
@@ -60,10 +60,10 @@ const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason
     : `Cancelled by ${who} before it was run${because(reason)}.`;
 
 /**
- * Decides `cancel_call`. It is never rejected. The outcome is `already_cancelled` if a cancel of the call is open, or the
- * call has ended as `cancelled`, also by a preempting interrupt. It is `not_found` if the call does not exist or ended
- * otherwise, and after the end of the run. A call in flight must stop first, and so must hooks that check its result. Any
- * other call ends at once.
+ * Decides `cancel_call`. It is never rejected. The outcome is `already_cancelled` if a cancel of the call is open, or
+ * if the call has ended as `cancelled`, for whatever cause. The outcome is `not_found` if the newest batch has no such
+ * call, if the call has ended otherwise, and after the end of the run. A call in flight must stop first; if hooks are
+ * checking its result, their consult must end first. Any other open call ends at once.
  */
 export function decideCancelCall(state: MachineState, input: Command<'cancel_call'>): Decision {
   const { context } = state;
@@ -101,7 +101,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
 }
 
 /**
- * The events that end a call with an open cancel request; none without one. Either its effect has stopped, or the grace
+ * The events that end a call with an open cancel request; none without one. Either its effect has ended, or the grace
  * period is over, or the consult of PostToolUse hooks about its result has ended.
  */
 export function settleCancelled(
@@ -137,8 +137,9 @@ export function settleCancelled(
 }
 
 /**
- * The result of a call after a cancel. It names the canceller and the reason. It contains the tool's output if the tool
- * ended by itself, unless PostToolUse hooks check it ({@link uncheckedText}).
+ * The result of a call that was cancelled, also with its run or by a preempting interrupt. It names the canceller and,
+ * if known, the reason. If the tool ended by itself, the result contains the tool's output; but if PostToolUse hooks
+ * apply to the tool, it is {@link uncheckedText} alone.
  */
 export function resultAfterCancel(
   context: SessionContext,
@@ -180,9 +181,9 @@ function cancelReminder(
 }
 
 /**
- * The abort order of a `cancel_call`, with its time limit. That of a run's cancel: `runAbort` (core/effects.ts). In
- * libs/session, `EffectTable` (session-work.ts) applies both; for a call that a worker has accepted, `SessionWorker.#stopCall`;
- * for a child, `stopChild`.
+ * The order to abort a call, by a `cancel_call`. The order to abort the work of a run: `runAbort` (core/effects.ts). In
+ * libs/session, `EffectTable` (session-work.ts) applies both orders; for a call that a worker has accepted,
+ * `SessionWorker.#stopCall`; for a child, `stopChild` (crew-effects.ts).
  */
 export function cancelOrder(cancel: CallCancel): AbortOrder {
   return { reason: cancel.reason ?? 'cancelled', graceMs: cancel.timeout_ms };

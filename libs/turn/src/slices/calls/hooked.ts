@@ -1,8 +1,10 @@
 /**
  * The events that answers of hooks about calls cause, one function for each hook point. `decideConsult`
- * (hooks/hook-answers.ts) calls them. The order of the points: PreToolUse, gate_tool_calls and permission_asked by
- * `function_execute` (machine/chart.ts); OnHandoffEmitted and PostToolUse by `runCalls` (batch.ts). Which call hooks check
- * next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned` (table.ts).
+ * (hooks/hook-answers.ts) calls these functions. Answers about approvals and edited calls: `afterOnApprovalRequested`
+ * (approvals/approvals.ts) and `decideEditChecked` (approvals/edited-calls.ts). The order of the points: PreToolUse,
+ * gate_tool_calls and permission_asked by `function_execute` (machine/chart.ts); OnHandoffEmitted and PostToolUse by
+ * `runCalls` (batch.ts). Which call hooks check next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned`
+ * (table.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
@@ -17,9 +19,9 @@ import type { CallAt, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
 
 /**
- * The events after PreToolUse hooks: a `call_args_rewritten` for each rewrite, the last one with the `needs_approval` of the
- * new arguments. The first denial or refusing failure ends the call as `denied`, and later answers do not count. Otherwise
- * invalid rewritten arguments end it as `error`.
+ * The events after PreToolUse hooks: a `call_args_rewritten` for each rewrite. The last of them has `needs_approval` if
+ * the tool requires an approval for the new arguments. The first denial or refusing failure ends the call as `denied`,
+ * and later answers do not count. Otherwise invalid rewritten arguments end the call as `error`.
  */
 export function afterPreToolUse(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
@@ -103,8 +105,8 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
 }
 
 /**
- * The events after permission_asked hooks: the first answer with a decision or a refusing failure counts alone. A denial or
- * failure ends the call; `allow` and `ask` are recorded by `hook_vetoed`.
+ * The events after permission_asked hooks: only the first answer with a decision or a refusing failure counts. A denial
+ * or a refusing failure ends the call as `denied`; `allow` and `ask` cause only a `hook_vetoed`.
  */
 export function afterPermissionAsked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
@@ -126,9 +128,9 @@ function tookEffectText(status: ReturnedOutcome['status']): string {
 }
 
 /**
- * The events after PostToolUse hooks: the end of the call, and then its request to suspend the session (`returned.park`). The
- * result is withheld after a refusing failure, and if the end of the run cancelled the consult. If a cancel of the call is
- * open, the answers do not count: `settleCancelled` (cancel.ts).
+ * The events after PostToolUse hooks: the end of the call with its rewritten result, and then its request to suspend
+ * the session (`returned.park`), if one is due. The result is withheld after a refusing failure, and if the end of the
+ * run cancelled the consult. If a cancel of the call is open, the answers do not count: `settleCancelled` (cancel.ts).
  */
 export function afterPostToolUse(
   context: SessionContext,

@@ -3,11 +3,11 @@
  * `sendCall`; the text that the model then reads: `unknownOutcome` (both run-tool-call.ts in libs/session).
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
- * outcome later as a durable command (`call_outcome`). Meanwhile a restart of the host neither sends it again nor ends
- * it: no effect is open for it, unless it must stop.
+ * outcome later as a durable command (`call_outcome`). Meanwhile no effect is open for the call, unless it must stop.
+ * So a restart of the host neither sends the call again nor ends it.
  *
- * Files edited by calls: file_edited hooks get them at the end of the turn, or during the teardown if the turn did not
- * end regularly.
+ * Files edited by calls: file_edited hooks get them after the last seam of the batch, or in the teardown if the run
+ * ends before (the two states `file_edited` in machine/chart.ts).
  */
 
 import { BOUNDS, type CallAccepted, type CallOutcome } from '@coxswain/protocol';
@@ -23,8 +23,9 @@ import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
 /**
- * Decides the outcome of a call: the end of the call; or `call_returned`, if PostToolUse hooks must check it; or an approval
- * request, if a person must decide about an unknown outcome. It is late unless the call runs under the effect of the outcome.
+ * Decides the outcome of a call: the end of the call; or `call_returned`, if PostToolUse hooks must check the result;
+ * or an approval request, if a person must decide about an unknown outcome. The outcome is late, and ignored, unless
+ * the call is running with the effect id of the outcome.
  */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = callRow(context, outcome.call_id);
@@ -43,9 +44,10 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     });
   }
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
-  // This session did not cancel the call. So a `cancelled` of a worker (the command `call_outcome`), or of a host that gave up
-  // the effect (`stoppedOutcome`), is recorded as `error`. A child keeps it: it can be cancelled in its own session. For a tool
-  // that stops by itself during its request, `checked` (run-tool-call.ts) reports `interrupted`.
+  // This session did not cancel the call. So a `cancelled` of a worker (the command `call_outcome`), or of a host that
+  // gave up the effect (`stoppedOutcome`), is recorded as `error`. The `cancelled` of a child is kept, because a child
+  // can be cancelled in its own session. For a tool that stops by itself during its request, `checked`
+  // (run-tool-call.ts) reports `interrupted`.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
   const failsAsCancelled = outcome.status === 'cancelled' && !isOfChild;
   const { status, result } = agreeing(failsAsCancelled ? { ...outcome, status: 'error' } : outcome);
@@ -60,8 +62,8 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
 }
 
 /**
- * An outcome with a real duration. For an abandoned call (`cancelled`, duration 0) it is the time since `call_started`,
- * because no worker has measured it.
+ * An outcome with a real duration. The duration of an abandoned call (`cancelled`, duration 0) is the time from
+ * `call_started` to `atMs`, because no worker has measured it.
  */
 export function withRealDuration(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (outcome.status !== 'cancelled' || outcome.duration_ms > 0) return outcome;
@@ -78,7 +80,8 @@ function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' |
   };
 }
 
-// The outcome of a child comes from the child's host, by the command `child_ended`, which no worker may send.
+// The session runs calls of its own tools itself. The outcome of a child comes by the command `child_ended` from the
+// child's host, never from a worker.
 function isBroughtByWorker(tool: KnownTool | undefined): boolean {
   return tool?.long_running === true && !tool.by_session;
 }
@@ -93,8 +96,8 @@ export function decideCallAccepted(context: SessionContext, input: CallAccepted)
 }
 
 /**
- * Decides the command `call_outcome`. It is accepted for a running call of a `long_running` tool, from an epoch in which the
- * call may have been sent. Otherwise it is rejected with `call_not_open` or `stale_epoch`.
+ * Decides the command `call_outcome`. It is accepted for a running call of a worker's `long_running` tool, from an
+ * epoch in which the call may have been sent. Otherwise it is rejected with `call_not_open` or `stale_epoch`.
  */
 export function decideCallOutcome(state: MachineState, input: Command<'call_outcome'>): Decision {
   const { context } = state;
@@ -144,7 +147,8 @@ export function withEditedFiles(outcome: CallOutcome, decision: Decision): Decis
 }
 
 /**
- * The edited files with those of `paths` added that file_edited hooks match: sorted, without duplicates, up to the bound.
+ * The edited files so far, and those of `paths` that file_edited hooks match: sorted, without duplicates, up to the
+ * bound.
  */
 export function editedFiles(context: SessionContext, paths: readonly string[]): readonly string[] {
   const watched = paths.filter((path) => hooksFor(context, 'file_edited', path).length > 0);

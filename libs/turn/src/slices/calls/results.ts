@@ -43,7 +43,7 @@ export function buildCallEnded(
 /**
  * The end of a denied call, with the denial in the event and in the detail of the result. The callers compose the text:
  * `refuse` (batch.ts) for a rule or a person, hooked.ts for hooks before the call, and `buildDenialByHookOrExpiry`
- * (approvals.ts) for an OnApprovalRequested hook or an expiry.
+ * (approvals/approvals.ts) for an OnApprovalRequested hook or an expiry.
  */
 export function buildCallDenied(
   row: Pick<CallRow, 'call_id' | 'tool' | 'args'>,
@@ -71,7 +71,10 @@ export function buildCallInterrupted({ call_id, tool }: CallRow, why: string): S
 
 type Rewrite = Omit<Extract<Verdict, { kind: 'rewrite_result' }>, 'kind'>;
 
-/** Applies a hook's rewrite to a result. */
+/**
+ * Applies a hook's rewrite to a result. A new text replaces the whole content, files included. Then the text is cut to
+ * `max_output` UTF-16 units.
+ */
 export function rewriteResult(result: ToolResult, { result: text, is_error, max_output }: Rewrite): ToolResult {
   const flagged = { ...result, is_error: is_error ?? result.is_error };
   const rewritten: ToolResult =
@@ -81,8 +84,8 @@ export function rewriteResult(result: ToolResult, { result: text, is_error, max_
 
 /**
  * The end of a returned call.
- * @param result the result after the rewrites of hooks. Its error flag changes the status `ok` to `error`, and `error` to
- * `ok`; other statuses stay.
+ * @param result the result after the rewrites of hooks. Its error flag decides between the statuses `ok` and `error`;
+ * other statuses stay.
  */
 export function returnedEnd(row: CallAt<'returned'>, result: ToolResult): EventOf<'call_ended'> {
   const { status, duration_ms } = row.returned;
@@ -96,7 +99,7 @@ export function textLength({ content }: Pick<ToolResult, 'content'>): number {
   return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0);
 }
 
-// Text that a hook removed must not be readable with `read_result`.
+// Removes the reference to the stored whole text: text that a hook removed must not be readable with `read_result`.
 function withoutWhole({ detail, ...result }: ToolResult): ToolResult {
   const { whole: _, ...rest } = detail ?? {};
   return Object.keys(rest).length > 0 ? { ...result, detail: rest } : result;

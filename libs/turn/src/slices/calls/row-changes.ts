@@ -1,7 +1,8 @@
 /**
- * The changes of a call's row in the call table: one function for each event that changes the status or members of a row.
- * `ended` applies to a row with any status. Each of the others applies to certain statuses, and returns a row with another
- * status unchanged, because an event is never rejected (EVOLVE-1, core/evolve.ts).
+ * The changes of a call's row by events, except the changes of `CallNotes` alone (`noteOnCall`, table.ts) and those in
+ * a copy (`callAfterCopy`, copies/copies.ts). `ended` applies to a row with any status. Each of the others applies to
+ * certain statuses, and returns a row with another status unchanged, because an event is never rejected (EVOLVE-1,
+ * core/evolve.ts).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/place.ts';
@@ -19,7 +20,7 @@ export type Wait = Pick<CallAt<'parked'>, 'requested_by' | 'asked_at_ms' | 'expi
 /** Removes the members that a row no longer needs after the wait. */
 const WAITS_NO_MORE = { expiry: undefined, notice: undefined };
 
-/** Removes the members of a running call when it gets into doubt. */
+/** Removes the members that only a sent call has, when a running call gets into doubt. */
 const NOT_RUNNING = {
   effect_id: undefined,
   epoch: undefined,
@@ -29,8 +30,8 @@ const NOT_RUNNING = {
 };
 
 /**
- * A human approval was requested. A running call gets into doubt: a crash left its outcome unknown, and its effect no longer
- * counts.
+ * A human approval was requested. A running call gets into doubt (`in_doubt`): its outcome is unknown, and its effect
+ * no longer counts.
  */
 export function parked(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
@@ -38,7 +39,7 @@ export function parked(row: CallRow, wait: Wait): CallRow {
   return { ...row, ...wait, ...NOT_RUNNING, status: 'parked', in_doubt: true, decided: undefined };
 }
 
-/** An external service was notified of the approval. */
+/** The notification of the approval request was sent, or has failed. */
 export function notified(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, notice: undefined } : row;
 }
@@ -48,7 +49,7 @@ export function waitDropped(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, ...WAITS_NO_MORE, status: 'proposed' } : row;
 }
 
-/** The wait for an approval has ended with a decision, possibly with other arguments. */
+/** The wait for an approval has ended with a decision, possibly with edited arguments. */
 export function released(row: CallRow, decided: CallDecision, args: EventOf<'approval_decided'>['args']): CallRow {
   if (row.status !== 'parked') return row;
   const afterWait = { ...row, ...WAITS_NO_MORE, decided, ...(args ? { args } : {}) };
@@ -81,7 +82,7 @@ export function childFailed(row: CallRow, restarts: number): CallRow {
   return row.status === 'running' ? { ...row, effect_id: undefined, accepted: undefined, restarts } : row;
 }
 
-/** Another child has started. */
+/** Another child of the delegation has started. */
 export function childRestarted(row: CallRow, effect_id: string, epoch: number): CallRow {
   return row.status === 'running' ? { ...row, effect_id, epoch } : row;
 }

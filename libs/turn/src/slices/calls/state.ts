@@ -2,7 +2,8 @@
  * The call table: the newest batch of tool calls, with the state of each.
  *
  * The ladder of a call: the rungs from its proposal to its end. Each rung except `ruled` is an event, and the third
- * column is the input of its record. A call skips rungs that do not apply to it, and every rung can lead to the end.
+ * column is the input of its record. A call skips rungs that do not apply to it, and every rung can lead to the end. If
+ * the conditions of all hooks at a point do not match, `consult_ended` can be in the record of the previous rung.
  *
  * | rung | event | input of the record | status, members |
  * |---|---|---|---|
@@ -11,7 +12,7 @@
  * | gated | `consult_ended` of gate_tool_calls | `consult_outcome` | |
  * | asked | `consult_ended` of permission_asked; before it `hook_vetoed` | `consult_outcome` | `asked`, `granted_by` |
  * | ruled | none: `rulingOn` (ruling.ts); a denial is the end | | |
- * | parked | `approval_requested` | the input of the previous rung | `parked`, `expiry`, `notice` |
+ * | parked | `approval_requested` | the input of the previous rung; `call_outcome`, if the outcome of a running call is unknown | `parked`, `expiry`, `notice` |
  * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
  * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released; or the end of another call | `running`, `effect_id` |
  * | accepted | `call_accepted`, only for `long_running` tools and children | `call_accepted` | `accepted` |
@@ -32,7 +33,7 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** The request that cancels a call, before or after it was sent. */
+/** The cancel of a call: requested for a sent call, or applied at once to a call that was not in flight. */
 export interface CallCancel {
   readonly command_id: string;
   readonly reason?: string | undefined;
@@ -57,7 +58,7 @@ export interface CallNotes {
    * ended.
    */
   readonly handoff?: 'emitted' | 'let' | undefined;
-  /** A person allowed the call with other arguments, which hooks check. Kept until the outcome of the command is recorded. */
+  /** An `approve` with other arguments, which hooks check. Kept until the outcome of the command is recorded. */
   readonly edit?: ProposedEdit | undefined;
 }
 
@@ -72,18 +73,18 @@ interface CallHead extends CallNotes {
   readonly asked_at_ms?: number | undefined;
 }
 
-/** A call that was not sent; or a call in doubt, which was sent, and whose outcome a crash left unknown. */
+/** A call that was not sent; or a call in doubt, which was sent, and whose outcome is unknown. */
 interface NotRunningCall extends CallHead {
   /** The call is in doubt: only a person may let it run again. */
   readonly in_doubt?: true | undefined;
-  /** Only for a call in doubt: the time of its last start and the number of restarts of its child, as in {@link SentCall}. */
+  /** Only for a call in doubt: its last start and the number of restarts of its child, as in {@link SentCall}. */
   readonly started_at_ms?: number | undefined;
   readonly restarts?: number | undefined;
 }
 
 interface ProposedCall extends NotRunningCall {
   readonly status: 'proposed';
-  /** The call can never run: the tool is unknown, or the arguments are invalid. */
+  /** Why the call can never run: for example, the tool is unknown, or the arguments are invalid or too large. */
   readonly problem?: { readonly code: string; readonly message: string } | undefined;
   /** The denial by a person or a hook, or the expiry. */
   readonly decided?: CallDecision | undefined;
@@ -96,7 +97,7 @@ interface ParkedCall extends NotRunningCall {
   readonly asked_at_ms: number;
   /** The timer of the expiry. */
   readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
-  /** The notification of an external service, until it is sent. */
+  /** The notification of an external service, until its outcome is recorded. */
   readonly notice?: OpenEffect | undefined;
 }
 
@@ -117,8 +118,8 @@ interface SentCall extends CallHead {
   readonly started_at_ms: number;
   readonly decided?: CallDecision | undefined;
   /**
-   * The epoch of the request that a worker accepted, or in which the start command of the child was stored. The outcome of
-   * the call is then a command.
+   * The epoch of the request that a worker accepted; for a child, the epoch in which its start command was stored. From
+   * then on a command brings the outcome of the call, unless the call must stop.
    */
   readonly accepted?: number | undefined;
   /** Number of restarts of the child, for a delegation. */
@@ -139,7 +140,7 @@ interface ReturnedCall extends SentCall {
 
 type Optional<Members> = { readonly [Member in keyof Members]?: Members[Member] | undefined };
 
-/** A call with a result for the model. It keeps members of earlier rungs. */
+/** A call with a result for the model. It keeps some members of earlier rungs. */
 interface EndedCall extends CallHead, Optional<Omit<SentCall, keyof CallHead>> {
   readonly status: 'ended';
   readonly ended: CallStatus;
@@ -167,11 +168,11 @@ type Closed<Row> = Row extends unknown
   : never;
 
 /**
- * One row of the call table. The table contains the newest batch, until the next one replaces it. row-changes.ts has the
- * functions that change a row. The sequences of its status:
+ * One row of the call table. The table contains the newest batch, until the next batch or the next run replaces it.
+ * row-changes.ts changes the status. The sequences of statuses:
  * - allowed by rules or hooks: `proposed` → `running` → (`returned` →) `ended`
  * - allowed by an approval: `proposed` → `parked` → `allowed` → `running`
- * - denied, expired, or the wait was dropped: `parked` → `proposed`; a denied or expired call then ends
+ * - denied, expired, or the wait was dropped: `parked` → `proposed` → `ended`
  * - an unknown outcome that a person must decide: `running` → `parked`
  * - every status can change to `ended`
  */
@@ -187,7 +188,7 @@ export interface ProposedEdit {
   readonly actor?: Actor | undefined;
   readonly reason?: string | undefined;
   readonly remember?: RememberScope | undefined;
-  /** The edit was rejected. The outcome of its command follows in the same record. */
+  /** The code of the edit's rejection, once it was rejected. The outcome of its command follows in the same record. */
   readonly rejected?: ErrorCode | undefined;
 }
 
@@ -196,7 +197,7 @@ export interface CallDecision {
   readonly decision: 'allow' | 'deny';
   readonly actor?: Actor | undefined;
   readonly reason?: string | undefined;
-  /** The hook that denied it instead of a person. */
+  /** The OnApprovalRequested hook that denied the call, if it was not a person. */
   readonly hook?: string | undefined;
   /** The approval expired. */
   readonly expired?: true | undefined;
@@ -211,12 +212,12 @@ export interface KnownTool extends ToolTraits {
 /** The members of the context for calls. */
 export interface CallsState {
   readonly tools: { readonly [name: string]: KnownTool };
-  /** Whether the open turn's answer has calls. */
+  /** Whether the newest turn's answer has calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
   /** Edited files that file_edited hooks have not received: sorted, without duplicates. */
   readonly edited: readonly string[];
-  /** Whether an interrupt skipped calls of the open turn. */
+  /** Whether an interrupt skipped calls of the newest turn. */
   readonly dispatch_skipped: boolean;
   /** Calls that the last checkpoint skipped, without a result so far. */
   readonly skipping: readonly string[];

@@ -58,8 +58,8 @@ export function isSequential(context: SessionContext): boolean {
 }
 
 /**
- * Whether the batch ends the run: at least one call ended, not counting denied and skipped ones, and each of them ended
- * with `ok` and is of a tool that terminates.
+ * Whether the batch ends the run, unless the seam after it delivers a message. Denied and skipped calls do not count:
+ * at least one other call is needed, and each other call must have ended as `ok` and be of a tool that terminates.
  */
 export function batchTerminates(context: SessionContext): boolean {
   // An interrupt skipped the rest of the batch, so its sender gets another turn.

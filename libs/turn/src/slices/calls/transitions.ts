@@ -1,6 +1,7 @@
 /**
- * The changes of the call table by events. The changes of one row: row-changes.ts. Which event comes next: `runCalls`
- * (batch.ts).
+ * The changes of the context by events of calls. The changes of one row: row-changes.ts. Events of approvals and of
+ * children change the call table too: approvals/approvals.ts and children/children.ts. Which event comes next:
+ * `runCalls` (batch.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
@@ -53,8 +54,8 @@ export function callCancelRequested(
 }
 
 /**
- * The outcome of a `cancel_call`. If it has ended the call at once, the row gets the cancel: the call was not in flight, or
- * its result waited for a consult of PostToolUse hooks.
+ * The outcome of a `cancel_call`. If the command has ended the call at once (`decideCancelCall`, cancel.ts), the row
+ * gets the cancel.
  */
 export function callCancelledAtOnce(
   context: SessionContext,
@@ -67,8 +68,8 @@ export function callCancelledAtOnce(
 }
 
 /**
- * Hooks rewrote the arguments of a call. Whether the tool requires an approval depends on the arguments, so the event has
- * the answer for the new ones.
+ * A hook rewrote the arguments of a call. Whether the tool requires an approval depends on the arguments, so the last
+ * rewrite of a consult has the answer for the new ones.
  */
 export function callArgsRewritten(
   context: SessionContext,

@@ -3,8 +3,9 @@
  * permission decisions, thresholds of budgets, and pauses of personas.
  *
  * ANNOUNCE-1  Announcements are queued in the context and made in order, one consult at a time: consults never overlap.
- * ANNOUNCE-2  Calls and seams do not wait for queued announcements, except by ANNOUNCE-3. A turn starts, and a run ends,
- *     after all of them: so the prompt of a turn has the reminders that hooks returned about the previous turn.
+ * ANNOUNCE-2  Calls and seams do not wait for announcements, except by ANNOUNCE-3, and except if hooks must first check
+ *     a call or a queued message: that consult waits for the open one (ANNOUNCE-1). A turn starts, and a run ends,
+ *     after all announcements: so the prompt of a turn has the reminders that hooks returned about the previous turn.
  * ANNOUNCE-3  A seam other than `loop_exit` waits if the queue is full.
  */
 
@@ -37,7 +38,7 @@ export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
   return ANNOUNCED.some((one) => one === point);
 }
 
-/** The queued announcements with that of an event, if hooks are registered for it; otherwise the same list. */
+/** The queued announcements with that of an event, if registrations match it; otherwise the same list. */
 export function withAnnouncement(context: SessionContext, event: SessionEvent): readonly Announcement[] {
   const { announcements } = context;
   if (context.hooks.length === 0) return announcements;
@@ -105,7 +106,7 @@ function allowedBy(context: SessionContext, row: CallRow): string {
   return row.granted_by === rule ? rule : `rule:${rule}`;
 }
 
-// None for a call that a PreToolUse hook denies: it has not reached the permission rules.
+// No announcement if a PreToolUse hook denies a call: that does not count as a permission decision.
 function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_ended'>): Announcement | null {
   const row = denial && callRow(context, call_id);
   const { consult } = context;
@@ -142,8 +143,8 @@ const BEHIND_THE_LAST_SEAM =
   /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
 
 /**
- * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none matches. Null
- * without announcements, while hooks are called, and in states that make none.
+ * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none matches
+ * any more. Null if no announcement is queued, while hooks are called, and in states that make no announcements.
  */
 export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   const [first] = context.announcements;
@@ -153,7 +154,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
   if (!RUNS_ON.test(leaf) && !BEHIND_THE_LAST_SEAM.test(leaf)) return null;
   const { point } = first;
   const hook = audience(context, first)[consult?.hooks.length ?? 0];
-  // The table has changed since: no registration matches.
+  // The hook table has changed since the announcement was queued: no registration matches.
   if (!hook) return consult ? null : { type: 'announced', point };
   return {
     type: 'hook_call',

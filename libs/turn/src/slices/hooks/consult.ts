@@ -1,6 +1,7 @@
 /**
- * The registrations of a hook point, and the open consult: the calls of all of them, in order, as one effect. The host
- * calls them: `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult` (hook-answers.ts).
+ * The registrations of a hook point, and the open consult: one effect that calls all matching registrations, in order.
+ * The host calls them: `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult`
+ * (hook-answers.ts).
  */
 
 import {
@@ -25,9 +26,9 @@ import { openStep } from '../steps/progress.ts';
 /**
  * The registrations that apply at a point, in order: their persona, globs, step and conditions match.
  * @param target the value for their globs.
- * @param payload the value for their conditions. Without it all conditions count as true. Where the persona's hooks may
- *   change it, those of hosts and services count as true, and the host evaluates them after the change (`doesNotApply`,
- *   consult-hooks.ts).
+ * @param payload the value for their conditions. Without a payload every condition counts as true. If a matching hook
+ *   of the persona may change the payload, the conditions of hooks of hosts and services count as true; the host
+ *   evaluates these conditions after the change (`doesNotApply`, consult-hooks.ts).
  * @param step the step of the point, if it differs from the open one.
  */
 export function hooksFor(
@@ -56,7 +57,7 @@ const REWRITTEN: ReadonlySet<HookPoint> = new Set(
   [HOOK_RETURNS.args, HOOK_RETURNS.result, HOOK_RETURNS.output].flatMap(({ points }): readonly HookPoint[] => points),
 );
 
-/** Whether hooks are registered for a point whose target is the persona, not a tool, file or step. */
+/** Whether hooks apply at a point. Only for points whose target is the persona, not a tool, a file or a step. */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {
   return context.hooks.length > 0 && hooksFor(context, point, personaOfTurn(context)).length > 0;
 }
@@ -76,7 +77,10 @@ export function personaOfTurn({ relay, pinned }: SessionContext): string {
   return relay.from ?? pinned?.persona ?? '';
 }
 
-/** Decides a change of the table. It is ignored while no run is active: the provision of a run has its first table. */
+/**
+ * Decides a change of the hook table. An unchanged table is ignored, and so is any table while no run is active: the
+ * provision of a run has its first table.
+ */
 export function decideHooksChanged(state: MachineState, { fingerprint, table }: HooksChangedInput): Decision {
   const { context } = state;
   if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is active' };
@@ -87,6 +91,8 @@ export function decideHooksChanged(state: MachineState, { fingerprint, table }: 
 /**
  * The next event of the consult of a point: the `hook_call` of its next registration, or `consult_ended` if none matches.
  * Null while hooks are called, for this point or another one.
+ * @param detail the members of the payload in addition to {@link payloadHead}.
+ * @param target the value for the globs of registrations; by default the persona.
  */
 export function consult(
   context: SessionContext,
@@ -126,7 +132,7 @@ export function isAsking(context: SessionContext): boolean {
   return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
 }
 
-/** Whether the open consult is about this call. Its answers are awaited even if the hook table changes. */
+/** Whether the open consult is about this call. */
 export function isConsulted({ consult }: SessionContext, { call_id }: Pick<CallRow, 'call_id'>): boolean {
   return consult?.call_id === call_id;
 }

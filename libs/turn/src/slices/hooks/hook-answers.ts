@@ -50,7 +50,7 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   );
 }
 
-/** The events that end a consult, after what its answers cause at its point. */
+/** The events at the end of a consult: what its answers cause at its point, and the event that ends it. */
 function eventsAtConsultEnd(
   context: SessionContext,
   consult: OpenConsult,
@@ -128,8 +128,8 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
 }
 
 /**
- * A consult has ended. After transform_context hooks the model is called. Without such hooks, the seam post_compact calls
- * it (`seamPassed`, core/evolve-seams.ts).
+ * A consult has ended. After transform_context hooks the model call opens, unless the run is aborting. Without such
+ * hooks, the pass of the seam post_compact opens the model call (`seamPassed`, core/evolve-seams.ts).
  */
 export function consultEnded(context: SessionContext, event: Placed<'consult_ended'>): Partial<SessionContext> {
   const { point, call_id } = event;
@@ -141,12 +141,13 @@ export function consultEnded(context: SessionContext, event: Placed<'consult_end
   };
 }
 
-/** The order to abort a consult about an edited call whose approval was decided otherwise. */
+/** The order to abort a consult about an edited call whose wait for an approval has ended meanwhile. */
 const SETTLED_ORDER: AbortOrder = { reason: 'the approval was decided', graceMs: BOUNDS.abortGraceMs };
 
 /**
- * The effect of the open consult. It is aborted with the run, unless the run was already aborting when it was opened. It is
- * also aborted if the call whose result it checks was cancelled, or if the approval of the edited call was decided.
+ * The effect of the open consult. It is aborted with the run, unless the run was already aborting when the consult was
+ * opened. It is also aborted if the call whose result it checks was cancelled, or if the edited call that it checks no
+ * longer waits for an approval.
  */
 export function consultEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   const { consult } = context;

@@ -1,6 +1,7 @@
 /**
  * Jobs: work that hooks started and that continues after their answer. The session remembers jobs without a reported
- * end. The process that runs a job reports it with the internal command `feedback`, and the model is notified.
+ * end, up to a bound. The process that runs a job reports its progress and its end with the internal command
+ * `feedback`. The model gets the text of a report; for an end without a text, a default text.
  */
 import {
   BOUNDS,
@@ -44,9 +45,9 @@ export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobRe
 }
 
 /**
- * Decides the command `feedback`: the progress of an open job, and the message to the model. A report can arrive before
- * the record of the job's receipt. So a report of an unknown job is deferred to the end of the open consult. Without
- * an open consult, or with too many deferred reports, it is rejected.
+ * Decides the command `feedback`: a report of the progress or the end of an open job, with its message to the model. A
+ * report can arrive before the record of the job's receipt. So a report of an unknown job is deferred to the end of the
+ * open consult. Without an open consult, or with too many deferred reports, it is rejected.
  */
 export function decideFeedbackCommand(context: SessionContext, input: Command<'feedback'>): Decision {
   const { command_id } = input;
@@ -63,7 +64,7 @@ export function decideFeedbackCommand(context: SessionContext, input: Command<'f
   return events({ type: 'job_report_deferred', ...report });
 }
 
-/** The open consult with one more deferred report. */
+/** The open consult with one more deferred report; null without an open consult. */
 export function withDeferredReport(
   consult: OpenConsult | null,
   { command_id, receipt, body }: EventOf<'job_report_deferred'>,
@@ -72,7 +73,7 @@ export function withDeferredReport(
   return consult && { ...consult, reports: [...(consult.reports ?? []), report] };
 }
 
-/** The events of the reports that were deferred to the end of a consult. */
+/** The events of the reports deferred to the end of a consult. A report of a job that is still unknown is rejected. */
 export function deferredReports(
   context: SessionContext,
   { reports = [] }: OpenConsult,

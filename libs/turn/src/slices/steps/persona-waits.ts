@@ -1,7 +1,7 @@
 /**
- * Model steps (model calls and compactions) of personas that other processes serve. One that cannot start stays open: it
- * waits for an instance of its persona up to a limit, and for the end of a pause without a limit. Where a model step runs:
- * route-model-step.ts in libs/session.
+ * Waits and lost attempts of model steps (model calls and compactions). A model step that cannot start stays open: it
+ * waits for an instance that serves its persona up to a limit, and for the end of a pause of its persona without a
+ * limit. Where a model step runs: route-model-step.ts in libs/session.
  */
 
 import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
@@ -72,9 +72,10 @@ export function personaWaitStarted(
 }
 
 /**
- * The events if a wait for a persona exceeded its limit: the open declared step fails (STEPS-4), or otherwise the run. None
- * if the wait has ended, or an interrupt has ended the model call. A compaction fails the run, without the fallback of
- * COMPACTION-4 (compaction.ts): the model call after it would wait for the same persona.
+ * The events if a wait for a persona exceeded its limit. A model call fails the open declared step (STEPS-4), or the
+ * run if no step is open. A compaction fails the run, without the fallback of COMPACTION-4 (compaction.ts): the model
+ * call after it would wait for the same persona. There are no events if the wait has ended, or if an interrupt has
+ * ended the model call.
  */
 export function afterPersonaWaitExpiry(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);

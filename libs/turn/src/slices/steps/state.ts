@@ -1,5 +1,5 @@
 /**
- * The progress of a run in the declared steps of its persona; and the wait of a model step for its persona.
+ * The progress of a run in the declared steps of its persona; and the wait and the lost attempts of a model step.
  */
 import type { ErrorBoundary, Failure, Json, StepArgs, StopReason } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
@@ -24,7 +24,7 @@ export interface StepProgress {
   readonly args: StepArgs;
   /** Whether the step's task is in the transcript. */
   readonly told: boolean;
-  /** Usage of the run when the step started. */
+  /** The usage that counts against the run's budgets (`count`) when the step started, in tokens and nano-USD. */
   readonly tokens: number;
   readonly nano_usd: number;
   /** A text for the model at the next start of a step. */
@@ -46,7 +46,7 @@ export interface PersonaWait {
   readonly version: string;
   readonly why: 'unserved' | 'paused';
   readonly since_ms: number;
-  /** The timer that ends the wait. */
+  /** The timer of the limit of the wait. A wait for the end of a pause has none. */
   readonly timer?: (OpenEffect & { readonly due_at_ms: number }) | undefined;
 }
 
@@ -60,11 +60,9 @@ export interface LostSteps {
 export interface StepsState {
   /** The progress in the declared steps; null before the first, and without any. */
   readonly step: StepProgress | null;
-  /**
-   * The wait of the open model step, and the lost attempts of the newest one. Only for personas that other processes
-   * serve.
-   */
+  /** The wait of a model step, until its end is recorded. Whether that step is still open: `personaWait`. */
   readonly persona_wait: PersonaWait | null;
+  /** The lost attempts of the newest model step that lost one. */
   readonly lost_steps: LostSteps | null;
 }
 

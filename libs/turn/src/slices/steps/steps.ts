@@ -2,16 +2,16 @@
  * Declared steps of a persona: the current step of a run, its end, and what its failure causes. A model step is
  * something else: a model call or a compaction. Its retries: the header of runs/model-answers.ts.
  *
- * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, and each job of a
- *     daemon.
+ * STEPS-1  Steps run in order, one at a time. A run starts with the first; so does each follow-up, each job of a
+ *     daemon, and the next persona after a hand-off.
  * STEPS-2  A step completes where a run without steps would end: with the first turn whose answer is complete, has no calls
  *     and needs no repair, and whose last seam delivers nothing. At the end of any other turn it fails if its own budget is
  *     used up.
  * STEPS-3  Each start of a step has one end in the journal: `completed`, `failed`, or `unfinished` if the run ends or is
  *     handed off before, or if the persona of a fork does not declare the step.
  * STEPS-4  The error boundary of a step alone decides what its failure causes. `fail` ends the run. `continue` proceeds
- *     with the next step and its model gets the reason. `escalate` suspends the session; a resume starts the step
- *     again.
+ *     with the next step, and the task of that step tells the model the reason. `escalate` suspends the session; a
+ *     resume starts the step again.
  */
 
 import {
@@ -34,7 +34,10 @@ import { needsRepair } from '../runs/output.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';
 
-/** The next event of steps before a turn: the start of the next step, then its task for the model, then null. */
+/**
+ * The next event of steps before a turn: if no step is open, the start of the next one; then its task for the model.
+ * Null after that, and if no step is left.
+ */
 export function stepOpening(context: SessionContext): SessionEvent | null {
   const { pinned, step, turn } = context;
   const steps = pinned?.steps ?? [];
@@ -143,7 +146,7 @@ function used({ count, step }: SessionContext): { readonly tokens: number; reado
   return { tokens: since(count.tokens, step?.tokens ?? 0), nano_usd: since(count.nano_usd, step?.nano_usd ?? 0) };
 }
 
-/** The payload of hooks at the points of a step. */
+/** The members of the payload at the points of a step, in addition to `payloadHead` (hooks/consult.ts). */
 function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): JsonObject {
   const name = openStep(context)?.name ?? '';
   const { args = { prompt: '' }, answer = '' } = context.step ?? {};
