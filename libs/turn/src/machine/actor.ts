@@ -1,6 +1,6 @@
 /**
- * The live actor of a session, and the pure fold of its events. Both process the events of a record one by one, and
- * both give the same states.
+ * The live actor of a session ({@link SessionActor}), and pure functions that apply one event to a state
+ * ({@link applyEvent}, {@link traceEvent}). All of them give the same states.
  */
 import type { Input, SessionEvent, StateValue } from '@coxswain/protocol';
 import { type Actor, createActor, transition } from 'xstate';
@@ -101,7 +101,7 @@ export class SessionActor {
 
   /**
    * Processes one input: decides it, sends the events that it causes, then each derived event until the machine waits.
-   * @param n the number of the record of this step.
+   * @param n the number of the record for this input.
    * @param atMs the time of that record, milliseconds since 1970, as the record holds it.
    * @returns the decision, and the events of the record; none if the input was ignored, or is a deletion.
    * @throws EventNotAcceptedError, DerivationUnboundedError; the caller must then discard the actor.

@@ -1,6 +1,8 @@
 /**
- * Which command or queued message starts a run. An ordinary follow-up continues its run instead: `nextFollowupEvent`
- * (injections/seams.ts). The messages that a model call gets: `Transcript.viewLater` (transcript.ts in libs/session).
+ * The start of a run, by a command or by a queued message with `begins_run`. Starts in other files: the first run of a
+ * child (`decideStartChild`, children/children.ts), and the prompt of a fork (`decideAfterCopy`, copies/copies.ts). A
+ * follow-up without `begins_run` continues a run: `nextFollowupEvent` (injections/seams.ts). The messages that a model
+ * call gets: `Transcript.viewLater` (transcript.ts in libs/session).
  */
 
 import {

@@ -93,7 +93,10 @@ export interface RunsState {
   readonly turn_open: boolean;
   /** Turns since the start of the run or, in a daemon, its last idling: max_turns limits these. */
   readonly turns_counted: number;
-  /** An interrupt ended the open turn's answer early: the run continues, unless it is capped. */
+  /**
+   * A preempting interrupt ended the open turn's answer early. What this causes: `openTurnContinuesRun`
+   * (continuation.ts).
+   */
   readonly cut_short: boolean;
   /** Number of messages that the last seam of the open turn delivered: they continue the run. */
   readonly delivered_at_end: number;
