@@ -44,8 +44,9 @@ export function outcomeOfCommand(context: CommandMemory, commandId: string): str
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Whether a command id may repeat a forgotten one. UUIDv7s sort by time (RFC 9562 5.7). Once the memory is full, a UUIDv7
- * that sorts before the one that was remembered first is too old. Ids of other forms are never too old.
+ * Whether a command id is too old: its command may be a repetition, and the memory may have forgotten the id. UUIDv7s
+ * sort by time (RFC 9562 5.7). So, once the memory is full, a UUIDv7 is too old if it sorts before the first UUIDv7 in
+ * the memory. Ids of other forms are never too old.
  */
 export function isTooOld(context: CommandMemory, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
@@ -58,7 +59,8 @@ export function isTooOld(context: CommandMemory, commandId: string): boolean {
 export interface CommandMemory {
   /**
    * The newest command ids, oldest first: `<id>` of an accepted command, `<id>!<code>` of a rejected one. A message has
-   * `<id>~` while it is queued and after its delivery, or `<id>~revoked` (`INJECTION`, `REVOKED` in injections/queue.ts).
+   * `<id>~` while it is queued and after its delivery. It has `<id>~revoked` after it was revoked, cleared, blocked or
+   * collapsed into another message (`INJECTION`, `REVOKED` in injections/queue.ts).
    */
   readonly command_ids: readonly string[];
 }

@@ -14,7 +14,7 @@ import type {
   Verb,
 } from '@coxswain/protocol';
 
-/** Bodies of commands from hosts, workers and hooks. */
+/** Bodies of internal commands: from hosts of other sessions, from workers, and from jobs of hooks. */
 interface InternalBodies {
   readonly call_outcome: Omit<CallOutcome, 'type'> & { readonly epoch: number };
   readonly feedback: { readonly job: JobReceipt; readonly body?: string | undefined };

@@ -43,17 +43,17 @@ export function emptyContext(sessionId: string): SessionContext {
   return contextWith(EMPTY, { session_id: sessionId });
 }
 
-/** A context with some members changed. */
+/** A copy of a context with some members changed. */
 export function contextWith(context: SessionContext, change: Partial<SessionContext>): SessionContext {
   return Object.assign(copyContext(context), change);
 }
 
 /**
- * A copy of a context that its creator may change.
+ * A copy of a context. Its members are writable, so that the caller can change the copy before others see it.
  *
- * Every member is spelled out because of how V8 (as of Node 20) copies. A spread, `Object.assign` and a loop over the
- * members of the slices take forty times as long: half of the cost of an event. They also give each copy of a copy a hidden
- * class of its own. The return type demands every member.
+ * Every member is spelled out because of how V8 (as of Node 20) copies. With a spread, `Object.assign` or a loop over
+ * the members of the slices, a copy takes forty times as long, half of the cost of an event, and each copy of a copy
+ * gets a hidden class of its own. The return type demands every member.
  */
 export function copyContext(context: SessionContext): { -readonly [M in keyof SessionContext]: SessionContext[M] } {
   return {

@@ -15,7 +15,8 @@ import {
 type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
 /**
- * The decision on an input. `ignored` leaves no record; `previously` is the outcome of a repeated command, `accepted` or its
+ * The decision on an input. `events` gets a record. For `rejected`, session-intake.ts in libs/session decides whether
+ * it gets one. `ignored` gets none; its `previously` is the first outcome of a repeated command, `accepted` or its
  * rejection code. `deletion`: the host must end the journal.
  */
 export type Decision =
@@ -58,8 +59,8 @@ export interface RejectionDetail {
 }
 
 /**
- * Rejects a command: the sender gets the rejection, and nothing else changes. Whether the rejection gets a record:
- * session-intake.ts in libs/session.
+ * The decision that rejects a command. The session continues as if the command had not arrived, but remembers its id if
+ * the rejection gets a record.
  */
 export function reject(
   input: CommandHead,
@@ -89,8 +90,8 @@ export function rejected(
 }
 
 /**
- * Adds a `control_outcome` to the rejection of a control, so that readers count controls by one event type. The decision on
- * an accepted control has its outcome, or causes it in a later record.
+ * Adds a `control_outcome` to the rejection of a control; returns any other decision unchanged. Readers of a journal
+ * then find all outcomes of controls in one event type: an accepted control has it in its own record or in a later one.
  */
 export function withOutcome(sessionId: string, input: CommandWithBody, decision: Decision): Decision {
   const control = ControlVerb.safeParse(input.verb);

@@ -12,7 +12,10 @@ import type {
 } from '@coxswain/protocol';
 import type { OpenChild } from '../slices/children/state.ts';
 
-/** An order to abort an effect: it gets a signal, and after the grace period the session continues without its outcome. */
+/**
+ * An order to abort an effect. The host gives the effect an abort signal. If the effect has no outcome after `graceMs`
+ * milliseconds, the session continues with an outcome that says so (`EffectTable`, session-work.ts in libs/session).
+ */
 export interface AbortOrder {
   readonly reason: string;
   readonly graceMs: number;
@@ -50,20 +53,22 @@ export type Effect =
       readonly args: JsonObject;
     })
   | (EffectHead & {
-      /** Tells the worker that accepted a call to stop, and waits for its outcome up to the grace period of the order. */
+      /** Tells the worker that accepted a call to stop, then waits for the call's outcome, at most `order.graceMs`. */
       readonly kind: 'stop_call';
       readonly callId: string;
       readonly tool: string;
       readonly order: AbortOrder;
     })
-  /** Puts the start command of a child into its inbox. It is never aborted: a cancel applies after the child has started. */
+  /**
+   * Puts the start command of a child into the child's inbox. Never aborted: afterwards `stop_child` stops the child.
+   */
   | (EffectHead & {
       readonly kind: 'start_child';
       readonly callId: string;
       readonly args: DelegateArgs;
       readonly child: OpenChild;
     })
-  /** Puts a cancel command into the child's inbox, and then waits for its report up to the grace period of the order. */
+  /** Puts a cancel command into the child's inbox, then waits for the child's report, at most `order.graceMs`. */
   | (EffectHead & {
       readonly kind: 'stop_child';
       readonly callId: string;
@@ -77,9 +82,9 @@ export type Effect =
       readonly args: SendMessageArgs;
       readonly hops: number;
     })
-  /** Resolves the persona of a hand-off, with its model and tools. */
+  /** Provisions the persona `to` of a hand-off: as `provision`, but during the run. */
   | (EffectHead & { readonly kind: 'hand_off'; readonly callId: string; readonly to: string })
-  /** Reports the outcome of the first run to the parent's inbox. */
+  /** Puts the report on the first run into the parent's inbox. */
   | (EffectHead & { readonly kind: 'notify_parent'; readonly parent: ParentLink })
   | (EffectHead & {
       readonly kind: 'consult';
@@ -97,8 +102,8 @@ export type Effect =
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
-/** A timer: a store keeps it, and its expiry is an input. No process works on it meanwhile. */
+/** A timer. The host schedules it in a store. When it is due, the session gets an input. */
 export type TimerEffect = Extract<Effect, { kind: 'timer' }>;
 
-/** An effect that the host itself carries out. */
+/** Any other effect: the host that owns the session starts it, and gets its outcome. */
 export type WorkEffect = Exclude<Effect, TimerEffect>;

@@ -18,12 +18,12 @@ import { awaitedTimers } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
 
-/** All required effects, in the order in which the host starts them. Pure. */
+/** All required effects: the work, in the order in which the host starts it, then the timers. Pure. */
 export function effectsOf(state: MachineState): readonly Effect[] {
   const { context } = state;
   const abort = runAbort(context);
-  // While persona, model or mode are resolved again, model calls, compactions, tool calls, hooks and stop predicates wait.
-  // In a run that is aborting they are listed, with the order to abort.
+  // While persona, model or mode are resolved again, model calls, compactions, tool calls, hooks and stop predicates
+  // wait. In an aborting run they are listed, so that they get the order to abort.
   const waits = isReprovisioning(context) && !abort;
   return [
     ...provisionEffects(context, abort),
@@ -47,15 +47,16 @@ function workEffects(context: SessionContext, abort: AbortOrder | null): readonl
 
 /**
  * The order to abort the open work of a run that was cancelled, has failed or has used up a budget; otherwise null. The
- * teardown waits for this work (`unwinding`, guard `is_quiet`): at most `abortGraceMs`, or the timeout of the cancel of a
- * single call.
+ * teardown waits until this work has ended (state `unwinding`, guard `is_quiet`). The limit is `abortGraceMs`, or for a
+ * call with a cancel of its own the timeout of that cancel. It does not include the time until the start or cancel of a
+ * child is in the child's inbox.
  */
 function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {
   if (!aborting) return null;
   return { reason: cancel_reason ?? failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs };
 }
 
-/** The ids of {@link effectsOf}, as a record lists them in `effects_open`. */
+/** The ids of the required effects ({@link effectsOf}): the member `effects_open` of a record. */
 export function openEffectIds(state: MachineState): string[] {
   return effectsOf(state).map((effect) => effect.id);
 }

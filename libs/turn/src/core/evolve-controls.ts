@@ -14,13 +14,13 @@ import type { Placed } from './place.ts';
 
 type Change = Partial<SessionContext>;
 
-/** Applies the outcome of a control. Its command is always remembered. */
+/** The changes by the outcome of a control. One of them is always the id of its command in the memory of commands. */
 export function controlled(context: SessionContext, event: Placed<'control_outcome'>): Change {
   const change = CONTROLS[event.control]?.(context, event) ?? {};
   return { ...change, ...noteCommand({ ...context, ...change }, event.command_id) };
 }
 
-/** Outcomes of controls without a row change nothing else. */
+/** The outcome of a control without a row changes only the memory of commands. */
 const CONTROLS: {
   readonly [control in ControlVerb]?: (context: SessionContext, event: Placed<'control_outcome'>) => Change;
 } = {

@@ -1,6 +1,6 @@
 /**
- * The changes of the context by a passed seam (event `loop_checkpoint`): a dispatch table over the slices. Its delivery is
- * separate: `deliveredAt` (injections/seams.ts).
+ * The changes of the context by a passed seam (event `loop_checkpoint`): a dispatch table over the slices. Those by the
+ * messages that the seam delivers are separate: `deliveredAt` (injections/seams.ts).
  */
 
 import type { SeamKind } from '@coxswain/protocol';
@@ -18,12 +18,12 @@ import type { Placed } from './place.ts';
 
 type Change = Partial<SessionContext>;
 
-/** Applies the pass of a seam. */
+/** The changes by the pass of a seam, without those of `deliveredAt`. */
 export function seamPassed(context: SessionContext, event: Placed<'loop_checkpoint'>): Change {
   return PASSED_SEAMS[event.kind]?.(context, event) ?? {};
 }
 
-/** Passes of seams without a row change nothing else. */
+/** A seam without a row causes no changes but those of `deliveredAt`. */
 const PASSED_SEAMS: {
   readonly [kind in SeamKind]?: (context: SessionContext, event: Placed<'loop_checkpoint'>) => Change;
 } = {

@@ -1,7 +1,7 @@
 /**
  * The changes of the context by each event: a dispatch table over the slices. Pure. The chart alone selects the next state.
  *
- * EVOLVE-1  An event only states a fact; evolve never rejects one.
+ * EVOLVE-1  An event states a fact. `evolve` does not check whether the event is allowed, and rejects none.
  */
 
 import type { EventType } from '@coxswain/protocol';
@@ -85,8 +85,9 @@ export function evolve(context: SessionContext, event: PlacedEvent): SessionCont
 }
 
 /**
- * The changes by each event, slice by slice. Every slice sees the context before the event. {@link evolve} adds those that
- * many events cause: of announcements, of the checked output and, except by the end of a reminder, of the view.
+ * The changes by each event. Every function in a row gets the context before the event; if several change one member,
+ * the last one counts. {@link evolve} adds the changes that many events cause: of the announcements, of the checked
+ * output, and of the view. Of the view only the end of a reminder is in this table (`reminderEnded`).
  */
 const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- runs and turns ----

@@ -1,14 +1,16 @@
 /**
  * `next`: the one derived event that follows from a state, or null if the machine waits for an input.
  *
- * NEXT-1  Results first: a provider rejects a user message between a call and its result. Calls that a checkpoint
- *     skipped get their results before its messages are delivered.
- * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. Of the derived events
- *     only a checkpoint removes one.
+ * NEXT-1  Results first: calls that a checkpoint skips get their results before its messages enter the transcript,
+ *     because a provider rejects a user message between a call and its result. Calls that still run get their results
+ *     later; the transcript moves the messages behind these results (`Transcript`, transcript.ts in libs/session).
+ * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. Of the derived
+ *     events only a checkpoint takes one from the queue.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
- * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds nothing
- *     to the transcript. Then a reached budget, because a used-up one ends the run, and with it hooks and new work. Then
- *     `guardConsult`, which precedes other consults (GUARD-2, message-hooks.ts). Then announcements, and last the state's own event.
+ * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds
+ *     nothing to the transcript. Then a reached threshold of a budget: at 100 percent the run ends, and no further
+ *     consult or work may start before that. Then `guardConsult`, which precedes other consults (GUARD-2,
+ *     injections/message-hooks.ts). Then announcements, and last the state's own event.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -72,7 +74,7 @@ export function next(state: MachineState): SessionEvent | null {
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
 
-/** The derivation of each state. A state without a row adds no event of its own to those of {@link next}. */
+/** The own event of each state, which {@link next} derives last (NEXT-4). A state without a row has none. */
 const derive: { readonly [leaf: string]: Derivation } = {
   'provisioning.session_start': (context) =>
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
@@ -129,7 +131,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.ending': endOfRun,
 };
 
-// First results (NEXT-1), then messages, then the expiries of reminders.
+// Results of skipped calls (NEXT-1), then messages that enter the transcript now, then expiries of reminders.
 function owed(context: SessionContext): SessionEvent | null {
   return (
     skippedResult(context) ??

@@ -1,22 +1,24 @@
 /**
- * The position of the fold: the session, the current record, the epoch, and the numbering of effects.
+ * The place of a session in its journal: the record of the newest event, the epoch of its owner, and the numbering of
+ * effects.
  *
  * EFFECT-1  Effect ids are `<record n>-<index>`: an event takes the next index of its record for each effect it requests.
  */
 import type { EventOf, EventType, SessionEvent } from '@coxswain/protocol';
 
-/** The members of the context with the position of the fold. */
+/** The members of the context for the place in the journal. */
 export interface PlaceState {
   readonly session_id: string;
-  /** The number of the current record, and the index of its next effect. */
+  /** The number of the record of the newest event, and the index of its next effect. */
   readonly n: number;
   readonly next_effect: number;
-  /** Time of that record, milliseconds since 1970: the only clock of the machine. */
+  /** Time of that record, milliseconds since 1970. The machine has no clock but the times of records. */
   readonly at_ms: number;
+  /** The epoch of the session's owner: each new owner claims the session with a higher one. */
   readonly epoch: number;
 }
 
-/** The position before the first record. */
+/** The place before the first record. */
 export function emptyPlace(sessionId: string): PlaceState {
   return { session_id: sessionId, n: 0, next_effect: 0, at_ms: 0, epoch: 1 };
 }

@@ -1,10 +1,11 @@
 /**
- * Which members of the context get new values at the start of a run (`prompt_received`), at the start of a turn
- * (`turn_start`) and at the end of a run (`agent_end`). The slices' state.ts files list them. `evolve` applies a reset before
- * the other changes of its event. A crash or a change of the host resets nothing: `sessionOwned` (runs/owners.ts).
+ * Resets: members of the context that get a fixed value at the start of a run (`prompt_received`), at the start of a
+ * turn (`turn_start`) or at the end of a run (`agent_end`). The state.ts file of each slice lists them. `evolve`
+ * applies a reset before the other changes of its event. A crash or a change of the host resets nothing: `sessionOwned`
+ * (runs/owners.ts).
  *
- * All other members survive the end of a run: for example settings, also pinned ones, queues, reminders, sums, jobs,
- * children and command ids.
+ * Members without a reset keep their values, unless one of these events itself sets them. Examples that outlive a run:
+ * settings, also pinned ones, queues, reminders, the sums of the session, jobs, children and command ids.
  */
 
 import { BUDGETS_AT_RUN_START, BUDGETS_AT_TURN_START } from '../slices/budgets/state.ts';

@@ -1,6 +1,6 @@
 /**
- * The live actor of a session, and the pure fold of its events. Both process the events of a record one by one, and
- * both give the same states.
+ * The live actor of a session ({@link SessionActor}), and pure functions that apply one event to a state
+ * ({@link applyEvent}, {@link traceEvent}). All of them give the same states.
  */
 import type { Input, SessionEvent, StateValue } from '@coxswain/protocol';
 import { type Actor, createActor, transition } from 'xstate';
@@ -13,8 +13,8 @@ import { type ChartLogic, chartLogic, compiledChart } from './chart-runner.ts';
 import { leafOf } from './state.ts';
 
 /**
- * The machine does not accept an event, cannot apply it, or does not have a stored state. The cause is a broken invariant,
- * or a journal or snapshot of another machine.
+ * The machine does not accept an event, fails to apply it, or has no state with the name in a snapshot. The cause is a
+ * broken invariant, a malformed event, or a journal or snapshot of another machine version.
  */
 export class EventNotAcceptedError extends Error {
   readonly code = 'event_not_accepted';
@@ -42,6 +42,7 @@ export class SessionActor {
   readonly #sessionId: string;
   /** Null while the session rests, and before the first use. */
   #actor: Actor<ChartLogic> | null = null;
+  /** The state for the next actor. Undefined while there is an actor, and for a session without a record. */
   #rested: SessionState | undefined;
 
   /**
@@ -70,7 +71,7 @@ export class SessionActor {
     return this.#actor;
   }
 
-  /** Keeps only the state until the next event: an actor takes several times its memory, and a session can wait long. */
+  /** Drops the XState actor until its next use, and keeps its state, which needs a fraction of the memory. */
   rest(): void {
     if (!this.#actor) return;
     this.#rested = this.#actor.getSnapshot();
@@ -100,7 +101,7 @@ export class SessionActor {
 
   /**
    * Processes one input: decides it, sends the events that it causes, then each derived event until the machine waits.
-   * @param n the number of the record of this step.
+   * @param n the number of the record for this input.
    * @param atMs the time of that record, milliseconds since 1970, as the record holds it.
    * @returns the decision, and the events of the record; none if the input was ignored, or is a deletion.
    * @throws EventNotAcceptedError, DerivationUnboundedError; the caller must then discard the actor.
@@ -140,8 +141,8 @@ export function emptyState(sessionId: string): SessionState {
 
 /**
  * A state from JSON.
- * @throws EventNotAcceptedError if the value names no leaf of the chart. XState alone would accept the name of a parent. Error if
- *   the value is an empty object.
+ * @throws EventNotAcceptedError if the value names no leaf of the chart; XState alone would accept the name of a
+ *   parent. Error if the value is an empty object.
  */
 export function restoreState(stored: StoredState): SessionState {
   const leaf = leafOf(stored as Pick<SessionState, 'value'>);
@@ -165,7 +166,10 @@ export function applyEvent(state: SessionState, event: SessionEvent, n: number, 
 /** The state after an event, with its path through the chart. */
 export interface TracedEvent {
   readonly after: SessionState;
-  /** The entered states, in order: several if eventless transitions follow, none if the event stays in its state. */
+  /**
+   * The names of the entered states, in order, also by eventless transitions. Empty if the event only changes the
+   * context.
+   */
   readonly entered: readonly string[];
 }
 

@@ -21,10 +21,10 @@
  * XSTATE-2  `compileTransition`: a transition names its guard and its actions, and its targets are state nodes.
  * XSTATE-3  `compileTransition`: `machine.implementations.guards` holds the functions of named guards.
  * XSTATE-4  `firstLeaf`: a transition to a compound state enters its initial child, `initial.target[0]`.
- * XSTATE-5  `firstOpen`: the first transition whose guard passes is taken. One without a target stays in its state, and
- *           its ancestors are not asked.
- * XSTATE-6  `apply`: a guard reads the context before the event. A guard of an eventless transition reads the context
- *           after it, and the same event.
+ * XSTATE-5  `firstOpen`: the first transition whose guard passes is taken. If it has no target, the state stays, and
+ *           the transitions of its ancestors are not tried.
+ * XSTATE-6  `apply`: a guard gets the event and the context before it. A guard of an eventless transition gets the same
+ *           event and the context after it.
  * XSTATE-7  `apply`: eventless transitions follow each accepted event until no guard passes.
  * XSTATE-8  `apply`: `assign` makes a new context with the returned members.
  * XSTATE-9  `apply`: two snapshots of one state differ in `context` only. A copy with another context is a valid snapshot.
@@ -48,11 +48,12 @@ type Guard = (args: { readonly context: SessionContext; readonly event: PlacedEv
 /** The context after an event: a new object. */
 type Reducer = (context: SessionContext, event: PlacedEvent) => SessionContext;
 
-/** One transition. Without a `leaf` it stays in its state. */
+/** One transition. */
 interface CompiledTransition {
   readonly guard: Guard | null;
+  /** Whether it has the action `evolve`. */
   readonly evolves: boolean;
-  /** The name of the state that it enters. */
+  /** The name of the state that it enters; null if it stays in its state. */
   readonly leaf: string | null;
 }
 
@@ -80,7 +81,7 @@ export interface CompiledChart {
 /**
  * Compiles a chart.
  * @param reduce what the chart's action `evolve` does.
- * @throws Error if the chart has a feature that `apply` does not implement (CHART-4).
+ * @throws Error if the chart has a feature that the compiled runner does not implement (CHART-4).
  */
 export function compileChart(chart: Chart, reduce: Reducer): CompiledChart {
   const states: ReadonlyMap<string, CompiledState> = new Map(

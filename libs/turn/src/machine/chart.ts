@@ -5,9 +5,10 @@
  * TURN-1  Its events are the journal's events. The machine raises none itself: `next` derives the following event.
  * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
  * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
- * TURN-4  The call table holds the states of calls that run in parallel. The root accepts events of calls in every state,
- *         except `approval_requested`. The states that wait for calls or approvals have transitions of their own for these
- *         events, with guards that read the table. `approval_requested` always leads to `function_awaiting_approval`.
+ * TURN-4  The call table holds the states of calls that run in parallel. The root accepts events of calls in every
+ *         state, except `approval_requested`. The states that wait for calls or approvals have transitions of their own
+ *         for some of these events, with guards that read the table. After `approval_requested` the session is in
+ *         `function_awaiting_approval`.
  * TURN-5  The guards of an event read the context before it. So a guard about calls leaves out the call of the event, if
  *         the event changes its status. The guards of eventless transitions read the context after the last event.
  * TURN-6  Eventless transitions occur only in `steering_check.resuming`, where no turn is open, and in `tearing_down`.
@@ -39,7 +40,9 @@ const IDLE = '#session.daemon_idle';
 
 const SUSPENDED = '#session.suspended';
 
-/** The results of the turn are recorded. Only file_edited hooks and the decision how to continue are left. */
+/**
+ * After a batch and its post_turn hooks: file_edited hooks if files were edited, then the end of the turn (`closing`).
+ */
 const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
 
 const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
@@ -257,7 +260,8 @@ export const turnMachine = turnSetup.createMachine({
         dispatching: {
           tags: ['seam'],
           on: {
-            // While the seam waits for a verdict, a running call can end with an unknown outcome that a person must decide.
+            // While the seam waits (`checkpoint`, seams.ts), a running call can end with an unknown outcome that a
+            // person must decide.
             approval_requested: to(`${AWAIT}.pre_tool_dispatch`),
             loop_checkpoint: [
               to(`${CHECK}.post_turn`, 'skips_whole_batch_and_hooked'),
@@ -273,7 +277,8 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'parking_makes_room'), to(AWAIT)],
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
-            // A message can have arrived while hooks checked the hand-off, so the seam is passed again before it starts.
+            // A message can have arrived while hooks checked the hand-off. So the seam is passed again before the
+            // hand-off starts.
             consult_ended: [to('dispatching', 'hand_off_is_accepted'), evolves],
             hooks_changed: [to('dispatching', 'last_hand_off_hook_removed'), evolves],
           },
@@ -311,7 +316,7 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.closing`, 'skips_whole_batch'),
               to(`${EXECUTE}.post_tool_dispatch`, 'skips_last_open_calls'),
               to(`${EXECUTE}.running`, 'skips_calls'),
-              // The seam can have waited for a verdict, and approvals can have been decided meanwhile.
+              // While the seam waited, approvals can have been decided, and running calls can have ended.
               to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
               to(`${EXECUTE}.running`, 'nothing_is_parked'),
               to('parked'),
@@ -339,7 +344,7 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         post_step: { tags: ['wait'], on: { consult_ended: to('closing') } },
-        /** Predicates are evaluated before the last seam of a plain answer, and after the last seam of a batch. */
+        /** Waits for stop predicates: in a turn without calls before its last seam, in a turn with calls after it. */
         stop_check: {
           tags: ['wait'],
           on: { stop_predicates_answered: [to('iteration_end', 'was_plain_answer'), to('closing')] },
@@ -375,8 +380,9 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         /**
-         * No turn is open: the session woke from a daemon's idling or from a suspension, messages arrived before a
-         * daemon idled, hooks denied a step or a suspension, or a queued message got its verdict.
+         * Decides how the run continues while no turn is open: after a daemon's idling or a suspension, if work is
+         * queued when a daemon would idle, if hooks deny a step, if hooks or a resume command cancel the request of a
+         * suspension, or after the verdict on a queued message.
          */
         resuming: {
           tags: ['wait'],
@@ -386,7 +392,7 @@ export const turnMachine = turnSetup.createMachine({
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            // While a queued message awaits its verdict, none of the guards below passes, and the state waits.
+            // While a queued steer awaits its verdict, none of the guards below passes, and the state waits.
             { guard: 'daemon_may_idle_and_hooked', target: `${IDLE}.session_idle` },
             { guard: 'daemon_may_idle', target: IDLE },
             { guard: 'awaits_no_verdict', target: DOWN },
@@ -407,7 +413,7 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        // Messages that arrived while hooks were consulted are processed without a wait. Without hooks, none can arrive.
+        // Messages that arrived after the last seam of the turn are processed without a wait.
         daemon_idle_pre: {
           tags: ['seam'],
           on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'queued_work_continues_run'), to('waiting')] },
@@ -450,12 +456,15 @@ export const turnMachine = turnSetup.createMachine({
     tearing_down: {
       initial: 'unwinding',
       on: {
-        // The run is already ending: further failures and cancels are recorded, and change no state.
+        // The run is already ending: further failures and cancels change the context only.
         control_outcome: evolves,
         run_failed: evolves,
       },
       states: {
-        /** Waits for the work in flight, at most for the grace period of its abort: `runAbort` in core/effects.ts. */
+        /**
+         * Waits until no work is in flight. After a cancel, a failure or a used-up budget, `runAbort` (core/effects.ts)
+         * ends it.
+         */
         unwinding: {
           tags: ['wait'],
           on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },

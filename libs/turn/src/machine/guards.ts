@@ -74,7 +74,8 @@ const skipsLastOpenCalls = ({ context, event }: Args) =>
 // No other call waits for an approval.
 const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, callOf(event) ?? null);
 
-// A decision lets calls start: the call that it allows, or the calls that a sequential batch deferred behind it.
+// A decision lets calls start: the call that it allows; or calls that waited for its call, such as the later calls of a
+// sequential batch, or a hand-off.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || nextToStart(context, callOf(event)) !== undefined;
 
@@ -83,8 +84,9 @@ const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step
 
 const suspends = control('suspend', 'suspending');
 
-// A suspension was requested and no delivered message prevents it. A message prevents the one that a tool call requested, as it
-// prevents termination, but neither that of a suspend command nor that after a failed step.
+// A suspension was requested, and no message prevents it. A message that the last seam of the turn delivers prevents
+// the suspension that a tool call requested. It does not prevent that of a suspend command, nor that after a failed
+// step.
 const suspensionIsDue = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 
@@ -174,20 +176,20 @@ export const turnSetup = setup({
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
     goes_on: openTurnContinues,
-    // A daemon at its cap ends only if its turn or its queues would continue the run. Otherwise it becomes idle.
+    // A daemon at its cap ends only if its turn or queued work would continue the run. Otherwise it becomes idle.
     is_capped: (args: Args) =>
       isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),
     suspension_is_due: ({ context }: Args) => suspensionIsDue(context),
-    // No client requested the suspension of a failed step, so hooks cannot deny it.
+    // The error boundary of a failed step requests its suspension, not a command or a call. So hooks cannot deny it.
     suspension_is_due_and_hooked: ({ context }: Args) =>
       suspensionIsDue(context) && context.suspend?.step === undefined && isHooked(context, 'pre_suspend'),
     hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
     step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
     step_fails_and_hooked: ({ context, event }: Args) =>
       (event as On<'step_finished'>).status === 'failed' && isHooked(context, 'post_turn'),
-    // A fork's persona may lack the open step. `undeclaredStepEnd` then ends it, and `step` is null: hooks denied no step,
-    // so the turn may start.
+    // False if hooks denied the step. `step` is null if a fork's persona does not declare the open step:
+    // `undeclaredStepEnd` has ended the step, and the turn may start.
     turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
     completes_step_and_hooked: ({ context, event }: Args) =>
       isComplete(context, checkpoint(event).delivered) &&
@@ -199,8 +201,9 @@ export const turnSetup = setup({
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    // A follow-up has no mode. A direct reminder is in the transcript already. A message that waits for the verdict of hooks
-    // does not wake an idle daemon; its verdict does (`accepted_message_wakes`).
+    // Whether a queued message wakes an idle daemon. A follow-up, which has no mode, does. A direct reminder of a hook
+    // does not: it enters the transcript without a turn. Nor does a message that needs the verdict of hooks: a verdict
+    // that accepts the message wakes the daemon (`accepted_message_wakes`).
     wakes: ({ context, event }: Args) => {
       const queued = event as On<QueueingEvent>;
       return (
@@ -214,7 +217,7 @@ export const turnSetup = setup({
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
     },
-    // No hook is left to accept the queued messages.
+    // No hook is left whose verdict the queued steers await.
     last_hook_removed: ({ context, event }: Args) =>
       pendingAwaitsVerdict(context) &&
       !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),

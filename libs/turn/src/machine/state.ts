@@ -9,8 +9,8 @@ export interface MachineState {
 }
 
 /**
- * The name of the state that a session is in: `stopped`, or `parent.child`.
- * @throws Error if the value names no state.
+ * The name of the state that a session is in: `stopped`, `failed`, or `parent.child`. Not checked against the chart.
+ * @throws Error if the value is an empty object.
  */
 export function leafOf({ value }: Pick<MachineState, 'value'>): string {
   if (typeof value === 'string') return value;

@@ -5,9 +5,9 @@
  *            machine has recorded, or would fold that record's events to another state.
  * VERSION-2  REPLAYED_VERSIONS keeps an earlier version only if every journal of it is computed to the same bytes. The
  *            golden traces of its releases test that.
- * VERSION-3  Replay and fork reject a journal of any other version with `machine_version_unknown` (`rejectUnreplayable` in
- *            libs/session). A host loads its sessions as long as their events fold to the states that their records name
- *            (`loadSession` in libs/session).
+ * VERSION-3  Replay, fork and import reject a journal with a run of any other version: `machine_version_unknown`
+ *            (`rejectUnreplayable` in libs/session). A host still loads a session with such a journal, as long as the
+ *            events of each record lead to the state that the record names (`loadSession` in libs/session).
  */
 
 /** The version of this release's machine. */

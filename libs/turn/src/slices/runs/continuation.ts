@@ -11,9 +11,12 @@ import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
 /**
- * Whether queued messages, steps that are left, or the message about an ended suspension or idle interval call for another
- * turn. It does not check max_turns. A queued steer or reminder counts even if it came after the last seam of the turn. But for
- * such a message alone only a daemon takes another turn; any other run ends without it.
+ * Whether queued messages (except those with the mode `audit_only`), steps that are left, or the message about an ended
+ * suspension or idle interval call for another turn. It does not check max_turns.
+ *
+ * A steer or reminder that arrived after the last seam of the turn counts. At `turn_end`, however, a run without other
+ * work ends and leaves the message queued; only a daemon takes a turn for it. After a suspension every run does
+ * (`has_work`, machine/guards.ts).
  */
 export function queuedWorkContinuesRun(context: SessionContext): boolean {
   return (
@@ -25,8 +28,8 @@ export function queuedWorkContinuesRun(context: SessionContext): boolean {
 }
 
 /**
- * Whether the open turn is the last one that max_turns allows: that of the persona, since the last hand-off, or that of the
- * whole run (`run_limits`).
+ * Whether the newest turn is the last one that max_turns allows: the max_turns of the persona, counted from the last
+ * hand-off, or the max_turns of the whole run (`run_limits`).
  */
 export function isAtLastTurn(context: SessionContext): boolean {
   const { turns_counted, pinned, relay } = context;
@@ -34,17 +37,19 @@ export function isAtLastTurn(context: SessionContext): boolean {
   return turns_counted - (relay.since?.turns ?? 0) >= (pinned?.max_turns ?? 1) || turns_counted >= whole;
 }
 
-/** Whether the open turn is the last one, by max_turns or because a budget does not cover another answer. */
+/** Whether the newest turn is the last one, by max_turns or because a budget does not cover another answer. */
 export function isCapped(context: SessionContext): boolean {
   return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
 }
 
 /**
- * Whether the open turn itself continues the run: the guard `goes_on` of `turn_end`. max_turns is not checked. A steer
- * that the last seam of the turn delivered counts: `iteration_end` and `post_tool_dispatch` set `delivered_at_end`. A steer
- * after that seam does not count: it stays in `pending` for the next turn, or for the next run if the run ends with this turn.
- * In a turn in which a step has ended, calls and a cut-short answer do not count; steps that are left do. An output that
- * needs a repair always counts.
+ * Whether the newest turn itself continues the run: the guard `goes_on` of `turn_end`. It does not check max_turns. The
+ * turn continues the run if one of these is true:
+ * - It has calls, or an interrupt cut its answer short. If a step has ended in the turn, this does not count; instead
+ *   it counts that steps are left.
+ * - Its last seam (`iteration_end` or `post_tool_dispatch`) delivered a message: `delivered_at_end`. A message that
+ *   arrived later stays in `pending`, for the next turn, or for the next run if this run ends.
+ * - Its output needs a repair.
  */
 export function openTurnContinuesRun(context: SessionContext): boolean {
   const { batch_open, cut_short, delivered_at_end } = context;
@@ -53,16 +58,16 @@ export function openTurnContinuesRun(context: SessionContext): boolean {
 }
 
 /**
- * Whether the open turn or queued work ({@link queuedWorkContinuesRun}) calls for another turn, within max_turns. Only then
- * `closeTurn` (turns.ts) records a budget that does not cover the answer. No guard calls it.
+ * Whether the open turn or queued work ({@link queuedWorkContinuesRun}) calls for another turn, within max_turns. Only
+ * then can `closeTurn` (turns.ts) record that a budget does not cover another answer.
  */
 export function continuesWithinMaxTurns(context: SessionContext): boolean {
   return !isAtLastTurn(context) && (openTurnContinuesRun(context) || queuedWorkContinuesRun(context));
 }
 
 /**
- * Whether effects are open that the teardown waits for at its start. Timers, notifications, tool connections and the
- * report to the parent do not count.
+ * Whether effects are open that must end before the teardown goes on (`unwinding`). Timers, notifications of approvals,
+ * the closing of the tools and the report to the parent do not count.
  */
 export function anythingInFlight(context: SessionContext): boolean {
   return (

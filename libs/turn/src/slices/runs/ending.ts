@@ -2,10 +2,11 @@
  * The end of a run.
  *
  * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot prevent
- * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends with a turn: the guards of
- * `turn_end` (machine/chart.ts). The run that a late message starts: `runOfLateMessage` (prompts.ts). Queued messages outlive
- * the run, also a cancelled one: `loop_exit` delivers those with `audit_only`, and the others wait for the next run (`pending`
- * of `agent_end`).
+ * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends with a turn: the guards
+ * of `turn_end` (machine/chart.ts). The run that a late message starts: `runOfLateMessage` (prompts.ts).
+ *
+ * The last seam, `loop_exit`, delivers `audit_only` messages. The other queued messages outlive the run, also a
+ * cancelled one. `pending` in `agent_end` is their number.
  */
 
 import {
@@ -30,7 +31,7 @@ import { isAtLastTurn, isCapped, queuedWorkContinuesRun } from './continuation.t
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
-/** The end of the run; null while announcements are queued (ANNOUNCE-2, hooks/announcements.ts). */
+/** The event `agent_end`; null while announcements are queued (ANNOUNCE-2, hooks/announcements.ts). */
 export function endOfRun(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
   return {
@@ -68,8 +69,9 @@ export function consultEnding(point: EndingPoint): (context: SessionContext) => 
 }
 
 /**
- * Decides `cancel`. It is rejected after the end of the run. If the run was cancelled already, the outcome is
- * `already_cancelled`. Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`.
+ * Decides `cancel`. Without an active run it is rejected. During a run its outcome is `already_cancelled` if the stop
+ * reason of the run is `cancelled`; otherwise it is `cancelled`, also if the run already ends for another reason
+ * (`runCancelled`). Work in flight ends first: `runAbort` (core/effects.ts) and the state `unwinding`.
  */
 export function decideCancel(state: MachineState, input: Command<'cancel'>): Decision {
   const { context } = state;
@@ -85,7 +87,7 @@ export function decideCancel(state: MachineState, input: Command<'cancel'>): Dec
   });
 }
 
-/** Decides an internal failure of the host: the run fails. */
+/** Decides an internal failure of the host: the run fails. Without an active run it is ignored. */
 export function decideSessionFailed(state: MachineState, input: SessionFailedInput): Decision {
   if (isEnded(state)) return { kind: 'ignored', reason: 'the run has ended' };
   return events({ type: 'run_failed', source: 'session', error: input.error, stop_reason: 'error' });
@@ -94,9 +96,9 @@ export function decideSessionFailed(state: MachineState, input: SessionFailedInp
 /** A hook point at the end of a run, in the order of the chart. */
 export type EndingPoint = 'session_error' | 'session_end' | 'pre_finish' | 'on_unsettled_detected' | 'post_finish';
 
-/** Whether a point is skipped: no hook is registered for it, or it does not apply. */
+/** Whether a point is skipped: no hook is registered for it, or it does not apply. False while a consult is open. */
 export function isPointSkipped(context: SessionContext, point: EndingPoint): boolean {
-  // An open consult ends first, even if the point no longer applies.
+  // An open consult, of this point or of an announcement, ends first, even if the point no longer applies.
   if (context.consult) return false;
   if (!isHooked(context, point)) return true;
   if (point === 'session_error') return context.stop_reason !== 'error';
@@ -122,12 +124,12 @@ function endingPayload(context: SessionContext, point: EndingPoint, stopReason: 
   }
 }
 
-// When a run ends, its calls have ended and its approvals are decided. Undelivered messages and open jobs may be left.
+// When a run ends, its calls have ended, and no approval is pending. Undelivered messages and open jobs may be left.
 function unsettled(context: SessionContext): number {
   return context.pending.length + context.followups.length + context.jobs.length;
 }
 
-/** Maximum of undelivered injections in a payload. Further ones are counted. */
+/** Maximum of undelivered messages that a payload lists. `undelivered` is the number of all. */
 const NAMED_MAX = 64;
 
 function unsettledPayload(context: SessionContext): JsonObject {
@@ -151,7 +153,10 @@ export function runFailed(context: SessionContext, event: Placed<'run_failed'>):
   };
 }
 
-/** The run was cancelled. An earlier failure stays the stop reason. After a used-up budget nothing changes. */
+/**
+ * A cancel has an outcome. With `cancelled` the run ends, and the context notes the reason and the sender. After a
+ * failure the stop reason stays. After a used-up budget, and with another outcome, nothing changes.
+ */
 export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
   return {
@@ -162,7 +167,7 @@ export function runCancelled(context: SessionContext, event: EventOf<'control_ou
   };
 }
 
-/** The last seam of the run was passed: its tools are to be closed. */
+/** The last seam of the run was passed: the effect that closes the tools of the run is requested. */
 export function closingOpened(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   return { closing: effect, next_effect };

@@ -6,10 +6,10 @@
  * - A failed request to the provider: the port decides, `Model.stream` (provider-model.ts in libs/adapters/models).
  * - A lost instance that serves the persona: `Step.run` (effects/route-model-step.ts), at once, up to `stepTriesMax` attempts.
  * - A prompt that the provider refuses as too long: `decideOverflow` (compaction/compaction.ts), once a turn.
- * - A host that stops or crashes: `decideOwned` (owners.ts) limits the restarts, `restartBackoffMs` (effects/session-worker.ts)
- *   delays them.
- * - A failure that is not repeated, or no longer: {@link decideModel} ends the run. If a declared step of the persona is open,
- *   its error boundary decides: `stepFailure` (steps/steps.ts).
+ * - A host that stops or crashes: the next runner restarts the call. `decideOwned` (owners.ts) limits the restarts,
+ *   `restartBackoffMs` (effects/session-worker.ts) delays them.
+ * - Any other failure of an outcome, also after the last attempt: {@link decideModel} does not repeat the call. The run
+ *   fails; or, if a declared step of the persona is open, its error boundary decides: `stepFailure` (steps/steps.ts).
  */
 
 import {
@@ -35,9 +35,10 @@ import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
 /**
- * Decides the outcome of the open model call. A complete answer is recorded whole, unless the run is ending. Any other is
- * recorded without its calls, as `partial`. If the run is ending or an interrupt ended the call, that is all. Otherwise the
- * open step or the run fails, and an answer that is then empty is not recorded. A prompt that is too long: `decideOverflow`.
+ * Decides the outcome of the open model call. A complete answer is recorded whole, unless the run is aborting; then the
+ * first text stop condition that is true of it. Any other answer is recorded without its calls, as `partial`. If the
+ * run is aborting or an interrupt ended the call, that is all. Otherwise the open step or the run fails, and an answer
+ * that is empty without its calls is not recorded. A prompt that is too long: `decideOverflow`.
  */
 export function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
@@ -87,8 +88,8 @@ function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
 }
 
 /**
- * The events after transform_context hooks. If a hook fails that must not (`failsClosed`), the run fails and the request is
- * not sent: it is unknown what the hook would have removed. Otherwise there are none.
+ * The events after transform_context hooks. If the failure of a hook refuses (`failsClosed`), the run fails and the
+ * model is not called: it is unknown what the hook would have removed. Otherwise there are none.
  */
 export function afterTransformContext(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const failed = outcome.answers.find((answer) => failsClosed(context, answer));
@@ -98,7 +99,7 @@ export function afterTransformContext(context: SessionContext, outcome: ConsultO
   return [{ type: 'run_failed', source: 'model', error, stop_reason: 'error' }];
 }
 
-/** The model has answered. */
+/** An answer of the model is recorded: its usage counts, and the calls of a whole answer become the new batch. */
 export function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
   const change = {
@@ -115,7 +116,10 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   };
 }
 
-/** The model call of the turn is open. If an interrupt ends the call before it is sent, delivered messages stay unheard. */
+/**
+ * The model call of the turn is requested. If a queued interrupt ends it before it is sent (`isPreempted`), the model
+ * does not get the delivered messages, so `unheard` stays.
+ */
 export function modelCallOpened(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
   if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };

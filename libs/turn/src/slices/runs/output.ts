@@ -1,13 +1,13 @@
 /**
- * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. After the
- * maximum of repairs the run fails. If no turn is left for a repair, the run ends by its cap. The host validates an answer
- * (`streamAnswer` in libs/session) and records the result in `message_complete`.
+ * Structured output: a final answer that does not fit the session's output schema is repaired by further turns. After
+ * the maximum of repairs the run fails. If no turn is left for a repair, the run ends by its cap. The host validates an
+ * answer (`streamAnswer` in libs/session), and `message_complete` has the result.
  *
- * OUTPUT-1  The host checks each complete answer without calls. Only a final answer can be rejected: one after which the
- *     run, the last step or a daemon's job (suspension/daemon.ts) would end. An answer that is followed by a delivered message is not final.
+ * OUTPUT-1  The host checks each complete answer without calls. Only a final answer can be rejected: one in the last
+ *     declared step, or in a run without steps, after which the last seam of the turn delivers no message.
  * OUTPUT-2  A repair is a direct message with the problems, and one more turn. It counts against `max_turns` and the
- *     budgets. Repairs are counted from the last prompt, follow-up or idling.
- * OUTPUT-3  A repair precedes a follow-up and a stop condition.
+ *     budgets. Repairs are counted from the last prompt, the last follow-up or the last idling of a daemon.
+ * OUTPUT-3  A repair comes before a queued follow-up, and overrides a stop condition that is true.
  */
 
 import { type EventOf, type Failure, type SessionEvent, userText } from '@coxswain/protocol';
@@ -72,7 +72,7 @@ function failure(problems: readonly string[], repairs: number): Failure {
   return { code: 'output_invalid', message };
 }
 
-/** The member `output` of the end of a run: the value of the last answer, if it fits the schema. */
+/** The member `output` of `agent_end`: the value of the last answer, if it has no calls and fits the schema. */
 export function outputOfRun({ output }: SessionContext): Pick<EventOf<'agent_end'>, 'output'> {
   return output?.check && 'value' in output.check ? { output: output.check.value } : {};
 }

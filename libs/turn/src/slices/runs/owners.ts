@@ -1,8 +1,8 @@
 /**
- * Claims of a session by its next runner, on another host or on the same one, and the limit on restarts of a model
- * call or a compaction step; their delay: `restartBackoffMs` (session-worker.ts in libs/session). The runner then starts
- * the open effects: `EffectTable.reconcile` (session-work.ts). `sendCall` (run-tool-call.ts) decides about a tool call
- * that may have run.
+ * Claims of a session by its next runner, on another host or on the same one, and the limit on restarts of a model call
+ * or of the model step of a compaction. In libs/session: `restartBackoffMs` (session-worker.ts) delays the restarts;
+ * `EffectTable.reconcile` (session-work.ts) starts the open effects after a claim; `sendCall` (run-tool-call.ts)
+ * decides about a tool call that may have run.
  */
 
 import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
@@ -15,9 +15,10 @@ import { afterFailedSummary } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
 
 /**
- * Decides a claim. A model call that was restarted too often fails the run, and a compaction ends as after a failed model
- * step (`afterFailedSummary` in compaction.ts), unless they are to be aborted anyway. The first claim of a copy:
- * `decideAfterCopy` (copies.ts). A claim of an epoch that is not newer is ignored.
+ * Decides a claim. After `modelRestartsMax` restarts, a model call fails the run, and a compaction continues as after a
+ * failed model step (`afterFailedSummary`, compaction.ts). This does not apply in an aborting run, nor to a model call
+ * that an interrupt has ended. The first claim of a copy: `decideAfterCopy` (copies.ts). A claim is ignored if its
+ * epoch is not newer.
  */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;

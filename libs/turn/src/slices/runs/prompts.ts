@@ -1,6 +1,8 @@
 /**
- * Which command or queued message starts a run. An ordinary follow-up continues its run instead: `nextFollowupEvent`
- * (injections/seams.ts). The messages that a model call gets: `Transcript.viewLater` (transcript.ts in libs/session).
+ * The start of a run, by a command or by a queued message with `begins_run`. Starts in other files: the first run of a
+ * child (`decideStartChild`, children/children.ts), and the prompt of a fork (`decideAfterCopy`, copies/copies.ts). A
+ * follow-up without `begins_run` continues a run: `nextFollowupEvent` (injections/seams.ts). The messages that a model
+ * call gets: `Transcript.viewLater` (transcript.ts in libs/session).
  */
 
 import {
@@ -31,15 +33,15 @@ export function decideStart(state: MachineState, input: Command<'start'>): Decis
   if (context.run > 0)
     return reject(input, 'session_exists', 'the session already had a run; continue it with prompt, or use another id');
   const { prompt, messages, message_id: _, fork, ...settings } = input.body;
-  // A host does not pass a fork to the machine: it copies the records of the origin (`SessionCopy` in libs/session).
+  // A host does not pass a fork to the machine: it copies the inputs of the origin (`SessionCopy` in libs/session).
   if (fork !== undefined)
     return reject(input, 'fork_origin_not_found', 'the host did not look up the session to fork', { field: 'fork' });
   return events(...copiedFrom(input), { ...promptOf(context, input, prompt, messages), settings });
 }
 
 /**
- * Decides `prompt` without `if_running`: the next run of a session that has ended, otherwise a rejection. With `if_running`:
- * {@link decidePromptOrSteer}.
+ * Decides `prompt` without `if_running`. It starts the next run. It is rejected during a run, and while the report on
+ * the first run to the parent is open. With `if_running`: {@link decidePromptOrSteer}.
  */
 export function decidePrompt(state: MachineState, input: Command<'prompt'>): Decision {
   const busy = busyProblem(state, input);
@@ -51,7 +53,7 @@ export function decidePrompt(state: MachineState, input: Command<'prompt'>): Dec
 function busyProblem(state: MachineState, input: CommandHead): Decision | null {
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
-  // The report to the parent still reads the answer of the last run.
+  // The report to the parent still reads the answer of the first run.
   if (state.context.notice)
     return reject(
       input,
@@ -77,8 +79,9 @@ function promptOf(
 }
 
 /**
- * Decides a prompt with `if_running: steer`. After the end of a run it starts the next one; during a run it is a steer.
- * In the teardown, and until the report to the parent is sent, it is queued for the next run: {@link runOfLateMessage}.
+ * Decides a prompt with `if_running: steer`. After the end of a run it starts the next one; during a run it is a steer
+ * with the mode `finish_step`. In the teardown, and until the report to the parent is sent, it is queued and starts the
+ * next run: {@link runOfLateMessage}.
  */
 export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
@@ -97,7 +100,7 @@ function insteadOfAPrompt(state: MachineState): string {
     : 'steer it or queue a follow-up';
 }
 
-/** The event that starts a run with a message: with one that was queued, or with one that arrives after the end. */
+/** The event that starts a run with a message: a queued one (`begins_run`), or a new one from another session. */
 export function promptOfMessage(
   { run }: SessionContext,
   { command_id, body, from, actor, replaced_by }: Omit<PendingFollowup, 'at'>,
@@ -114,8 +117,8 @@ export function promptOfMessage(
 }
 
 /**
- * The start of a run by the first message that arrived too late for the previous run, or null. The report on that run to
- * the parent, and an open consult of hooks, precede it.
+ * The start of a run by the first queued message with `begins_run`, which arrived too late for the previous run; or
+ * null. Also null until the report on the first run to the parent is sent, and while hooks are called.
  */
 export function runOfLateMessage(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);

@@ -53,9 +53,9 @@ export function decideProvision(context: SessionContext, outcome: ProvisionOutco
 }
 
 /**
- * The events for what differs from the pinned settings. The fingerprint of the persona covers all members of
- * `persona_changed`, such as the model, permissions and limits (`pin`, provision-session.ts). Remembered rules have none, and
- * are compared by content.
+ * The events for what differs from the pinned settings, by fingerprint. The fingerprint of the persona covers all other
+ * members of `persona_changed`, such as the model, permissions and limits (`pin`, provision-session.ts in
+ * libs/session). Remembered rules have no fingerprint, and are compared by content.
  */
 function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;
@@ -76,7 +76,7 @@ function changesOf(context: SessionContext, provision: Provision): SessionEvent[
   return list;
 }
 
-/** The start of a run that ends before its provision, because every run has one `agent_start` and one `agent_end`. */
+/** The `agent_start` of a run that ends without a provision: every run has one `agent_start` and one `agent_end`. */
 export function unstartedRun(context: SessionContext): SessionEvent {
   return {
     type: 'agent_start',

@@ -23,7 +23,7 @@ export interface Pinned {
   readonly persona: string;
   /** Absent in a snapshot of an earlier build. */
   readonly persona_version?: string | undefined;
-  /** The binding of remembered rules. Absent in a journal of an earlier release. */
+  /** The identity of the persona, to which remembered rules are bound. Absent in a journal of an earlier release. */
   readonly identity?: PersonaIdentity | undefined;
   /** The absolute path of the root folder; absent in a snapshot of an earlier build. */
   readonly root?: string | undefined;
@@ -46,7 +46,7 @@ export interface Pinned {
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
-  /** The persona shortens prompts, so a prompt may be smaller than the previous one. */
+  /** The persona has `transform_context`: it can shorten prompts, so a prompt may be smaller than the previous one. */
   readonly shapes_prompts?: true | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
@@ -93,7 +93,10 @@ export interface RunsState {
   readonly turn_open: boolean;
   /** Turns since the start of the run or, in a daemon, its last idling: max_turns limits these. */
   readonly turns_counted: number;
-  /** An interrupt ended the open turn's answer early: the run continues, unless it is capped. */
+  /**
+   * A preempting interrupt ended the open turn's answer early. What this causes: `openTurnContinuesRun`
+   * (continuation.ts).
+   */
   readonly cut_short: boolean;
   /** Number of messages that the last seam of the open turn delivered: they continue the run. */
   readonly delivered_at_end: number;
@@ -111,14 +114,14 @@ export interface RunsState {
   /** The run was cancelled, has failed, or has used up a budget: no new work may start, and open work is aborted. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
-  /** The reason of the cancel, or the used-up budget. */
+  /** The reason of the cancel, or the text about the used-up budget (`exhaustion`, budgets.ts). */
   readonly cancel_reason: string | null;
   /** The sender of the cancel, if its command names one. */
   readonly cancel_actor: Actor | null;
   /** The first failure, and the number of its record. */
   readonly failure: Failure | null;
   readonly failed_at: number | null;
-  /** Null without an output schema, and before the run's first answer without calls. */
+  /** Null without an output schema, and before the run's first complete answer without calls. */
   readonly output: OutputProgress | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Stop conditions of a run: which one is true after a turn, and when predicates in code must be called. A true
- * condition ends the run with the turn, except as `isStopped` says. The host calls the predicates: `checkStop`
- * (check-stop.ts in libs/session).
+ * condition ends the run with the turn, unless something in the turn continues the run: {@link isStopped}, and OUTPUT-3
+ * (output.ts). The host calls the predicates: `checkStop` (check-stop.ts in libs/session).
  */
 
 import {
@@ -17,7 +17,7 @@ import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { nextIndex, type Placed } from '../../core/place.ts';
 
-/** The event of the first text condition that is true of an answer; none if there is none. */
+/** The event for the first text condition that is true of an answer; none if no condition is. */
 export function textStop(context: SessionContext, message: AssistantMessage): SessionEvent[] {
   const conditions = context.pinned?.stop_when ?? [];
   if (conditions.length === 0) return [];
@@ -27,8 +27,8 @@ export function textStop(context: SessionContext, message: AssistantMessage): Se
 }
 
 /**
- * The event of the first condition on tools that is true after a batch, or null. Only calls that have started count. Null if
- * a condition is already true, or if a hand-off has succeeded or an interrupt has skipped calls in the turn.
+ * The event for the first condition on tools that is true after a batch, or null. Only calls that have started count.
+ * Also null if a condition is already true, and in a turn with a successful hand-off or with skipped calls.
  */
 export function toolStop(context: SessionContext): SessionEvent | null {
   // After a hand-off the old persona's conditions no longer apply, and the new persona has not started.
@@ -44,9 +44,9 @@ export function toolStop(context: SessionContext): SessionEvent | null {
 }
 
 /**
- * The event that calls the predicates, at most once for each turn, or null. Null if another condition is true, the last seam
- * delivered a message, or a hand-off has succeeded in the turn. Also null if an interrupt skipped calls or cut the answer
- * short.
+ * The event that calls the predicates, at most once for each turn; null without predicates. Also null if a condition is
+ * already true, or if in this turn the last seam has delivered a message, a hand-off has succeeded, or an interrupt has
+ * skipped calls or cut the answer short.
  */
 export function predicatesAsked(context: SessionContext): SessionEvent | null {
   const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end, relay } = context;
@@ -60,7 +60,7 @@ export function predicatesAsked(context: SessionContext): SessionEvent | null {
   return { type: 'stop_predicates_asked', turn: context.turn, effect_id, predicates };
 }
 
-/** Decides the answers of predicates. */
+/** Decides the answers of predicates. The first that holds is the true stop condition, unless the run is aborting. */
 export function decideStop(context: SessionContext, outcome: StopOutcome): Decision {
   if (context.stop_check?.id !== outcome.effect_id) return late(outcome.effect_id);
   const { effect_id, answers } = outcome;

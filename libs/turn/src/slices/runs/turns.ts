@@ -29,7 +29,7 @@ export function turnStarted(context: SessionContext, event: Placed<'turn_start'>
   return {
     turn: event.turn,
     turns_counted: context.turns_counted + 1,
-    // The model called `park` in the last turn, but a message led to another turn. A request by command stays.
+    // The model called `park` in the last turn, but a message led to another turn. Other requests stay.
     ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
   };
 }
@@ -57,9 +57,13 @@ export function turnEnd(context: SessionContext): SessionEvent {
 }
 
 /**
- * The next event after the last seam of a turn. First the request to check the stop predicates, if the turn has a batch. Then the
- * end of the step, the events of a rejected output, the budget that does not cover another answer if work calls for one
- * (`continuesWithinMaxTurns`), the end of the turn.
+ * The next event after the last seam of a turn. In this order:
+ * 1. the request to call the stop predicates, if the turn has calls,
+ * 2. the end of the open step, if it ends with the turn; or the failure of the run by a failed step (`stepEnd`),
+ * 3. the next event about an output that needs a repair (`outputRejection`),
+ * 4. if the run would continue (`continuesWithinMaxTurns`) and no stop condition ends it: the event that a budget does
+ *    not cover another answer, which ends the run,
+ * 5. the end of the turn.
  */
 export function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;
