@@ -106,9 +106,9 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
 }
 
 /**
- * The changes of the context by the claim of a copy by its first owner. Parent, children, rules and acceptances that
- * belong to the origin are removed. Waits for approvals start again, and the time since the last copied record does not
- * count.
+ * The changes of the context by the claim of a copy by its first owner. The parent is detached. Children, remembered
+ * rules and acceptances of calls that belong to the origin are removed. Waits for approvals start again, and the time
+ * since the last copied record does not count.
  */
 export function ownedAfterCopy(
   context: SessionContext,
@@ -139,8 +139,9 @@ export function ownedAfterCopy(
   };
 }
 
-// A running call may have been sent for the origin, so it keeps its older epoch, unless it is listed in `unsent`. Its
-// acceptance is removed: a worker that accepted it reports to the origin only.
+// A running call may have been sent for the origin, so it keeps its older epoch. Only calls in `unsent` were certainly not
+// sent: a changed record of the fork started them. The acceptance of a call is removed: a worker that accepted it
+// reports to the origin only.
 function callAfterCopy(
   row: CallRow,
   { epoch, unsent, ...event }: EventOf<'owned'> & { readonly at_ms: number },
