@@ -1,11 +1,12 @@
 /**
  * Budgets of a run: usage, thresholds, and the end of the run.
  *
- * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling, like turns. After a hand-off, the
- *     limits of the new persona count from the hand-off.
+ * BUDGET-1  A budget counts from the start of a run; in a daemon, from its last idling. After a hand-off, the limits of
+ *     the new persona count from the hand-off.
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
- * BUDGET-4  Each threshold of a limit is reported at most once. At 100 percent the run aborts and ends with its results so far
+ * BUDGET-4  A threshold of a limit is reported once, and again only after the limit starts to count anew (BUDGET-1). At
+ *     100 percent, or if a budget does not cover another answer, the run aborts and ends with its results so far
  *     (`thresholdReported` in spending.ts).
  */
 
@@ -35,7 +36,7 @@ export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | nul
     counted_ms: count.counted_ms,
     running_since_ms: count.running_since_ms,
     told: count.told,
-    // An aborted answer does not report the size of its prompt.
+    // An answer without a usage report, such as an aborted one, has 0 input tokens.
     prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
   };
 }
@@ -51,8 +52,8 @@ export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
 }
 
 /**
- * The time that a run has worked, in milliseconds. Clocks of hosts differ: a running clock whose start is after
- * `atMs` adds nothing.
+ * The time that counts against the time budget, up to `atMs`, in milliseconds (BUDGET-1, BUDGET-2). Clocks of hosts
+ * differ: a running clock whose start is after `atMs` adds nothing.
  */
 export function elapsedMs(count: BudgetCount, atMs: number): number {
   return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));
@@ -65,7 +66,7 @@ export interface BudgetState {
   readonly limit: number;
 }
 
-/** The budgets of a run, as of its newest record. */
+/** The budgets for which the run has a limit, as of its newest record. */
 export function budgetsOf(context: SessionContext): readonly BudgetState[] {
   if (!context.pinned?.budgets) return NONE;
   return BUDGETS.flatMap((budget) => {
@@ -77,7 +78,9 @@ export function budgetsOf(context: SessionContext): readonly BudgetState[] {
 
 const NONE: readonly BudgetState[] = [];
 
-/** The rest of a budget; null if the run does not have this budget. */
+/**
+ * The rest of a budget, an integer (BUDGET-3): negative if usage exceeds the limit, null if the run has no such limit.
+ */
 export function leftOf(context: SessionContext, budget: Budget): number | null {
   const state = budgetsOf(context).find((one) => one.budget === budget);
   return state ? state.limit - state.used : null;
@@ -88,7 +91,7 @@ function usedOf(count: BudgetCount, budget: Budget, atMs: number): number {
   return budget === 'tokens' ? count.tokens : count.nano_usd;
 }
 
-/** A limit, and the usage of the run when it started to count. */
+/** A limit, and the usage of the run at which the limit started to count. */
 interface Bound {
   readonly limit: number;
   readonly since: number;
@@ -98,9 +101,9 @@ interface Bound {
  * The limit of a budget that the run reaches first; null without one.
  * - Before a hand-off it is `own`, the stricter limit of the persona and the start: `budgets.limits` of the provision
  *   (`runLimits`, run-limits.ts in libs/session).
- * - After a hand-off it is the one with less left: `own`, which then counts from the hand-off, or `whole`, the limit of the
- *   start (`run_limits` of the provision), which counts from the start of the run. Both count the same usage, so usage does not change which one it is.
- *   Without `own` there is no `whole`.
+ * - After a hand-off it is the one with less left: `own`, which then counts from the hand-off, or `whole`, the limit of
+ *   the start (`run_limits` of the provision), which counts from the start of the run. Further usage reduces both by
+ *   the same amount, so the choice stays. Without `own` there is no `whole`.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
@@ -122,7 +125,7 @@ const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as 
 
 /**
  * The highest reported threshold of each budget after a hand-off: 0 if the limit of the budget, or the usage from which it
- * counts, has changed.
+ * counts, has changed; otherwise as before.
  */
 export function reportedAfterHandoff(before: SessionContext, after: SessionContext): BudgetCount['told'] {
   const kept = (budget: Budget) => {
@@ -133,7 +136,10 @@ export function reportedAfterHandoff(before: SessionContext, after: SessionConte
   return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
 }
 
-/** The thresholds to report, ascending, without duplicates: those of the persona and, if the persona has some, of hooks. */
+/**
+ * The thresholds to report, in percent, ascending, without duplicates: those of the run's budgets, and those of
+ * OnBudgetThreshold hooks. None if the run has no budget.
+ */
 function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
   const own = pinned?.budgets?.thresholds ?? [];
   if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;
@@ -163,7 +169,8 @@ export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
   return null;
 }
 
-// The minimum usage of another answer: its prompt equals the last one, and all of it is cached.
+// The minimum usage of another answer: its prompt has the minimum size (`leastNextPrompt`), and all of it is cached. 0
+// for time, and for money without a price.
 function neededNext(context: SessionContext, budget: Budget): number {
   const { pinned } = context;
   if (budget === 'wall_time_ms' || (budget === 'usd' && !pinned?.price)) return 0;
@@ -227,14 +234,15 @@ export function nextThresholdEvent(context: SessionContext, leaf: string): Sessi
   return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }
 
-/** The cost; left out if the price is unknown, because 0 would say that the run was free. */
+/** The member `cost_usd` for a cost in nano-USD; none if the price is unknown, because 0 would mean "free". */
 export function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
   return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }
 
 /**
  * Minimum of input tokens of the next prompt: the size of the last one. 0 if the next one may be shorter: a compaction is
- * due, hooks or the persona shorten prompts, or a reminder expires. Also 0 if the size of the last one is unknown.
+ * due after the open turn, hooks or the persona shorten prompts, or a reminder may expire. Also 0 if the size of the
+ * last one is unknown.
  */
 export function leastNextPrompt(context: SessionContext): number {
   const { count, pinned, hooks, reminders } = context;

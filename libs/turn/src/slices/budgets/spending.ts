@@ -1,6 +1,6 @@
 /**
- * The usage of a run in the context: tokens, money, and time; and the end of the run at 100 percent (`thresholdReported`).
- * Limits and reached thresholds: `reachedThreshold` (budgets.ts).
+ * The changes of the context by usage (tokens, money and time), and the end of the run at 100 percent
+ * (`thresholdReported`). Limits and reached thresholds: `reachedThreshold` (budgets.ts).
  */
 
 import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
@@ -9,7 +9,7 @@ import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import { exhaustion, nextTimeThresholdMs, spend, startClock, stopClock } from './budgets.ts';
 import type { BudgetCount } from './state.ts';
 
-/** Adds the usage of an answer, or of a compaction. */
+/** Adds the usage of an answer or of a compaction, and its cost, to the sums (turn, run, session) and to `count`. */
 export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
   return {
     turn_usage: addUsage(context.turn_usage, usage),
@@ -20,9 +20,9 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
 }
 
 /**
- * Adds the usage of a compaction, if its outcome has one.
- * @param promptTokens the size of the session's last prompt; 0 if the next prompt differs. `usage` cannot give it: its
- * input tokens are those of the compaction's own prompt.
+ * Adds the usage of a compaction, if its outcome has one, and sets `prompt_tokens`.
+ * @param promptTokens the size of the session's last prompt; 0 if the next prompt differs. `usage` does not have it:
+ * its input tokens are those of the compaction's own prompt.
  */
 export function summaryPaid(
   context: SessionContext,
@@ -45,12 +45,12 @@ function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
   };
 }
 
-/** Starts the run's clock. */
+/** Starts the run's clock, and sets its timer. */
 export function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   return setBudgetTimer(context, event, startClock(context.count, event.at_ms));
 }
 
-/** Stops the run's clock. */
+/** Stops the run's clock, and removes its timer. */
 export function clockStopped(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   return { count: stopClock(context.count, event.at_ms), clock_watch: null };
 }

@@ -8,7 +8,7 @@ import type { OpenEffect } from '../../core/place.ts';
 /** No tokens. */
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
 
-/** The usage that counts against the budgets of a run. */
+/** The usage that counts against the budgets of a run, with that of ended children. */
 export interface BudgetCount {
   readonly tokens: number;
   readonly nano_usd: number;
@@ -18,7 +18,10 @@ export interface BudgetCount {
   readonly running_since_ms: number | null;
   /** The highest threshold of each budget that an event reported, in percent; 0 if none was reported. */
   readonly told: { readonly [budget in Budget]: number };
-  /** Input tokens of the newest answer: an estimate for the next one. 0: unknown, or the next prompt differs. */
+  /**
+   * Input tokens of the newest answer that reported them, for `leastNextPrompt` (budgets.ts). 0: unknown, or the next
+   * prompt differs.
+   */
   readonly prompt_tokens: number;
 }
 
@@ -32,7 +35,10 @@ export const NOTHING_USED: BudgetCount = {
   prompt_tokens: 0,
 };
 
-/** The members of the context for usage. Costs are nano-USD; null if a price is unknown. */
+/**
+ * The members of the context for usage. Costs are nano-USD; null if a price is unknown. The sums of a turn, of a run
+ * and the total are without children.
+ */
 export interface BudgetsState {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;

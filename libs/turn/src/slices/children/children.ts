@@ -3,10 +3,11 @@
  *
  * CHILD-1  A child is open from `child_started` to `child_ended`; or to the end of its call, if its start command was not
  *     stored by then (`childAfterCall`).
- * CHILD-2  The share of an open child is reserved in the budget of its parent. Its usage counts after its end.
+ * CHILD-2  The share of an open child is reserved in the budget of its parent. The child's usage counts from its
+ *     `child_ended` on.
  *
- * Also the commands between sessions: start, cancel and report of a child, and messages. The report is built, and a long
- * answer cut, in libs/session: `reportOf` (crew-effects.ts).
+ * This file also decides the commands between sessions: start, cancel and report of a child, and messages. In
+ * libs/session, `reportOf` (crew-effects.ts) builds the report, and cuts a long answer.
  */
 
 import {
@@ -60,7 +61,10 @@ export function decideStartChild({ context }: MachineState, input: Command<'star
   );
 }
 
-/** Decides `cancel_child`: the parent cancels the first run of this session, the only run that belongs to its call. */
+/**
+ * Decides `cancel_child`: the parent cancels the first run of this session, because only this run belongs to the
+ * parent's call. After that run, and from any other sender, the command is rejected.
+ */
 export function decideCancelChild(state: MachineState, input: Command<'cancel_child'>): Decision {
   const { context } = state;
   const { from, effect_id, reason } = input.body;
@@ -132,7 +136,7 @@ function willRestart(context: SessionContext, row: CallRow, child: OpenChild, re
 }
 
 /**
- * Decides `message`, from another session, by its mode:
+ * Decides `message`, from another session. It is rejected if its chain of messages is too long. Otherwise by its mode:
  * - `prompt` starts the next run, if the run has ended and no report to the parent is open. In the teardown, and while that
  *   report is open, it is queued to start the next run (`runOfLateMessage`, runs/prompts.ts). During a run it is a follow-up.
  * - `followup` is queued as one, also after the end of a run.
@@ -215,7 +219,7 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
   };
 }
 
-/** A call has ended: a child whose start was never stored is removed. */
+/** A call has ended: its child is removed if the start command of the child was not stored (CHILD-1). */
 export function childAfterCall(context: SessionContext, { call_id }: EventOf<'call_ended'>): Partial<SessionContext> {
   if (context.children.length === 0) return {};
   const row = callRow(context, call_id);
@@ -233,8 +237,8 @@ function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): Budg
 }
 
 /**
- * The effects of a running call of a {@link SessionTool}. A delegation has one until the start command of its child is stored,
- * and afterwards only if the child must stop.
+ * The effects of a running call of a {@link SessionTool}: one for a hand-off or a message. A delegation has one until
+ * the start command of its child is stored, and afterwards only if the child must stop.
  * @param order the order to stop the call, or null.
  */
 export function crewEffects(
@@ -259,7 +263,7 @@ export function crewEffects(
   return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
 }
 
-/** The first run of a child session has ended: its parent must be notified. A detached child reports nothing. */
+/** A run has ended. The first run of a child session must be reported to its parent, unless the child is detached. */
 export function parentAwaitsNotice(context: SessionContext, event: Placed<'agent_end'>): Partial<SessionContext> {
   if (context.run !== 1 || !context.parent || context.parent.detached) return {};
   const { effect, next_effect } = openEffect(context, event);

@@ -1,10 +1,11 @@
 /**
- * Delegation: which delegations may start, what a child gets, and when a child starts. The host sends the start:
- * `startChild` (crew-effects.ts in libs/session).
+ * Delegation: which delegations may start, which budget and reminders a child gets, and when a child starts. The host
+ * sends the start command: `startChild` (crew-effects.ts in libs/session).
  *
  * CHILD-3  A delegation beyond a limit ends its call with an error result and a code; the run continues.
- * CHILD-4  The rest of a run's budget, without the shares of open children, is divided equally among the delegations of the
- *     batch that have not started and the run itself. A child gets such a share, or less if its call has lower limits.
+ * CHILD-4  The rest of a run's tokens and money, without the shares of open children, is divided equally among the
+ *     delegations of the batch that have not started and the run itself. A child gets such a share, or less if its call
+ *     has lower limits.
  */
 
 import {
@@ -88,7 +89,8 @@ function unstartedDelegations(context: SessionContext, { call_id }: CallRow): nu
 
 /**
  * The start of the child of the first running delegation that has none, or null.
- * @param nextEffect the id of the record's next effect: a restart uses it.
+ * @param nextEffect the id of the record's next effect. The start has it if the row has no effect id, as after a failed
+ *   child.
  */
 export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
   if (context.tools.delegate?.by_session !== true) return null;
@@ -117,7 +119,10 @@ export function nextChild(context: SessionContext, nextEffect: string): EventOf<
   };
 }
 
-/** The reminders that a child inherits, oldest first, and the number of those that exceed the bound in bytes. */
+/**
+ * The reminders that a child inherits, oldest first, and the number of those left out, because the bound in bytes is
+ * reached.
+ */
 export function handedOn(context: SessionContext): {
   readonly reminders: readonly InheritedReminder[];
   readonly leftOut: number;

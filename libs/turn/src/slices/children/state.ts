@@ -28,15 +28,15 @@ export const NOTHING_SPENT: SpentByChildren = { usage: { input_tokens: 0, output
 
 /** The members of the context for other sessions: the parent, the children, and messages. */
 export interface ChildrenState {
-  /** The parent. `detached`: the session is a fork of a child, and no parent waits for it. */
+  /** The parent. `detached`: the session is a copy of a child, and no parent waits for it. */
   readonly parent: (ParentLink & { readonly detached?: true | undefined }) | null;
   /** Children that have not reported their end, oldest first; also those of abandoned calls. */
   readonly children: readonly OpenChild[];
   /** Usage of all ended children, of all runs. */
   readonly spent_by_children: SpentByChildren;
-  /** Length of the chain of messages between sessions that led to the run: the longest of its messages. */
+  /** Length of the longest chain of messages between sessions that led to this run, or to this job of a daemon. */
   readonly hops: number;
-  /** The open report on the first run to the parent. */
+  /** The open effect that reports the first run to the parent. */
   readonly notice: OpenEffect | null;
 }
 

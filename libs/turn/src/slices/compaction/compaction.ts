@@ -6,14 +6,15 @@
  * model step.
  *
  * COMPACTION-1  Each turn considers a compaction between the seams pre_compact and post_compact. If the provider refuses
- *     the turn's prompt as too long, the turn considers a second one, unless text of the answer was shown.
+ *     the turn's prompt as too long, the turn may consider a second one: `decideOverflow`.
  * COMPACTION-2  It replaces the messages of whole turns before the kept ones. Pinned messages stay, and the strategy
  *     `clear_tool_results` replaces results alone. After a refused prompt it keeps fewer turns if the configured number
  *     frees nothing.
- * COMPACTION-3  The size of a refused prompt is the window until the persona changes, if it is smaller than the
- *     configured one.
+ * COMPACTION-3  The estimated size of a refused prompt is the window until the persona changes, if it is smaller than
+ *     the configured window.
  * COMPACTION-4  After a failed model step old results are cleared instead. If none can be cleared, the view stays as it
- *     is; and if the provider had refused the prompt, the run fails.
+ *     is; and if the provider had refused the prompt, the run fails. A model step whose wait for its persona exceeds
+ *     the limit fails the run at once (`afterPersonaWaitExpiry`, steps/persona-waits.ts).
  */
 
 import {
@@ -35,7 +36,11 @@ import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { OpenCompaction } from './state.ts';
 import { compactionResult, knownWindow, messageCount, patience } from './view-account.ts';
 
-/** The compaction that the next prompt needs, or null. */
+/**
+ * The compaction that is due before the next model request, or null. Its mode is `overflow` if the provider has refused
+ * the prompt of the open turn; otherwise `window`: the estimated prompt does not fit into the window without its
+ * reserve.
+ */
 export function compactionDue(context: SessionContext): OpenCompaction | null {
   const settings = context.pinned?.compaction;
   if (!settings) return null;
@@ -62,12 +67,15 @@ function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns:
   return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);
 }
 
-// The gain that a compaction must exceed. After a smaller gain the next one would follow soon, with another model step.
+// The gain that a compaction in the mode `window` must exceed. After a smaller gain the next one would follow soon.
 function gainToExceed(window: number): number {
   return Math.floor(patience(window) / 2);
 }
 
-/** The next event of the open compaction: its model step, or its end if it needs none. Null while the step runs. */
+/**
+ * The next event of the open compaction: the start of its model step, or its end if it needs none. Null while the model
+ * step runs, and without an open compaction.
+ */
 export function nextCompactionEvent(context: SessionContext, effectId: string): SessionEvent | null {
   const { compaction } = context;
   if (!compaction || context.compacting) return null;
@@ -76,7 +84,10 @@ export function nextCompactionEvent(context: SessionContext, effectId: string): 
   return { type: 'compaction_started', ...headOf(context, compaction), effect_id: effectId };
 }
 
-/** The payload of hooks about a compaction. */
+/**
+ * The members of the payload of pre_compact and post_compact hooks, in addition to `payloadHead` (hooks/consult.ts).
+ * Both points have an open compaction, so the defaults never apply. For post_compact also the counts in `done`.
+ */
 export function compactionPayload(context: SessionContext): { [key: string]: string | number } {
   const { compaction, view } = context;
   return {
@@ -140,8 +151,9 @@ function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
 }
 
 /**
- * The decision if the provider refused the prompt as too long: the turn continues with a compaction. Null if none is
- * possible, and for other outcomes.
+ * The decision if the provider refused the prompt as too long: the turn continues with a compaction. Null for any other
+ * outcome, if no compaction would free anything, after a first refusal in the turn, if text of the answer was shown,
+ * and if the run or the model call is being ended.
  */
 export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
   if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
@@ -207,7 +219,10 @@ function buildCompactionDone(
   };
 }
 
-/** The events after pre_compact hooks: the first one that blocks the compaction, or fails closed, vetoes it. */
+/**
+ * The events after pre_compact hooks: the first hook that blocks the compaction, or whose failure refuses
+ * (`failsClosed`), vetoes it. None without a veto.
+ */
 export function afterPreCompact(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure } = answer;

@@ -17,7 +17,7 @@ const CLEARABLE_CHARS = 400;
 /** Tokens of a stub, the text that replaces a cleared result. */
 export const STUB_TOKENS = 40;
 
-// From this code point on, scripts such as Chinese have no spaces, and a token is about one character.
+// Each UTF-16 unit from here on, such as a Chinese character, counts as one token.
 const WIDE = /[\u2e80-\uffff]/g;
 
 /** Estimates the tokens of a text. */

@@ -4,7 +4,7 @@
 import type { CompactionMode, CompactionStrategy } from '@coxswain/protocol';
 import type { OpenEffect } from '../../core/place.ts';
 
-/** A compaction that is due or running. Sizes are in tokens. */
+/** The compaction of a turn: due, running or complete. Sizes are in tokens. */
 export interface OpenCompaction {
   readonly mode: CompactionMode;
   readonly strategy: CompactionStrategy;
@@ -14,7 +14,7 @@ export interface OpenCompaction {
   readonly kept_turns: number;
   /** A hook vetoed it. */
   readonly vetoed?: true | undefined;
-  /** Its result, once it is complete. */
+  /** Number of replaced and of remaining messages, once it is complete. */
   readonly done?: { readonly archived: number; readonly remaining: number } | undefined;
 }
 
@@ -92,9 +92,9 @@ export const EMPTY_VIEW: ViewAccount = {
 export interface CompactionState {
   /** The model's view in numbers. */
   readonly view: ViewAccount;
-  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  /** The compaction of the open turn, from the seam `pre_compact` to the seam `post_compact`. */
   readonly compaction: OpenCompaction | null;
-  /** How often the provider refused the open turn's prompt as too long. */
+  /** How often the open turn continued with a compaction after the provider refused its prompt: 0 or 1. */
   readonly overflows: number;
   /** The open model step of `compaction`. */
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;

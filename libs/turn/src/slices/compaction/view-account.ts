@@ -1,8 +1,9 @@
 /**
  * The account of the model's view: the number of messages and tokens in each part. The machine does not hold the
- * transcript; this is its bounded summary of it.
+ * transcript. It has only this account, which is bounded.
  *
- * VIEW-1  The account and the transcript's view (libs/session) change by the same events, so both count the same messages.
+ * VIEW-1  The account and the transcript (`Transcript` in libs/session) count the same messages: events that add,
+ *     replace or remove messages change both.
  * VIEW-2  A turn's part is closed at its turn_end. By then every call has its result, so a cut between two parts never
  *     separates a call from its result.
  */
@@ -19,7 +20,10 @@ import { STEP_SEAM } from '../steps/progress.ts';
 import { estimateMessage, estimateText, estimateTools, isClearable, STUB_TOKENS } from './estimate-tokens.ts';
 import { EMPTY_PART, type ViewAccount, type ViewPart } from './state.ts';
 
-/** The account after an event; the same object without a change. The end of a reminder: {@link viewWithoutReminder}. */
+/**
+ * The account after an event; the same object if nothing changes. The end of a reminder: {@link viewWithoutReminder}.
+ * @param compaction the compaction settings of the run; undefined if it has none.
+ */
 export function viewAfter(
   view: ViewAccount,
   event: SessionEvent,
@@ -82,7 +86,10 @@ export function viewAfter(
   }
 }
 
-/** Whether compactions keep a message: `run`, until the next run starts; `session`, in every run; or null. */
+/**
+ * How long compactions keep a message: `run`, until the next run starts; `session`, in every run, until the reminder
+ * ends; null, not at all.
+ */
 export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
   if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
   if (event.seam === STEP_SEAM) return 'run';
@@ -110,6 +117,7 @@ export interface CompactionResult {
   readonly archived: number;
   /** Number of messages in the view afterwards. */
   readonly remaining: number;
+  /** Estimated size of the next prompt. */
   readonly tokens_after: number;
 }
 
@@ -132,8 +140,8 @@ export function compactionResult(
   return {
     archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
     remaining: older.messages + rest.messages,
-    // `view.tokens` is based on the provider's last report. It is scaled by the share of the estimated tokens that remains, because
-    // estimates are more exact as shares than as sums.
+    // `view.tokens` is based on the provider's last report. It is scaled by the share of the estimated tokens that
+    // remains, because the estimates are more exact as shares than as sums.
     tokens_after: (before === 0 ? 0 : Math.round((view.tokens * remainingTokens) / before)) + insertedTokens,
   };
 }
@@ -143,7 +151,10 @@ export function messageCount(view: ViewAccount): number {
   return view.closed.reduce(sum, sum(view.older, view.open)).messages;
 }
 
-/** The account after the end of the open turn. */
+/**
+ * The account after the end of the open turn: the newest `keepTurns` turns stay parts of their own, others join
+ * `older`.
+ */
 export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount {
   const parts = [...view.closed, view.open];
   const cut = Math.max(0, parts.length - keepTurns);
@@ -155,7 +166,8 @@ export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount
 }
 
 /**
- * Copies member by member: each turn makes at least three copies, and V8 is slow to spread an object that is itself a copy.
+ * The account with some members changed. It is copied member by member: each turn makes at least three copies, and V8
+ * is slow to spread an object that is itself a copy.
  */
 function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
   const copy: ViewAccount = {
@@ -176,8 +188,9 @@ function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount 
 }
 
 /**
- * The known window: a smaller prompt that the provider refused overrides the configured window. The reserve is scaled,
- * so that a reserve for a large window does not fill a small one.
+ * The window and the reserve that apply. If the provider refused a prompt that is smaller than the configured window,
+ * the size of this prompt is the window. Then the reserve shrinks in proportion, so that it does not fill the smaller
+ * window.
  */
 export function knownWindow(
   { refused_at }: ViewAccount,
@@ -224,7 +237,7 @@ function splitForCompaction(
   return { part, kept, older };
 }
 
-// The messages that a compaction would replace. Not counted: pinned messages, and the previous summary.
+// The number of messages that a compaction would replace. Not counted: pinned messages, and the previous summary.
 function archivable(view: ViewAccount, part: ViewPart): number {
   return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
 }

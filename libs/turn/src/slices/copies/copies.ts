@@ -3,11 +3,12 @@
  * new id. The host checks the fork and copies the inputs: `planFork` (plan-fork.ts) and `copiedInputs` (copy-journal.ts) in
  * libs/session.
  *
- * FORK-1  A copy has its origin's inputs under the same record numbers, so effects have the same ids in both. External
- *     ids start with the id of the session, so effects of the copy and of its origin are never confused.
- * FORK-2  A copied record follows from its input alone, as every record does. So a copy can be copied in the same way.
+ * FORK-1  A copy has its origin's inputs under the same record numbers; a fork may change the last one. So effects of
+ *     unchanged records have the same ids in both. Idempotency keys also contain the id of the session, so effects of
+ *     the copy and of its origin are never confused.
+ * FORK-2  A copied record is computed from its input, as every record is. So a copy can be copied in the same way.
  * FORK-3  Another persona, model or mode is resolved as at the start of a run. Until then no model call, compaction, tool
- *     call or consult starts.
+ *     call, consult or check of stop predicates starts (`effectsOf`, core/effects.ts).
  */
 import {
   type ChangedSettings,
@@ -47,8 +48,8 @@ export function copiedFrom({ copied_from }: Pick<CommandInput, 'copied_from'>): 
 }
 
 /**
- * Decides the claim of a copy by its first owner. For a fork, with its changes of settings and its prompt. An incomplete copy
- * fails its run.
+ * Decides the claim of a copy by its first owner. For a fork, events for its changed settings and its prompt follow. If
+ * the copy could not be completed (`error`), its run fails unless it has ended.
  */
 export function decideAfterCopy(state: MachineState, { epoch, host, after_copy }: OwnedInput): Decision {
   const { context } = state;
@@ -79,8 +80,9 @@ export function isReprovisioning(context: SessionContext): boolean {
 }
 
 /**
- * Decides the outcome of this provision ({@link isReprovisioning}).
- * @param changes the events of the differences from the pinned settings.
+ * Decides the outcome of the provision after changed settings of a fork ({@link isReprovisioning}). If it was
+ * cancelled, or the run is ending, the pinned settings stay. If it failed, the run fails.
+ * @param changes returns the events for what differs from the pinned settings.
  */
 export function decideReprovision(
   context: SessionContext,
@@ -104,8 +106,9 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
 }
 
 /**
- * The context after the claim of a copy by its first owner. What belongs to the origin alone is removed. Waits for approvals
- * start again, and the time since the last copied record does not count.
+ * The changes of the context by the claim of a copy by its first owner. The parent is detached. Children, remembered
+ * rules and acceptances of calls that belong to the origin are removed. Waits for approvals start again, and the time
+ * since the last copied record does not count.
  */
 export function ownedAfterCopy(
   context: SessionContext,
@@ -123,19 +126,22 @@ export function ownedAfterCopy(
     persona_wait: null,
     lost_steps: null,
     calls: context.calls.map((row) => callAfterCopy(row, event)),
-    // No parent started this session. Children of calls that have ended belong to the origin alone.
+    // No parent started this session. Only children of running calls stay: their calls start them again, with ids of
+    // the copy.
     ...(context.parent ? { parent: { ...context.parent, detached: true as const }, notice: null } : {}),
     children: context.children.filter(({ effect_id }) =>
       context.calls.some((row) => row.status === 'running' && row.effect_id === effect_id),
     ),
-    // Rules with the scope of the persona are in the persona's store. A copy here could outlive a revocation there.
+    // Rules with the scope of the persona are in the persona's store. In this context they could outlive their
+    // revocation.
     remembered: context.remembered.filter(({ scope }) => scope === 'session'),
     ...clock,
   };
 }
 
-// A running call may have been sent for the origin, so it keeps its older epoch, unless it is listed in `unsent`. A worker
-// that accepted it reports to the origin only.
+// A running call may have been sent for the origin, so it keeps its older epoch. Only calls in `unsent` were certainly not
+// sent: a changed record of the fork started them. The acceptance of a call is removed: a worker that accepted it
+// reports to the origin only.
 function callAfterCopy(
   row: CallRow,
   { epoch, unsent, ...event }: EventOf<'owned'> & { readonly at_ms: number },
@@ -181,7 +187,7 @@ export function settingsOfPrompt({ body }: Command<'prompt'>): SessionEvent[] {
   return Object.keys(settings).length === 0 ? [] : [{ type: 'settings_changed', settings }];
 }
 
-/** The settings of the session have changed. */
+/** The settings of the session have changed. `reprovisions`: a new provision of the active run starts. */
 export function settingsChanged(context: SessionContext, event: Placed<'settings_changed'>): Partial<SessionContext> {
   const change = {
     settings: changedSettings(context.settings, event.settings),

@@ -4,7 +4,7 @@
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
  *     in the record of its successful outcome, before PostToolUse hooks check this outcome. Until the end of the turn,
- *     hooks get the persona that handed off (`personaOfTurn`, hooks/consult.ts).
+ *     the payloads of hooks name the persona that handed off (`personaOfTurn`, hooks/consult.ts).
  * HANDOFF-2  The first hand-off of a batch wins, unless it has ended without success.
  * HANDOFF-3  Limits of the start continue to count over all personas; limits of a persona count from its own hand-off.
  */
@@ -59,7 +59,7 @@ function precedingHandoff(context: SessionContext, row: CallRow): CallRow | unde
   return first === row ? undefined : first;
 }
 
-/** Why a hand-off cannot start, although permissions and hooks have allowed its call; or null. */
+/** Why a hand-off cannot start although its call is allowed, as code and text for the model; or null. */
 export function handoffRefusal(
   context: SessionContext,
   row: CallRow,
@@ -91,7 +91,7 @@ export function nextHandoffEvent(context: SessionContext, row: CallRow): Session
   return { type: 'handoff_emitted', call_id: row.call_id, from: context.pinned?.persona ?? '', to, brief };
 }
 
-/** The running hand-off whose effect resolves a persona, or undefined. */
+/** The running hand-off with this effect, or undefined. */
 export function runningHandoff(context: SessionContext, effectId: string): CallRow | undefined {
   return context.calls.find((row) => row.status === 'running' && row.effect_id === effectId && isHandoff(context, row));
 }
@@ -99,7 +99,7 @@ export function runningHandoff(context: SessionContext, effectId: string): CallR
 /**
  * Decides the outcome of a hand-off's effect: the next persona applies from here on, or the call fails or
  * is cancelled.
- * @param changes the events of the differences from the pinned settings.
+ * @param changes returns the events for what differs from the pinned settings.
  */
 export function decideHandoff(
   context: SessionContext,
@@ -123,7 +123,7 @@ export function decideHandoff(
     });
   if (outcome.status === 'failed')
     return ended('error', `The session stays with you: ${outcome.error.message}`, outcome.error.code);
-  // An outcome after a cancel changes no settings.
+  // After a cancel of the run or the call, or a preempting interrupt, the outcome changes no settings.
   if (outcome.status === 'cancelled' || context.aborting || row.cancel || row.preempted)
     return ended('cancelled', 'The hand-off was interrupted. The session stays with its persona.');
   const to = outcome.provision.persona.name;
@@ -154,9 +154,9 @@ export function nextBriefing({ relay, calls, turn }: SessionContext): SessionEve
 }
 
 /**
- * The account of the run's hand-offs after one more. The next persona is owed its briefing, and its limits count from the usage
- * of the run so far (HANDOFF-3).
- * @param elapsedMs the time that the run has worked so far, without its waits, in milliseconds.
+ * The run's hand-offs after one more. The next persona's briefing is still to be delivered, and its limits count from
+ * the usage of the run so far (HANDOFF-3).
+ * @param elapsedMs the time that has counted against the time budget so far, in milliseconds.
  */
 export function relayAfterHandoff(
   { relay, turns_counted, count }: SessionContext,

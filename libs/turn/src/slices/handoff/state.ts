@@ -8,7 +8,9 @@ export interface Relay {
   readonly count: number;
   /** The persona that started the open turn, if a hand-off has replaced it in this turn. */
   readonly from: string | null;
-  /** The id of the hand-off whose briefing still must be delivered to the next persona (`nextBriefing`), or null. */
+  /**
+   * The call id of the hand-off whose briefing still must be delivered to the next persona (`nextBriefing`), or null.
+   */
   readonly owes: string | null;
   /** Usage of the run at the last hand-off, from which the limits of the new persona count; null without one. */
   readonly since: {

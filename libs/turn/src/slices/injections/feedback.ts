@@ -1,7 +1,7 @@
 /**
- * Feedback: messages of tools, hooks, hosts and the machine itself to the model, each of them a piece. They wait in a bounded
- * queue, and the compaction seams deliver them. Dropped pieces are counted, and the last piece of a delivery contains their
- * number.
+ * Feedback: messages of tools, hooks, hosts and the machine itself to the model. One message is a piece. The pieces
+ * wait in a bounded queue, and the seams `pre_compact` and `post_compact` deliver them. Dropped pieces are counted, and
+ * the last piece of a delivery contains their number.
  */
 
 import {
@@ -90,7 +90,7 @@ export function feedbackEvolved(
   };
 }
 
-/** A checkpoint delivers feedback: its `inbox_delivered` oldest pieces leave the queue. */
+/** A checkpoint delivers feedback: the oldest pieces, `inbox_delivered` of them, leave the queue. */
 export function feedbackTaken(
   context: SessionContext,
   { kind, inbox_delivered: count }: EventOf<'loop_checkpoint'>,
@@ -109,7 +109,7 @@ export function feedbackDelivered(context: SessionContext, feedbackId: string): 
   return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
 }
 
-/** Feedback was queued or dropped. Stall detection does not repeat a notice of its own. */
+/** Feedback was queued or dropped. Stall detection remembers its own notices, so that it does not repeat them. */
 export function feedbackNoted(
   context: SessionContext,
   event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,

@@ -2,12 +2,14 @@
  * The guard: `user_prompt_submit` hooks check steers and follow-ups before a model reads them, like the prompt. A
  * blocked message is never delivered. Whether a message is queued at all: `decideInjection` (queue.ts).
  *
- * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits, except in an aborting
- *     run (`waitsForVerdict` in seams.ts).
- * GUARD-2  Consults never overlap: the guard waits for an open one. Then it precedes the others, because an accepted
- *     message may stop the work that they check. Interrupts go first, then other steers, then follow-ups.
- * GUARD-3  The guard needs a provisioned run, because hooks belong to a run. Messages at other times are checked
- *     afterwards; so are messages whose check was cancelled.
+ * GUARD-1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
+ *     seams.ts). In an aborting run the seam does not wait, and the message stays queued.
+ * GUARD-2  Consults never overlap: the guard waits for an open one. Then it precedes other consults, because an
+ *     accepted message may stop the work that they check. Interrupts are checked first, then other steers, then
+ *     follow-ups.
+ * GUARD-3  The guard checks from the first turn of a run to its teardown, because hooks belong to a run. The last seam
+ *     of a run also needs verdicts for its `audit_only` messages. Messages that arrive at other times are checked
+ *     afterwards, in this run or the next; so are messages whose check was cancelled.
  * GUARD-4  A verdict is about the checked text. A changed text is checked again.
  */
 
@@ -28,7 +30,7 @@ const LOOP_EXIT = 'tearing_down.loop_exit';
 
 /**
  * The next event of the guard: a `hook_call`, or `guard_ended` if no hook's condition matches. Null if there is nothing to
- * check, or if it must wait (GUARD-2, GUARD-3).
+ * check, if the guard must wait (GUARD-2, GUARD-3), and once all hooks of its consult are called.
  */
 export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   if (context.hooks.length === 0) return null;
@@ -93,7 +95,8 @@ export function afterGuard(
   });
   const message = queuedMessage(context, command_id);
   const isBrokenOff = outcome.status === 'cancelled' && context.aborting;
-  // No verdict: the end of the run cancelled the consult, or the message was revoked or replaced meanwhile (GUARD-4).
+  // No verdict: the end of the run cancelled the consult, or meanwhile the message was revoked, collapsed or replaced
+  // (GUARD-4).
   if (isBrokenOff || message?.body !== payload.prompt) return [ended('none')];
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;

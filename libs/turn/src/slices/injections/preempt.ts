@@ -1,17 +1,20 @@
 /**
- * Preempting interrupts: steers and reminders with `preempt: true` in their body. They end the model call, or the calls in
- * flight, but no hooks. If the open turn has neither, the list `preempting` notes the interrupt: unless a seam delivers it
- * first, the next model call of the turn ends before it is sent.
+ * Preempting interrupts: steers and reminders with `preempt: true` in their body. They end the open model call, or the
+ * tool calls in flight, but no hooks and no compaction. If the open turn has neither such a model call nor such a tool
+ * call, the list `preempting` notes the interrupt: unless a seam delivers it first, the next model call of the turn
+ * ends before it is sent.
  *
  * The next seam for interrupts delivers them; with `one_at_a_time` see `dueAt` (seams.ts). As with any interrupt, the seam
  * `pre_tool_dispatch` skips the calls that have not started, also parked ones, whose approvals it supersedes
  * (`dispatchCheckpoint` in seams.ts).
  *
- * PREEMPT-1  A preempting interrupt ends running work once: on arrival (`injectionReceived`, queue.ts), or after its hooks
- *     accept it (`guardEnded`, message-hooks.ts). It does not affect work after its delivery.
- * PREEMPT-2  The partial text of an answer is kept and marked; its calls are dropped.
- * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A returned call keeps its
- *     result.
+ * PREEMPT-1  A preempting interrupt ends running work once: on arrival (`injectionReceived`, queue.ts), or when
+ *     `user_prompt_submit` hooks accept it (`guardEnded`, message-hooks.ts). It does not affect work after its
+ *     delivery.
+ * PREEMPT-2  The text of a partial answer is kept and marked; its calls are dropped. An answer that is complete in
+ *     spite of the interrupt is recorded whole.
+ * PREEMPT-3  A call in flight ends `cancelled`, or `interrupted` if that is its outcome. A call that has an outcome,
+ *     which hooks check, is not affected.
  */
 
 import { type Actor, BOUNDS } from '@coxswain/protocol';
@@ -44,8 +47,8 @@ export function isPreempted(context: SessionContext): boolean {
   return queuedInterrupts(context).length > 0;
 }
 
-// A message that was delivered, revoked, blocked or collapsed meanwhile ends nothing. Nor does a message with a replaced
-// text, until hooks have accepted the new text.
+// A message that was delivered, revoked, blocked or collapsed meanwhile ends nothing. Nor does a message whose text was
+// replaced, as long as hooks must check the new text.
 function queuedInterrupts(context: SessionContext): readonly string[] {
   const waits = (id: string) => context.pending.some((one) => one.command_id === id && !awaitsVerdict(context, one));
   return context.preempting.filter(waits);

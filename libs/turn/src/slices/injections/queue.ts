@@ -206,7 +206,9 @@ function preemptsAfterVerdict(context: SessionContext, event: EventOf<QueueingEv
   return 'preempt' in event && event.preempt === true && isGuarded(context, CHANNEL_OF_EVENT[event.type]);
 }
 
-/** The queue with a new message. */
+/**
+ * The change by a new message: it is queued. A direct reminder of a hook is in `delivering` instead, without a seam.
+ */
 function queueInjection(context: SessionContext, event: EventOf<QueueingEvent>): Partial<SessionContext> {
   const { command_id, body, actor, at, dedupe_key } = event;
   const from = 'from' in event && event.from ? { from: event.from } : {};
@@ -216,7 +218,7 @@ function queueInjection(context: SessionContext, event: EventOf<QueueingEvent>):
     return { followups: [...context.followups, { ...head, ...begins }] };
   }
   const { mode } = event;
-  // A message that waits for hooks interrupts after they accept it.
+  // If hooks must check the message, `guardEnded` (message-hooks.ts) marks it once they accept it.
   const interrupts = isGuarded(context, CHANNEL_OF_EVENT[event.type]) ? {} : interruption(context, event);
   if (event.type === 'steering_received') {
     const preempt = preemptsAfterVerdict(context, event) ? { preempt: true as const } : {};
@@ -231,7 +233,6 @@ function queueInjection(context: SessionContext, event: EventOf<QueueingEvent>):
     role_hint,
   };
   const waiting = { ...head, kind: 'remind', mode, reminder } as const;
-  // A direct reminder of a hook is delivered without a seam.
   if (event.direct) return { delivering: [...context.delivering, waiting] };
   return { pending: [...context.pending, { ...waiting, ...interrupts }] };
 }
@@ -303,8 +304,8 @@ function injectionFate(
 }
 
 /**
- * A message is queued. If it preempts and needs no verdict, it preempts at once. A reminder of a hook is not a command, so its
- * id is not remembered.
+ * A message has arrived. If it preempts and needs no verdict, it preempts at once. A reminder of a hook is not a
+ * command, so its id is not remembered.
  */
 export function injectionReceived(context: SessionContext, event: Placed<QueueingEvent>): Partial<SessionContext> {
   return {

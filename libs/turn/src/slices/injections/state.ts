@@ -21,7 +21,10 @@ export interface PendingInjection {
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
-  /** The suspension that was requested before this interrupt arrived. Its delivery ends that suspension. */
+  /**
+   * The suspension (`idOf`, suspension.ts) that was requested, and had not started, when this interrupt arrived or
+   * hooks accepted it. The delivery of the interrupt ends that suspension as soon as it starts.
+   */
   readonly interrupts?: string | undefined;
   /** This interrupt has ended a suspension, and is still queued: it ends no other one. */
   readonly has_woken?: true | undefined;
@@ -38,8 +41,8 @@ export interface PendingFollowup {
   /** The session that sent it. */
   readonly from?: MessageSource | undefined;
   /**
-   * The first such message starts the next run, as soon as the previous run has ended. Further ones are follow-ups in that
-   * run.
+   * The first such message starts the next run (`runOfLateMessage`, runs/prompts.ts). Further ones are follow-ups in
+   * that run.
    */
   readonly begins_run?: true | undefined;
   /** `user_prompt_submit` hooks have accepted it. */

@@ -19,8 +19,9 @@ export function awaitsVerdict(context: SessionContext, message: PendingInjection
 }
 
 /**
- * Whether the mode of a queued message lets it continue a run or wake a daemon: `audit_only` is delivered at the end of the
- * run, after the last turn. Further conditions: `queuedWorkContinuesRun` (continuation.ts), `wakes` (machine/guards.ts).
+ * Whether the mode of a queued message lets it continue a run or wake a daemon. `audit_only` does not: such a message
+ * is delivered after the last turn. Further conditions: `queuedWorkContinuesRun` (continuation.ts), `wakes`
+ * (machine/guards.ts).
  */
 export function messageContinuesRun({ mode }: { readonly mode: Mode }): boolean {
   return mode !== 'audit_only';
@@ -51,8 +52,9 @@ export function followupsMustWait(context: SessionContext): boolean {
 }
 
 /**
- * The queued interrupt that wakes a suspended session, or undefined. Each interrupt wakes it once. Otherwise a session that is
- * suspended because PreStep hooks deny its step would be woken again and again, before a seam delivers the interrupt.
+ * The queued interrupt that wakes a suspended session, or undefined. An interrupt that awaits its verdict does not wake
+ * it. Each interrupt wakes it once: otherwise a session that is suspended because PreStep hooks deny its step would be
+ * woken again and again, before a seam delivers the interrupt.
  */
 export function waker(context: SessionContext): PendingInjection | undefined {
   return context.pending.find(

@@ -1,7 +1,8 @@
 /**
  * Reminders that hooks return. They are in the transcript at once; during a batch, after its results. No seam
  * delivers them, and they neither continue a run nor wake a session: otherwise a hook that always returns a reminder
- * would keep a session running. Then they live like reminders of senders (reminders.ts).
+ * would keep a session running. Then they live like reminders of senders (reminders.ts). With `audit_only` a reminder
+ * is only in the journal.
  */
 import {
   BOUNDS,
@@ -24,7 +25,8 @@ interface Draft {
 
 /**
  * The events of the reminders in a consult's answers, in order. Of reminders with the same dedupe key only the last counts,
- * at the position of the first. A reminder beyond a bound is dropped (`reminder_dropped`).
+ * at the position of the first. A reminder beyond a bound is dropped (`reminder_dropped`), but never one with
+ * `audit_only`.
  */
 export function hookReminders(
   context: SessionContext,

@@ -3,8 +3,8 @@
  * removes it, a newer one with its dedupe key replaces it, or a sender revokes it. When it is delivered: `dueAt`
  * (injections/seams.ts).
  *
- * REMINDER-1  A turn counts for a reminder only if its prompt showed it. The turn in which it arrives after the answer does
- *     not count.
+ * REMINDER-1  A turn counts for a reminder only if the prompt of the turn showed it. So a turn in which a reminder
+ *     arrives after the prompt does not count.
  * REMINDER-2  A due expiry is recorded by `reminder_expired`, in the record that causes it. A replaced reminder ends
  *     with `reminder_deduped`.
  */
@@ -41,7 +41,7 @@ function liveReminder(
   };
 }
 
-/** The live reminders after the seam before a model request: its prompt shows all of them. */
+/** The live reminders after the seam `post_compact`: the prompt of the model request that follows shows all of them. */
 export function showReminders(live: Live): Live {
   return live.every(({ shown }) => shown) ? live : live.map((one) => (one.shown ? one : { ...one, shown: true }));
 }
@@ -139,7 +139,10 @@ export function withoutReminder(context: SessionContext, commandId: string): Par
   return { reminders, view: viewWithoutReminder(context.view, gone.body, gone.preserve_on_compact, gone.age) };
 }
 
-/** A compaction has replaced the view before the kept turns. The strategy `clear_tool_results` replaces no reminder. */
+/**
+ * A compaction has replaced the part of the view before the kept turns. The strategy `clear_tool_results` replaces no
+ * reminder.
+ */
 export function remindersAfterCompaction(
   context: SessionContext,
   event: EventOf<'compaction_done'>,

@@ -13,7 +13,10 @@ export interface LiveReminder extends ReminderFields {
   readonly age: number;
   /** Whether a prompt has shown it (REMINDER-1, reminders.ts). */
   readonly shown: boolean;
-  /** Number of further turns that show it; absent without a limit. */
+  /**
+   * Number of turns that are left to it; absent without a limit. What counts as a turn: REMINDER-1,
+   * `countDownAtCompaction`.
+   */
   readonly ttl_left?: number | undefined;
   /** The reason of its expiry, which is due but not recorded (REMINDER-2, reminders.ts). */
   readonly due?: Exclude<ExpiryReason, 'cleared'> | undefined;

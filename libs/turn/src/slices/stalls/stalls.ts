@@ -41,8 +41,8 @@ export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
 }
 
 /**
- * The counters after an answer: a call that equals the call before it is counted, and the turn has no new result so far. An
- * answer without calls resets the count of turns without a new result.
+ * The counters after a complete answer: a call that equals the call before it is counted, and the turn has no new
+ * result so far. An answer without calls resets the count of turns without a new result.
  */
 export function stallAfterAnswer(stall: StallWatch, calls: readonly CallPart[]): StallWatch {
   let { call, repeats, told } = stall;
@@ -78,15 +78,18 @@ function refused(stall: StallWatch, rule: string, tool: string): StallWatch['ref
   return isKnown ? stall.refusals : [...stall.refusals, { rule, tool }];
 }
 
-/** The counters after the end of a turn with calls: counts the turn if it had no new result. */
+/**
+ * The counters after the end of a turn with calls: a turn without a new result is counted, any other resets the count.
+ */
 export function stallAfterTurn(stall: StallWatch): StallWatch {
   if (!stall.fresh) return { ...stall, stale_turns: stall.stale_turns + 1 };
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(stall.told, NO_NEW_RESULT) };
 }
 
 /**
- * The counters after feedback was queued or dropped. A notice about a streak of calls or turns is not repeated in the same
- * streak, a notice about a permission rule not in the same run.
+ * The counters after feedback from `source` was queued or dropped. A notice about a streak of calls or turns is not
+ * repeated in the same streak. A notice about a permission rule is not repeated in the same run, except after a
+ * hand-off.
  */
 export function noticeQueued(stall: StallWatch, source: string): StallWatch {
   const isOwn = source === IDENTICAL_CALLS || source === NO_NEW_RESULT || source.startsWith(policyOf(''));

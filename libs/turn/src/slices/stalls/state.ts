@@ -12,7 +12,9 @@ export interface StallWatch {
   readonly fresh: boolean;
   /** Turns in a row with calls and without a new result. */
   readonly stale_turns: number;
-  /** Sources of the notices that were queued: about the current stalls, and about rules that denied calls. */
+  /**
+   * Sources of the notices that were queued or dropped: about the current stalls, and about rules that denied calls.
+   */
   readonly told: readonly string[];
   /** Rules that denied a call of a tool, without a notice so far. */
   readonly refusals: readonly { readonly rule: string; readonly tool: string }[];
@@ -37,5 +39,5 @@ export interface StallsState {
 /** No call so far. */
 export const EMPTY_STALLS: StallsState = { stall: NO_STALL };
 
-/** Stall detection restarts with each run. */
+/** Stall detection restarts with each run; also after a hand-off (`personaChanged`, runs/provision.ts). */
 export const STALLS_AT_RUN_START: StallsState = EMPTY_STALLS;

@@ -1,8 +1,9 @@
 /**
- * A daemon session between its jobs: the end of a job, and the start of idling. A job is its work between two times of
- * idling. Whether a daemon idles: the states `steering_check.closing`, `steering_check.resuming` and
- * `daemon_idle.daemon_idle_pre` of `turnMachine` (machine/chart.ts). What wakes it: the state `daemon_idle.waiting`, for a
- * message by the guards `wakes` and `accepted_message_wakes` (machine/guards.ts).
+ * A daemon session between its jobs: the end of a job, the start of idling, and the start of the next job. A job is the
+ * work from the start of the run, or from the last idling, to the next idling. Whether a daemon idles: the states
+ * `steering_check.closing`, `steering_check.resuming` and `daemon_idle.daemon_idle_pre` of `turnMachine`
+ * (machine/chart.ts). What wakes it: the state `daemon_idle.waiting`, for a message by the guards `wakes` and
+ * `accepted_message_wakes` (machine/guards.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
@@ -12,7 +13,7 @@ import { NOTHING_USED } from '../budgets/state.ts';
 import { NO_RELAY } from '../handoff/state.ts';
 import { queuedWorkContinuesRun } from '../runs/continuation.ts';
 
-/** A daemon has finished its job: counts start again for the next job. */
+/** A daemon has finished its job (the seam `daemon_idle_pre` was passed): counts start again for the next job. */
 export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   return {
     turns_counted: 0,
@@ -25,8 +26,8 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
 }
 
 /**
- * A turn starts: the next job of a daemon, if it follows idling without the seam daemon_idle_post, because hooks have denied a
- * suspension. Only then the clock stands still.
+ * A turn starts. If the clock is stopped, the turn starts the next job of a daemon, and its clock: a suspension was
+ * requested while the daemon idled, and hooks denied it or a resume withdrew it. In all other cases the clock runs.
  */
 export function jobStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   if (context.count.running_since_ms !== null) return {};

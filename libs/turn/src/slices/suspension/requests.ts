@@ -1,7 +1,7 @@
 /**
- * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. The start and the end of
- * a suspension: suspension.ts. A call with the status `parked` is something else: it waits for an approval
- * (approvals/approvals.ts).
+ * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. A failed step that
+ * suspends the session: `stepEvolved` (steps/steps.ts). The start and the end of a suspension: suspension.ts. A call
+ * with the status `parked` is something else: it waits for an approval (approvals/approvals.ts).
  */
 
 import {
@@ -25,14 +25,15 @@ import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import type { AskedSuspension } from './state.ts';
 
 /**
- * Decides `suspend`.
- * @param atMs the time of its record, milliseconds since 1970: a time `until` must be later.
+ * Decides `suspend`. It is rejected without an active run, in its teardown, and if the session is suspended or about to
+ * be.
+ * @param atMs the time of its record, milliseconds since 1970, to check `until` (`parkingTimeProblem`).
  */
 export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
-  // A suspension that has ended, with hooks still being called, does not prevent the next one.
+  // In `post_resume` the suspension has ended, and only its hooks are still called. It does not prevent the next one.
   const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
   if (sleeps || context.suspend)
     return reject(input, 'already_suspended', 'the session is already suspended, or about to be suspended');
@@ -58,7 +59,10 @@ export function decideResume(state: MachineState, input: Command<'resume'>): Dec
   return events(controlOutcome(context.session_id, input, 'resumed'));
 }
 
-/** Decides `signal`: it is stored until a suspension of this run waits for its name, which may be the case already. */
+/**
+ * Decides `signal`: it is stored until a suspension of this run waits for its name, which may be the case already. It
+ * is rejected without an active run, in its teardown, and beyond the bound of stored signals.
+ */
 export function decideSignal(state: MachineState, input: Command<'signal'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
@@ -86,8 +90,10 @@ export function decideSignal(state: MachineState, input: Command<'signal'>): Dec
 }
 
 /**
- * The outcome of a call; an error outcome instead if its request to park is invalid, or not the first one. When the model
- * made the call, it knew neither the time of the record nor other requests.
+ * The outcome of a call; an error outcome instead if `until` of its request to park is not valid at `atMs`, or if the
+ * request is not the first one. When the model made the call, it knew neither the time of the record nor other
+ * requests.
+ * @param atMs the time of the record, milliseconds since 1970.
  */
 export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
@@ -114,7 +120,7 @@ function parkingRefused(
 }
 
 /**
- * The `suspend_requested` event of a call that ended with `ok` and a request to park: one event, or none. Also none after
+ * The `suspend_requested` event of a call that ended with `ok` and a request to park. None for any other call, after
  * another request, and in an aborting run.
  */
 export function suspendRequestOfCall(
@@ -139,8 +145,8 @@ function requestFields(fields: ParkingFields): Omit<EventOf<'suspend_requested'>
 }
 
 /**
- * The events after pre_suspend hooks: the first answer that blocks, or counts as a block, withdraws the request. Without one
- * there are none.
+ * The events after pre_suspend hooks: the first answer that blocks, or whose failure refuses (`failsClosed`), withdraws
+ * the request. Otherwise there are none.
  */
 export function afterPreSuspend(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
@@ -199,7 +205,10 @@ export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome
   return event.status === 'lapsed' ? { suspend: null } : {};
 }
 
-/** A command resumes the session, or withdraws the request to suspend it. */
+/**
+ * The outcome of a resume command. `resumed`: the suspension ends (`suspensionEnd`), or the request for one is
+ * withdrawn.
+ */
 export function resumeTaken(
   { suspension }: SessionContext,
   event: EventOf<'control_outcome'>,

@@ -16,7 +16,7 @@ export interface AskedSuspension {
   readonly input?: string | undefined;
   /** An interrupt that arrived after the request and was delivered: the session resumes as soon as it is suspended. */
   readonly interrupted_by?: string | undefined;
-  /** The failed step that waits for a person. */
+  /** The name of the failed step that requested it instead of a command or a call. It waits for a person. */
   readonly step?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface StoredSignal {
 
 /** The messages to the model after a suspension, or after the wake interval of a daemon. */
 export interface Waking {
-  /** The source of the messages: the command or call that requested the suspension, or the timer of the interval. */
+  /** The command or call that requested the suspension, empty if a step did; or the timer of the interval. */
   readonly id: string;
   readonly seam: 'post_resume' | 'daemon_idle_post';
   readonly messages: readonly (UserMessage | ReminderMessage)[];
@@ -49,7 +49,7 @@ export interface Waking {
 
 /** The members of the context for waits of the session. */
 export interface SuspensionState {
-  /** The requested suspension, until it starts. */
+  /** The requested suspension, until it starts or is dropped. */
   readonly suspend: AskedSuspension | null;
   /** The current suspension. */
   readonly suspension: Suspension | null;

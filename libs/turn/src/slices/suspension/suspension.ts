@@ -1,6 +1,6 @@
 /**
- * The start of a requested suspension, what ends it, and the messages to the model after it. Which commands and calls request
- * it: requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: timers.ts.
+ * The start of a requested suspension, what ends it, and the messages to the model after it. What requests it:
+ * requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: timers.ts.
  */
 
 import {
@@ -18,7 +18,10 @@ import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
 import { waker } from '../injections/waiting.ts';
 import type { AskedSuspension, Suspension, Waking } from './state.ts';
 
-/** The event that starts the requested suspension, or null without a request. */
+/**
+ * The event that starts the requested suspension, or null without a request.
+ * @param effectId the id of its timer, if it has a time limit.
+ */
 export function suspensionStart(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
   const { suspend, at_ms } = context;
   if (!suspend) return null;
@@ -80,7 +83,7 @@ function idOf({ command_id, call_id }: AskedSuspension): string {
   return command_id ?? call_id ?? '';
 }
 
-/** The payload of pre_suspend hooks. */
+/** The members of the payload of pre_suspend hooks, in addition to `payloadHead` (hooks/consult.ts). */
 export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
   const { reason, until_ms, for_ms, signal, on_timeout, call_id } = suspend ?? {};
   return {
@@ -236,7 +239,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   };
 }
 
-/** A message after a suspension or idle interval is in the transcript. */
+/** A direct message is in the transcript. If it is about an ended suspension or idle interval, it leaves `waking`. */
 export function wakingMessageDelivered(
   context: SessionContext,
   event: EventOf<'message_injected'>,
@@ -245,7 +248,7 @@ export function wakingMessageDelivered(
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-/** The event of the next message to the model after a suspension or idle interval, or null. */
+/** The event of the next message of `waking`, after a suspension or idle interval; or null. */
 export function nextWakingMessage({ waking, turn }: SessionContext): SessionEvent | null {
   const message = waking?.messages[0];
   if (!waking || !message) return null;

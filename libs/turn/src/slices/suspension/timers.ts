@@ -38,8 +38,8 @@ export function awaitedTimers(state: MachineState): readonly TimerEffect[] {
 
 /**
  * The awaited timer of the session, without those of approvals; null without one. The earlier of two: the timer of the wait of
- * a model step for its persona, and the one of the suspension, the idle daemon or the time budget. Of these three one exists
- * at a time, because the clock of the time budget stops during the other two.
+ * a model step for its persona, and the one of the suspension, the idle daemon or the time budget. Of these three at
+ * most one exists at a time, because the clock of the time budget is stopped during suspension and idling.
  */
 export function sessionTimer(state: MachineState): TimerEffect | null {
   const [clockOrWait, persona] = [clockOrWaitTimer(state), personaTimer(state)];
