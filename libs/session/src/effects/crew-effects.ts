@@ -194,7 +194,7 @@ async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal
   return null;
 }
 
-/** Sends a cancel command to the child, then waits the grace period. The child's report aborts `signal` and the wait. */
+/** Sends the child a cancel command, then waits the grace period. The child's report aborts `signal` and the wait. */
 export async function stopChild(
   ports: WorkerPorts,
   { ref }: CrewSession,
