@@ -18,10 +18,10 @@ import {
 import { type SessionState, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /**
- * Whether a call's tool requires a human approval of the call with these arguments. A tool with `needs_approval:
- * by_call` is asked; if it cannot be asked, fails or does not answer in time, or if `signal` aborts, the result is
- * true. For any other tool the result is whether it has `needs_approval: always`. False without a tool. Contract: never
- * rejects; settles within {@link APPROVAL_CHECK_MS}.
+ * Whether a call's tool requires a human approval of the call with these arguments. It depends on `needs_approval`:
+ * `always` is true. With `by_call` the tool is asked; if it cannot be asked, fails or does not answer in time, or if
+ * `signal` aborts, the result is true. Without `needs_approval`, or without a tool, it is false.
+ * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}.
  * @param toolset returns the session's tools; null if they cannot be opened.
  */
 export async function needsApproval(

@@ -312,8 +312,8 @@ function messageId({ sessionId }: SessionRef, effectId: string): string {
 }
 
 /**
- * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call and
- * requested approval. Only in the child's first run, and not for a detached child.
+ * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call
+ * and requested approval in the events of record `n`. Only in the child's first run, and not for a detached child.
  */
 export function tellParent(
   publisher: Publisher,

@@ -1,8 +1,8 @@
 /**
  * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. The
- * machine (libs/turn) applies the limits: of turns in `isAtLastTurn` (continuation.ts), of budgets in
- * `reachedThreshold` (budgets.ts), of concurrent calls in `nextToStart` (batch.ts), of children in `delegationRefusal`
- * (delegation.ts).
+ * machine applies the limits. In libs/turn: `isAtLastTurn` (continuation.ts) for turns, `reachedThreshold` (budgets.ts)
+ * for budgets, `nextToStart` (batch.ts) for concurrent calls, `delegationRefusal` (delegation.ts) for children,
+ * `outputRejection` (output.ts) for repairs, and `personaWaitStarted` (persona-waits.ts) for the wait for a persona.
  */
 import {
   BOUNDS,

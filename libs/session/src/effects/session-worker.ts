@@ -79,7 +79,7 @@ export interface SessionView {
   readonly transcript: Transcript;
 }
 
-/** Runs effects. Contract: `perform` does not reject. */
+/** Runs effects. Contract: `perform` rejects only for a broken invariant. */
 export interface EffectWorker {
   /** Runs one effect. For a tool call: calls `taken` once another process has the work (`ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
