@@ -1,5 +1,6 @@
 /**
- * The session runtime: runner, effects, host, replay.
+ * Entry point of `@coxswain/session`, the session runtime: the host and its runners, effects, journals and their
+ * replay, traces, and views of a session.
  */
 export { ruleHolder } from '@coxswain/turn';
 export { personaVersion } from './effects/find-persona.ts';

@@ -1,8 +1,8 @@
 /**
- * Human-in-the-loop approvals, outside of the machine: tools say whether they require an approval of a call, and an outside
- * service is notified of a pending approval. The answers of tools are recorded with the input that brings the arguments (a
- * model's answer or the outcome of a hook), so that a replay asks no tool. `rulingOn` (calls/ruling.ts in libs/turn) decides
- * whether the call needs an approval.
+ * Human-in-the-loop approvals, outside of the machine: the host asks tools whether a call requires an approval, and
+ * notifies an outside service of a pending approval. The answer of a tool is recorded in the outcome that brings the
+ * arguments (of a model call or of a consult), so that a replay asks no tool. `rulingOn` (calls/ruling.ts in libs/turn)
+ * combines it with the permission rules.
  */
 import type { ApprovalNotices, ApprovalQuestion, Clock, Toolset } from '@coxswain/ports';
 import {
@@ -18,10 +18,11 @@ import {
 import { type SessionState, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /**
- * Whether a call's tool requires a human approval, with the arguments of the call.
- * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}. True where a tool that decides by call cannot be asked,
- * fails, or does not answer in time.
- * @param toolset opens the session's tools; null where they cannot be opened.
+ * Whether a call's tool requires a human approval of the call with these arguments. It depends on `needs_approval`:
+ * `always` is true. With `by_call` the tool is asked; if it cannot be asked, fails or does not answer in time, or if
+ * `signal` aborts, the result is true. Without `needs_approval`, or without a tool, it is false.
+ * Contract: never rejects; settles within {@link APPROVAL_CHECK_MS}.
+ * @param toolset returns the session's tools; null if they cannot be opened.
  */
 export async function needsApproval(
   tool: ToolDefinition | undefined,
@@ -40,7 +41,11 @@ export async function needsApproval(
   return needed;
 }
 
-/** A model's answer, with the tools' answers on approval. */
+/**
+ * The outcome of a model call, with `needs_approval` on each call that requires an approval. Calls with a problem, and
+ * an outcome that is not `complete`, stay as they are.
+ * @param ask {@link needsApproval} for one call.
+ */
 export async function withApprovals(
   outcome: ModelOutcome,
   tools: readonly ToolDefinition[],
@@ -58,7 +63,7 @@ export async function withApprovals(
   return { ...outcome, message: { ...outcome.message, content } };
 }
 
-/** One notice. */
+/** The pending approval of one call, for {@link notifyApproval}. */
 export interface NoticeAsk {
   readonly ref: SessionRef;
   readonly effectId: string;
@@ -67,7 +72,10 @@ export interface NoticeAsk {
   readonly key: string;
 }
 
-/** Sends a notice. Never rejects. */
+/**
+ * Notifies the outside service of a pending approval. Never rejects. The outcome is `cancelled` if the call is no
+ * longer known, and `failed` on a host without such a service.
+ */
 export async function notifyApproval(
   notices: ApprovalNotices | undefined,
   { context }: SessionState,
@@ -77,7 +85,7 @@ export async function notifyApproval(
   const head = { type: 'notice_outcome', effect_id: effectId } as const;
   const row = context.calls.find(({ call_id }) => call_id === callId);
   if (!row) return { ...head, status: 'cancelled', attempts: 0 };
-  // The run moved from a host with notices to one without.
+  // The session moved here from a host with such a service.
   if (!notices) {
     const error = { code: 'notice_failed', message: 'this host has no recipient for notices' } as const;
     return { ...head, status: 'failed', attempts: 0, error };

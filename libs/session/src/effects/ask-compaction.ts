@@ -1,7 +1,7 @@
 /**
- * The model step of a compaction. The model gets the messages as JSON, one object per line. So a provider's rules on tools and
- * on pairs of calls and results do not apply, and no text can pose as a message of another role: it is inside a JSON string.
- * When one is due: `compactionDue` (compaction.ts in libs/turn).
+ * The model step of a compaction. The model gets the messages as JSON, one object per line. So a provider's rules on
+ * tools and on pairs of calls and results do not apply. No text can pose as a message of another role, because it is
+ * inside a JSON string. When a compaction is due: `compactionDue` (compaction.ts in libs/turn).
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelRequest, Models } from '@coxswain/ports';
@@ -51,13 +51,17 @@ export function compactionInstructions(strategy: CompactEffect['strategy']): str
   return strategy === 'notes' ? NOTES : SUMMARY;
 }
 
-/** Maximum characters of one message in the text. */
+/** Maximum UTF-16 units of one message's text. Arguments of calls are not cut. */
 const MESSAGE_CHARS = 16_000;
-/** Rough estimate of characters per token, to fit the text into the window. */
+/** Rough estimate of UTF-16 units per token, to fit the prompt into the window. */
 const CHARS_PER_TOKEN = 3;
+/** The minimum of `maxChars` for {@link compactionMessages}, also for a smaller window. */
 const TEXT_CHARS_MIN = 4_000;
 
-/** Asks for a summary or for notes. Each end is an outcome. Rejects only without a pinned persona: a broken invariant. */
+/**
+ * Asks the model for a summary or for notes. Every end of the request is an outcome. Rejects only without a pinned
+ * persona: a broken invariant.
+ */
 export async function askCompaction(
   models: Models,
   clock: Clock,
@@ -81,7 +85,7 @@ export async function askCompaction(
     answered: transcript.answered,
     compaction: effect.step,
   };
-  // A summary has no readers while it streams.
+  // The parts of the stream are not published.
   const unread = () => {};
   const result = await runModelStep(models, request, unread, signal);
   return {
@@ -101,8 +105,10 @@ function charsFor(tokens: number): number {
 }
 
 /**
- * The messages for the compaction model: the older messages as data, then the task. The data has at most about `maxChars`
- * UTF-16 units; the newest messages take precedence.
+ * The two messages for the compaction model: the data and the task. The data is the previous summary or notes, and then
+ * the older messages. The previous summary is always whole. If the rest does not fit, the newest messages take
+ * precedence, and one line counts those left out.
+ * @param maxChars maximum of both messages together, about, in UTF-16 units. A longer previous summary exceeds it.
  */
 export function compactionMessages(
   older: OlderMessages,
@@ -129,7 +135,7 @@ export function compactionMessages(
   return [{ role: 'user', content: [{ type: 'text', text }], origin: { kind: 'transcript' } }, userText(task)];
 }
 
-/** One message as the compaction model sees it. */
+/** One message as the compaction model sees it: without reasoning, and with the name or media type of each file. */
 function entryOf(message: Message): JsonObject {
   const texts: string[] = [];
   const calls: JsonObject[] = [];

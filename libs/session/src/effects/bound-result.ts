@@ -1,8 +1,9 @@
 /**
- * Bounds a tool's result before it is recorded. If its text exceeds the tool's `max_output`, the whole text is stored as a blob
- * first, and the record shows its beginning. Files without room in the record become blobs, too. The record refers to blobs by
- * hash. What is too large for a blob is left out, with a note or an error. Fields that are too
- * large in any record: `sealRecord` (append-record.ts).
+ * Bounds a tool's result before it is recorded. If its text exceeds the tool's `max_output` (by default
+ * `BOUNDS.toolResultInlineMaxBytes`), the whole text is stored as a blob, and the record has the beginning. If the tool
+ * truncated the text itself, the whole text that it returned is stored. Files without room in the record become blobs,
+ * too. The record refers to blobs by hash. What is too large for a blob, or cannot be stored, is left out, with a note
+ * or an error. Large fields of records in general: `sealRecord` (append-record.ts).
  */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import {
@@ -20,7 +21,7 @@ import { cutUtf8 } from './whole-results.ts';
 /** The tool that reads the rest of a truncated result. The note in the result names it. */
 export const READ_ON_TOOL = 'read_result';
 
-/** The inputs of the bounds besides the result. */
+/** The tool of a result, and whether the model can read the rest of a truncated one. */
 export interface ResultFrame {
   readonly tool: ToolDefinition | undefined;
   /** Whether the model has the tool {@link READ_ON_TOOL}. */
@@ -28,8 +29,9 @@ export interface ResultFrame {
 }
 
 /**
- * The outcome of a call in recordable form. Never rejects; the result says what was left out or could not be stored. If the
- * result's own text exceeds `BOUNDS.toolResultKeptMaxBytes`, an error replaces the whole result.
+ * The status and the result of a call in recordable form. Never rejects. The result says which texts, files and details
+ * were left out or could not be stored. If the text in `result.content` exceeds `BOUNDS.toolResultKeptMaxBytes`, an
+ * error replaces the whole result.
  */
 export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
   const { status } = outcome;
@@ -40,7 +42,8 @@ export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: Res
   if (units > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, `more than ${BOUNDS.toolResultKeptMaxBytes}`);
   const size = bytesOf(given);
   if (size > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, String(size));
-  // The shown part fits and stays, even if the whole cannot be stored.
+  // The tool may have truncated its text. If the text in `outcome.whole` is too large to be stored, the truncated text
+  // stays.
   const isKept = fitsWhole(outcome.whole);
   const texts: readonly TextPart[] = isKept ? given : [...given, { type: 'text', text: WHOLE_NOT_KEPT }];
   const bytes = size + (isKept ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
@@ -85,8 +88,9 @@ const NOTE_MAX_BYTES = 256;
 
 /**
  * The text parts of a result as they are recorded, and the reference to the whole text if it was stored.
- * @param bytes the size of `texts`.
- * @param wholeOfTool more of the text, as far as the tool has it, if the tool truncated `texts` itself. It is stored in any case.
+ * @param bytes the size of `texts` in UTF-8.
+ * @param wholeOfTool if the tool truncated `texts` itself: the whole text, or the part of it that the tool kept. It is
+ *   stored even if `texts` fit into the record.
  */
 async function boundText(
   blobs: Blobs,
@@ -100,7 +104,7 @@ async function boundText(
   if (fits && wholeOfTool === undefined) return { content: texts, detail: undefined };
   const joined = texts.map(({ text }) => text).join('\n');
   const whole = Buffer.from(wholeOfTool ?? joined, 'utf8');
-  // Too many parts, but nothing is left out.
+  // There were too many parts, but their text fits.
   if (wholeOfTool === undefined && whole.length <= maxBytes)
     return { content: [{ type: 'text', text: joined }], detail: undefined };
   const sha256 = sha256Hex(whole);
@@ -113,14 +117,15 @@ async function boundText(
         ? `To continue, call ${READ_ON_TOOL} with {"ref": "${sha256}", "offset": ${offset}}.`
         : `The complete text is stored as sha256 ${sha256}.`;
   if (fits) {
-    // Only the tool knows the total size: its `whole` may be a part, too.
+    // The size of the whole text is unknown here: `wholeOfTool` may be a part, too.
     const shown = stored ? `Only a part of ${whole.length} stored bytes is shown` : 'Only a part is shown';
     const note = `[${shown}. ${readOn(0)}]`;
     return { content: [...texts, { type: 'text', text: note }], detail };
   }
   const shown = cutUtf8(Buffer.from(joined, 'utf8'), maxBytes - NOTE_MAX_BYTES);
   const shownBytes = Buffer.byteLength(shown, 'utf8');
-  // A tool that truncated its own output shows another range than the stored whole.
+  // If the tool truncated its text, the shown text may be any part of the stored one. So the model reads on from the
+  // start.
   const note =
     wholeOfTool === undefined
       ? `\n[Truncated: the first ${shownBytes} of ${whole.length} bytes are shown. ${readOn(shownBytes)}]`
@@ -196,7 +201,7 @@ function boundDetail(detail: ToolResult['detail'], more: ToolResult['detail']): 
   return detail === undefined && more === undefined ? {} : { detail: { ...bounded, ...more } };
 }
 
-// The call has run. A failure to store its rest must not lose its outcome.
+// Whether the bytes were stored. The call has run: a failure to store a part of its result must not lose its outcome.
 async function kept(blobs: Blobs, sha256: string, bytes: Uint8Array): Promise<boolean> {
   try {
     await blobs.put(sha256, bytes);

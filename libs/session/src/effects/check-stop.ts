@@ -1,8 +1,10 @@
-/** Evaluates the stop predicates of a run. */
+/**
+ * Stop predicates: stop conditions in code. Whether a host knows those of a persona, and their evaluation after a turn.
+ */
 import type { Clock, StopPredicate, StopPredicates, StopQuestion } from '@coxswain/ports';
 import { BOUNDS, type Failure, type Persona, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
 
-/** The failure of a persona whose stop conditions name a predicate that this host has not registered, or null. */
+/** The failure of a persona whose `stop_when` names a predicate that this host has not registered; otherwise null. */
 export function unknownPredicate(persona: Persona, known: StopPredicates): Failure | null {
   const named = (persona.stop_when ?? []).flatMap((one) => ('predicate' in one ? [one.predicate] : []));
   const missing = named.find((name) => !Object.hasOwn(known, name));
@@ -15,8 +17,9 @@ export function unknownPredicate(persona: Persona, known: StopPredicates): Failu
 }
 
 /**
- * Evaluates predicates in order until one holds. A predicate that fails, or does not answer within
- * `BOUNDS.predicateTimeoutMs`, counts as false, and its answer has the error. Never rejects.
+ * Evaluates predicates in order until one holds or `signal` aborts; after an abort the status is `cancelled`. A
+ * predicate counts as false, and its answer has the error, if the host does not know it, if it fails or returns no
+ * boolean, or if it does not answer within `BOUNDS.predicateTimeoutMs`. Never rejects.
  */
 export async function checkStop(
   predicates: StopPredicates,

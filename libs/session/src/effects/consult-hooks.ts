@@ -1,9 +1,11 @@
 /**
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
- * The order of the hooks is `inCallOrder` (hook-registrations.ts). The first refusal or decision wins, and rewrites
- * accumulate. The machine decides what the answers cause: `decideConsult` (hook-answers.ts). Each hook is asked once here.
- * The port sends a question to another instance of its service at most three times (ASK-3 in libs/bus, asking.ts).
+ * The order of the hooks is `inCallOrder` (hook-registrations.ts in libs/protocol). The first refusal or decision wins,
+ * and rewrites accumulate. The machine decides what the answers cause: `decideConsult` (hook-answers.ts in libs/turn).
+ * A hook is asked at most once here. If the instance that has the question fails, the adapter of the bus moves the
+ * question to another instance, at most three times (hook-questions.ts in libs/adapters/nats; ASK-3 in libs/bus,
+ * asking.ts).
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
@@ -35,7 +37,7 @@ import {
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { rewriteResult, textLength } from '@coxswain/turn';
 
-/** One consultation: the matching registrations of one point, in order, and the payload of the first. */
+/** One consultation: registrations of one point in the order of calls, and the payload before rewrites. */
 export interface Consult {
   readonly ref: SessionRef;
   readonly effectId: string;
@@ -59,10 +61,11 @@ export interface Consult {
 }
 
 /**
- * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. The chain ends at a
- * verdict that blocks, denies or decides (also `allow` and `ask`), and at a failure that counts as a refusal: see
- * {@link endsChain} and {@link refusesByFailure}. Never rejects. Settles within the sum of the registrations' timeouts, or when
- * the signal aborts. After a rewrite of arguments, `needsApproval` is awaited as well.
+ * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. A verdict can
+ * end the chain ({@link endsChain}), and so can a failure ({@link refusesByFailure}). Registrations after this end,
+ * after an abort of the signal, or with a condition that does not match ({@link doesNotApply}) have the answer
+ * `not_run`. Never rejects. Settles within the sum of the registrations' timeouts, or when the signal aborts. After a
+ * valid rewrite of arguments, `needsApproval` is awaited as well.
  */
 export async function consultHooks(
   hooks: Pick<Hooks, 'ask'>,
@@ -119,7 +122,7 @@ async function askOne(
   signal: AbortSignal,
 ): Promise<HookAnswer> {
   const { deny, max_output, no_handler, returns } = registration;
-  // A verdict without handler holds even if no handler is available.
+  // A registration with a fixed answer (`deny`, `returns`, or `max_output` without a handler) needs no live instance.
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
   if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
   if (returns !== undefined) return answerTo(registration, consult.point, returns, 0, payload, consult.messages);
@@ -179,7 +182,7 @@ async function boundedBy(
 const NOBODY_WAITS = new DOMException('this answer is no longer awaited', 'AbortError');
 
 /**
- * Parses a handler's return value into the answer for the hook tape: the hook answers in the journal.
+ * Parses a handler's return value into the answer for the hook tape (the answers of hooks in the journal).
  * @param bytes the size of the return as JSON. Above `BOUNDS.hookPayloadMaxBytes` the tape leaves the raw return out.
  * @param payload the payload that the hook got.
  * @param view at `transform_context`: the messages of the request, which the verdict names by index.
@@ -195,11 +198,11 @@ export function answerTo(
   const { max_output } = registration;
   const batch = Array.isArray(payload.calls) ? payload.calls.length : undefined;
   const parsed = onTape(parseReturn(point, returned, batch), view);
-  // The raw return is left out if it exceeds the bound, or is a list of messages: the verdict has that list as indexes.
+  // The raw return is left out if it exceeds the bound, or if its verdict has the returned messages (`onTape`).
   const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
   const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
-  // A value that is nested too deep is not an answer: its record would be unreadable.
+  // A raw return that is nested too deep is left out: its record would be unreadable.
   if (isHookFailure(parsed))
     return { ...failed(registration, parsed), ...(Json.safeParse(returned).success ? said : {}) };
   const { verdict, reminders } = parsed;
@@ -215,7 +218,7 @@ export function answerTo(
 
 const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'no live instance serves this hook' };
 
-// The registration's bound applies to the result as the handler changed it.
+// Adds the bound of the registration to the verdict if the result, as the handler rewrote it, has more text.
 function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
   if (most === undefined) return verdict;
   const rewrite: Extract<Verdict, { kind: 'rewrite_result' }> =
@@ -224,7 +227,7 @@ function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject):
   return fits ? verdict : { ...rewrite, max_output: most };
 }
 
-// The port must not reject. If it does, this counts as the failure of one hook, and the hook's own policy decides.
+// The port must not reject. If it does, this counts as the failure of one hook, and its `on_error` decides.
 function broken(error: Error): HookReply {
   return { status: 'failed', code: 'hook_unavailable', message: error.message };
 }
@@ -233,7 +236,8 @@ function failed(registration: HookRegistration, failure: HookFailure): HookAnswe
   return { hook: registration.id, failure };
 }
 
-// A return value must be recordable: a value outside of JSON is no verdict.
+// The return value as a copy, and its size in UTF-8. The failure says why it cannot be recorded: it is not JSON or too
+// large.
 function jsonOf(
   raw: unknown,
   maxBytes: number,
@@ -256,8 +260,10 @@ function jsonOf(
 }
 
 /**
- * The return value of a `transform_context` hook on the tape: messages of the view as indexes, others in full, so that the
- * tape does not repeat each view.
+ * A parsed return value as the tape has it. The tape does not repeat the view: a list of messages of a
+ * `transform_context` hook has messages of the view as indexes, and new ones in full. The list is a failure if its
+ * calls and results do not pair, or if its new messages exceed `BOUNDS.transformedMessagesMaxBytes`. Other returns stay
+ * as they are.
  */
 function onTape(parsed: HookReturn | HookFailure, view: readonly Message[] | undefined): HookReturn | HookFailure {
   if (isHookFailure(parsed) || parsed.verdict.kind !== 'replace_messages' || !view) return parsed;
@@ -286,15 +292,15 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
 }
 
 /**
- * Whether a verdict ends the chain. The verdict of a gate ends it only where it refuses every call; otherwise the next gate
- * still has to judge the other calls.
+ * Whether a verdict ends the chain: it blocks, denies, or decides (`allow`, `deny` or `ask`). The verdict of a
+ * `gate_tool_calls` hook ends the chain only if it allows no call; otherwise the next hook judges the batch, too.
  */
 export function endsChain(verdict: Verdict | undefined): boolean {
   if (verdict?.kind === 'gate') return verdict.calls.every((call) => !('allow' in call && call.allow));
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 
-/** The payload for the next handler after a verdict. */
+/** The payload for the next handler: with the rewrite of the verdict, or unchanged. */
 export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined): JsonObject {
   switch (verdict?.kind) {
     case 'rewrite_args': {
@@ -310,7 +316,9 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
   }
 }
 
-/** Whether a failed answer refuses the request: `on_error` says so, or the hook answered wrongly. */
+/**
+ * Whether an answer is a failure that refuses: by `on_error`, or because the verdict was invalid or not allowed there.
+ */
 export function refusesByFailure({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
   return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }

@@ -1,16 +1,16 @@
 /**
- * The context window of a model, and the tokens reserved for its answer. A persona's `model.context_window` has precedence over
- * the table; {@link DEFAULT_WINDOW} applies to unknown models. If the value is too large, some requests are refused and a
- * compaction follows. If it is too small, compaction starts earlier than necessary.
+ * The context window of a model, and the tokens reserved for its answer. A persona's `model.context_window` has
+ * precedence over the table; {@link DEFAULT_WINDOW} applies to unknown models. If the window is too large, some
+ * requests are refused and a compaction follows. If it is too small, compaction starts earlier than necessary.
  */
 import type { CompactionSettings, Failure, ModelSettings, ResolvedCompaction } from '@coxswain/protocol';
 
 /** The window of an unknown model, in tokens. */
 export const DEFAULT_WINDOW = 128_000;
-/** Tokens reserved for the answer of a model without `max_output_tokens`. Either value is cut to a quarter of the window. */
+/** Tokens reserved for the answer if neither `compaction.reserve` nor the model's `max_output_tokens` is set. */
 const DEFAULT_RESERVE = 16_384;
 
-/** Windows of model families. The first pattern that matches the name after the provider applies. */
+/** Windows of model families, in tokens. The first pattern that matches the name without its provider applies. */
 const FAMILIES: ReadonlyArray<readonly [family: RegExp, window: number]> = [
   [/(^|\/)claude-/, 200_000],
   [/(^|\/)gpt-5/, 400_000],
@@ -34,7 +34,10 @@ export function windowOf(model: ModelSettings): Pick<ResolvedCompaction, 'window
   return known ? { window: known[1], window_from: 'model' } : { window: DEFAULT_WINDOW, window_from: 'default' };
 }
 
-/** The compaction settings of a run. */
+/**
+ * The compaction settings of a run, with defaults. Without a `reserve`, the reserve is the model's `max_output_tokens`
+ * or {@link DEFAULT_RESERVE}, but at most a quarter of the window.
+ */
 export function resolveCompaction(settings: CompactionSettings | undefined, model: ModelSettings): ResolvedCompaction {
   const { window, window_from } = windowOf(model);
   const reserve = settings?.reserve ?? Math.min(model.max_output_tokens ?? DEFAULT_RESERVE, Math.floor(window / 4));
@@ -47,7 +50,7 @@ export function resolveCompaction(settings: CompactionSettings | undefined, mode
   };
 }
 
-/** The reason why a persona's compaction settings are invalid, or null. */
+/** The failure of a persona whose reserve fills the window of the model; otherwise null. */
 export function compactionProblem(settings: CompactionSettings | undefined, model: ModelSettings): Failure | null {
   const { window, reserve } = resolveCompaction(settings, model);
   if (reserve < window) return null;

@@ -1,10 +1,10 @@
 /**
  * Effects of one session on another: commands in its inbox, and a child's progress for watchers of its parent.
  *
- * CREW-1  A command that is sent twice is applied once: its id derives from the effect that sends it. That of a report derives
- *         from the child, which reports once.
- * CREW-2  A command without an answer from the store is repeated while the session is on this host. A refused start or
- *         message ends with an error. A refused cancel or report is repeated, because no other component sends it.
+ * CREW-1  A command that is sent twice is applied once: its id derives from the effect that sends it. The id of a
+ *         report derives from the child's id, because a child reports once.
+ * CREW-2  A command is sent again until the store takes or refuses it, or the signal of its effect aborts. A refused
+ *         start or message ends with an error. A refused cancel or report is repeated: no other component sends it.
  */
 import type { Publisher, SpanSink } from '@coxswain/ports';
 import {
@@ -62,8 +62,8 @@ type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 /**
  * Sends a child's start command.
  * @param traceparent the span of the call that starts the child.
- * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort either, as
- *   the result has no reader.
+ * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort
+ *   either of them, because then no component reads the result.
  */
 export async function startChild(
   ports: WorkerPorts,
@@ -82,7 +82,7 @@ export async function startChild(
   const persona = await untilAnswered(ports.clock, signal, () =>
     chosenPersona(ports, ref.tenant, own, effect.args.persona),
   ).catch((error: Error) => error);
-  // The outcome has no reader: the effect was stopped, or the runner left the session.
+  // The signal has aborted, so no component reads this outcome.
   if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
   if (persona instanceof Error)
     return failed({ code: 'child_not_started', message: `the child session was not started: ${persona.message}` });
@@ -136,7 +136,7 @@ function startOf(
   return {
     prompt: args.prompt,
     persona: persona.said,
-    // A persona without a model uses its parent's.
+    // A child whose persona has no model gets the name and address of its parent's model.
     ...(model === undefined && frame ? modelOf(frame.model) : {}),
     ...(args.mode === undefined ? {} : { mode: args.mode }),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
@@ -149,17 +149,17 @@ function startOf(
   };
 }
 
-/** The ceilings without the host policy's: the child's host adds its own. */
+/** The ceilings without that of the host's policy: the child's host adds its own. */
 function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
   return ceiling.filter(({ session }) => session !== POLICY_CEILING);
 }
 
-/** A model in the form of a start command. */
+/** The name and the address of a model, as members of a start command. */
 export function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 
-/** The reason why the session with the child's id is not the child, or cannot be read; or null. */
+/** The failure if a session with the child's id exists and is not the child, or cannot be read; otherwise null. */
 async function strangerAt(
   ports: WorkerPorts,
   child: SessionRef,
@@ -174,7 +174,7 @@ async function strangerAt(
   try {
     ({ input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal)));
   } catch (error) {
-    // Repeating does not help: the record is damaged or of a later release, or the signal has ended the wait for a blob.
+    // Repeating does not help: the record is damaged, of a later release or without its blobs, or the signal aborted.
     const message = `the child session was not started: the journal of ${child.sessionId} cannot be read: ${(error as Error).message}`;
     return { code: 'child_not_started', message };
   }
@@ -182,7 +182,7 @@ async function strangerAt(
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
 }
 
-/** Repeats a request until it succeeds, or the signal aborts: then the result is null. */
+/** Repeats a request after every error until it succeeds. Null if the signal aborts before. */
 async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
   for (let failures = 1; !signal.aborted; failures++) {
     try {
@@ -194,14 +194,14 @@ async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal
   return null;
 }
 
-/** Sends a cancel to the child, then waits for the grace period of the order. The child's report ends the wait, by the signal. */
+/** Sends the child a cancel command, then waits the grace period. The child's report aborts `signal` and the wait. */
 export async function stopChild(
   ports: WorkerPorts,
   { ref }: CrewSession,
   { id, child, order }: Of<'stop_child'>,
   signal: AbortSignal,
 ): Promise<void> {
-  // In UTF-16 units, each of at most three bytes in UTF-8: a quarter of the bound certainly fits.
+  // A UTF-16 unit has at most three bytes in UTF-8, so a quarter of the bound in units certainly fits.
   const reason = cutText(order.reason, BOUNDS.reasonMaxBytes / 4);
   const body: CancelChildBody = { from: ref.sessionId, effect_id: id, reason };
   const to = sessionRef(child.session, ref.tenant);
@@ -209,14 +209,14 @@ export async function stopChild(
   await ports.clock.sleep(order.graceMs, signal);
 }
 
-/** Sends the result of the child's first run to its parent. */
+/** Sends the report on the child's first run to its parent. Ends when the report is stored, or after an abort. */
 export async function notifyParent(
   ports: WorkerPorts,
   { ref, state, transcript }: CrewSession,
   { id, parent }: Of<'notify_parent'>,
   signal: AbortSignal,
 ): Promise<NotifyOutcome> {
-  // Built before the first wait: a next run can change the state meanwhile.
+  // Built before the command is sent: a next run can change the transcript meanwhile.
   const payload = encode(reportOf(ref, state, transcript, parent));
   const to = sessionRef(parent.session, ref.tenant);
   // The id of a child has 32 characters (`childIdOf`), so this is a valid id of a command.
@@ -259,8 +259,8 @@ function reportOf(
 
 function answerText(answer: AssistantMessage | null): string {
   const text = answer ? textOf(answer) : '';
-  // In UTF-16 units, each counted as four bytes. JSON needs at most six bytes for a unit, so the answer has at most 192 KiB
-  // of JSON, and fits into a command of 256 KiB.
+  // In UTF-16 units, each counted as four bytes. JSON has at most six bytes for a unit. So the answer has at most 192
+  // KiB as JSON, and fits into a command of 256 KiB.
   const max = BOUNDS.childAnswerMaxBytes / 4;
   const shown = cutText(text, max);
   return shown === text
@@ -269,8 +269,8 @@ function answerText(answer: AssistantMessage | null): string {
 }
 
 /**
- * Sends a message to another session. Ends `ok` once the message is stored; `cancelled` if the signal aborts; `error` if the
- * host's policy forbids it, the receiver does not exist, the message is invalid, or the store refuses it.
+ * Sends a message to another session. The outcome is `ok` once the message is stored; `cancelled` if the signal aborts;
+ * `error` if the host's policy forbids the message, the receiver does not exist, or the message is invalid or refused.
  */
 export async function sendMessage(
   ports: WorkerPorts,
@@ -306,14 +306,14 @@ export async function sendMessage(
   return ended('ok', `The message is stored for session ${args.to}.`);
 }
 
-// Unlike a child, a receiver gets messages from several senders, so the id names the sender.
+// A receiver gets messages from several senders, whose effect ids can be equal: the sender is part of the hash.
 function messageId({ sessionId }: SessionRef, effectId: string): string {
   return `msg-${sha256Hex(`${sessionId}/${effectId}`).slice(0, 32)}`;
 }
 
 /**
- * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call and
- * requested approval. Only in the child's first run, and not for a detached child.
+ * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call
+ * and requested approval in the events of record `n`. Only in the child's first run, and not for a detached child.
  */
 export function tellParent(
   publisher: Publisher,

@@ -1,11 +1,11 @@
 /** Names of the personas that a session can delegate to or hand over to, for the descriptions of its tools. */
 import { cutText, HANDOFF, type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
 
-/** Maximum number of names in a description; further names are valid as well. */
+/** Maximum number of names in the description of `delegate`. It accepts further names as well. */
 const NAMED_MAX = 64;
 const DESCRIBED_CHARS = 120;
 
-/** Whether a tool starts child sessions. */
+/** Whether a tool is the session's own `delegate`, which starts child sessions. */
 const delegates = ({ name, source }: ToolDefinition) => source === SESSION_SOURCE && name === 'delegate';
 
 /** Whether a session with these tools can start child sessions. */
@@ -13,7 +13,12 @@ export function canDelegate(tools: readonly ToolDefinition[]): boolean {
   return tools.some(delegates);
 }
 
-/** The tools, with the names that `delegate` accepts. Looks up the host's personas only if the tool is present. */
+/**
+ * The tools. The description of `delegate` lists names that it accepts, at most {@link NAMED_MAX}.
+ * @param came the personas of the session's start.
+ * @param known looks up the other names. Called only if `delegate` is present.
+ * @throws errors of `known`.
+ */
 export async function withCrew(
   tools: readonly ToolDefinition[],
   own: Persona,
@@ -29,7 +34,10 @@ export async function withCrew(
   );
 }
 
-/** The tools, with the names that `handoff` accepts. Removes `handoff` where the persona names no target. */
+/**
+ * The tools. The description of `handoff` lists the targets of the persona. Without targets, `handoff` is left out.
+ * @param came the personas of the session's start. A target among them is shown with its description.
+ */
 export function withHandoffs(
   tools: readonly ToolDefinition[],
   { handoffs = [] }: Persona,

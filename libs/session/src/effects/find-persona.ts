@@ -1,4 +1,4 @@
-/** Finds personas: of a session's start, of a delegation and of a hand-off; on the host, or served by another process. */
+/** Finds the personas of starts, delegations and hand-offs. Also the version and the identity of a persona. */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
 import {
   canonicalJson,
@@ -13,14 +13,14 @@ import {
 import { sha256Hex } from '../journal/append-record.ts';
 import type { PinnedPersona } from '../view/transcript.ts';
 
-/** Sources of personas by name. */
+/** Ports that find personas by name. */
 export interface KnownPersonas {
   readonly personas: Personas;
   /** Personas served by other processes. Without it, the host runs every step itself. */
   readonly served?: ServedPersonas | undefined;
 }
 
-/** A persona, and which process runs it. */
+/** A persona, the source of its definition, and whether other processes run it. */
 export interface FoundPersona {
   readonly definition: Persona;
   readonly source: PersonaSource;
@@ -34,7 +34,10 @@ const PLAIN_PERSONA: Persona = {
   prompt: 'You are a careful assistant. Use the tools that are available. Report what you did and what you found.',
 };
 
-/** The persona that a start names or defines; without one, the built-in persona. A failure for an unknown name. */
+/**
+ * The persona that a start names or defines; without one, the built-in persona. A failure for an unknown name.
+ * @throws errors of the port `Personas`.
+ */
 export async function findPersona(
   known: KnownPersonas,
   tenant: TenantId,
@@ -57,8 +60,9 @@ export async function findPersona(
 }
 
 /**
- * The persona with a name: a served one with a live instance, else the host's own, else a served one without a live instance.
- * Null for an unknown name.
+ * The persona with a name: the served one if its newest version has a live instance; else the host's own; else the
+ * served one without a live instance. Null for an unknown name.
+ * @throws errors of the port `Personas`.
  */
 export async function namedPersona(
   { personas, served }: KnownPersonas,
@@ -72,18 +76,18 @@ export async function namedPersona(
   return announced ? { definition: announced.definition, source: 'served', served: true } : null;
 }
 
-/** All names that {@link namedPersona} finds, sorted. */
+/** All names that {@link namedPersona} finds, sorted. @throws errors of the port `Personas`. */
 export async function personaNames({ personas, served }: KnownPersonas, tenant: TenantId): Promise<string[]> {
   return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
 }
 
-/** A persona, and its form in commands: by name or as a definition. */
+/** A persona (`definition`), and how a start command refers to it (`said`): by name, or as a definition. */
 export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
 
 /**
- * Finds the persona that a delegation or hand-off names: the session's own persona, then personas of its start, then personas
- * that the host knows. If the own persona is a served one, its name is looked up at the host first.
- * @param session its own persona, as pinned, and the personas of its start.
+ * Finds the persona that a delegation or hand-off names: first the session's own persona, then the personas of its
+ * start, then {@link namedPersona}. For the own persona, if it is a served one, {@link namedPersona} comes first.
+ * @param session `persona`: its own persona, as pinned. `came`: the personas of its start.
  * @returns for an unknown name, `persona_not_found` with the known names.
  * @throws errors of the port `Personas`.
  */
@@ -105,12 +109,15 @@ export async function chosenPersona(
   return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
 }
 
-/** The persona's own version, or else a hash of its whole definition, with prompt and skills. */
+/** The persona's own `version`, or else a hash of its whole definition, with prompt and skills. */
 export function personaVersion(persona: Persona): string {
   return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
-/** The identity that remembered rules are bound to, besides the root. A persona's own version does not identify its content. */
+/**
+ * The identity that remembered rules are bound to, besides the persona's name and the root. It has a hash of the
+ * definition, because equal names and versions do not prove equal definitions.
+ */
 export function identityOf({ definition, source }: FoundPersona): PersonaIdentity {
   return { source, fingerprint: sha256Hex(canonicalJson(definition)) };
 }

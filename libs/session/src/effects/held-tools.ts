@@ -1,4 +1,4 @@
-/** The tool connections that a session holds on its host: of its persona, and during a hand-off of the next one, too. */
+/** The tool connections that a session holds on its host: for its persona, and for the next one during a hand-off. */
 import type { Toolset } from '@coxswain/ports';
 
 /** The open tool connections of one session. */
@@ -11,15 +11,18 @@ export class HeldTools {
   #opening: Promise<Toolset | null> | null = null;
 
   /**
-   * @param open opens the pinned tools of the run after a recovery. Null where they cannot be opened.
-   * @param disposed aborted when the runner leaves the session: connections that open later are closed at once.
+   * @param open opens the tools that the run has pinned, if none are held, as after a recovery. Null if that fails.
+   * @param disposed aborts when the runner leaves the session. {@link hold} then closes its connections at once.
    */
   constructor(open: () => Promise<Toolset | null>, disposed: AbortSignal) {
     this.#open = open;
     this.#disposed = disposed;
   }
 
-  /** The tools of the session. After a recovery they are opened again, once for all calls. Null where that fails. */
+  /**
+   * The tools of the session. If none are held, as after a recovery, they are opened, once for all callers that wait.
+   * Null if that fails; the next call tries again.
+   */
   get(): Toolset | Promise<Toolset | null> {
     if (this.#toolset) return this.#toolset;
     this.#opening ??= this.#reopen().finally(() => {
@@ -28,7 +31,7 @@ export class HeldTools {
     return this.#opening;
   }
 
-  /** Holds a toolset in place of the one in use, which is closed. After the runner has left, closes both. */
+  /** Holds a toolset, and closes the one that was in use. After the runner has left, closes both. */
   async hold(toolset: Toolset): Promise<void> {
     const before = this.#toolset;
     this.#toolset = this.#disposed.aborted ? null : toolset;
@@ -37,15 +40,19 @@ export class HeldTools {
   }
 
   /**
-   * Holds the tools of a hand-off's next persona besides those in use, in place of an earlier hand-off's.
-   * @param persona fingerprint of that persona.
+   * Holds the tools of a hand-off's next persona besides those in use. Closes earlier ones that were not taken over.
+   * @param next the tools, and the fingerprint of the persona; null if the hand-off has failed.
    */
   async prepare(next: { readonly toolset: Toolset; readonly persona: string } | null): Promise<void> {
     await this.#dropNext();
     this.#next = next;
   }
 
-  /** After a hand-off to this persona: its tools replace those in use. */
+  /**
+   * After a hand-off to a persona: its prepared tools replace those in use.
+   * @param persona the fingerprint of the session's persona.
+   * @returns undefined if no tools are prepared for this persona.
+   */
   takeOver(persona: string | undefined): Promise<void> | undefined {
     const next = this.#next;
     if (!next || next.persona !== persona) return;
@@ -53,7 +60,7 @@ export class HeldTools {
     return this.hold(next.toolset);
   }
 
-  /** Closes the connections. Never rejects. @returns a note for each that could not be closed. */
+  /** Closes all connections, also prepared ones. Never rejects. @returns a note for each that could not be closed. */
   async close(): Promise<readonly string[]> {
     const toolset = this.#toolset;
     this.#toolset = null;

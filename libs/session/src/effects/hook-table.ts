@@ -1,4 +1,4 @@
-/** The hook table of a session: its registrations in the order of calls, with a fingerprint. */
+/** The hook table of a session: its registrations in the order of calls. Also the port that asks these hooks. */
 import type { HookReply, HookRequest, Hooks, ServedPersonas } from '@coxswain/ports';
 import {
   canonicalJson,
@@ -15,15 +15,15 @@ import {
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/append-record.ts';
 
-/** A valid hook table. */
+/** A valid hook table, and the SHA-256 of its canonical JSON. */
 export interface SessionHookTable {
   readonly table: HookTable;
   readonly fingerprint: string;
 }
 
 /**
- * The host's hook table for a tenant, with the hooks of personas; or the reason why it is unusable: too many registrations, or
- * an invalid one.
+ * The host's hook table for a tenant, with the hooks of personas; or the failure if there are too many registrations,
+ * an invalid one, or two with one id at one point.
  * @param ofPersonas hooks of the session's persona, and of the persona that just handed it over.
  */
 export function buildHookTable(
@@ -41,7 +41,7 @@ export function buildHookTable(
   return { table: parsed.data, fingerprint: sha256Hex(canonicalJson(parsed.data)) };
 }
 
-/** The hooks of a persona as its sessions see them; or the reason why its sessions cannot start. */
+/** The registrations of a persona's own hooks; or the failure, if one is invalid: its sessions cannot start. */
 export function hooksOfPersona(persona: Persona, version: string): readonly HookRegistration[] | Failure {
   const read = readPersonaHooks(persona, version);
   // A missing hook would let through what it guards against.
@@ -50,7 +50,10 @@ export function hooksOfPersona(persona: Persona, version: string): readonly Hook
   return read.hooks.map(({ registration }) => registration);
 }
 
-/** The port that answers for a registration: the host's hooks, or the served persona that it belongs to. */
+/**
+ * Asks each registration at its port: hooks of a persona at the port of served personas, all others at `hooks`. On a
+ * host without the port of served personas, the hooks of personas are unavailable.
+ */
 export function asker(hooks: Hooks, served: ServedPersonas | undefined): Pick<Hooks, 'ask'> {
   return {
     async ask(request: HookRequest, signal: AbortSignal): Promise<HookReply> {

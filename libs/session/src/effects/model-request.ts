@@ -1,7 +1,7 @@
 /**
- * The request of a model step, from the pinned persona and the transcript. The system text is the one that provisioning has
- * pinned (system-prompt.ts). If results contain stored files, `SessionWorker` puts their bytes into the messages:
- * `withStoredFiles` (view/shown-files.ts).
+ * The request of a model call, from the pinned persona and the transcript. The system text is the one that provisioning
+ * has pinned (system-prompt.ts). If results contain stored files, `SessionWorker` puts their bytes into the messages:
+ * `withStoredFiles` (view/shown-files.ts). The request of a compaction: ask-compaction.ts.
  */
 import type { ModelRequest } from '@coxswain/ports';
 import type { Message } from '@coxswain/protocol';
@@ -13,7 +13,7 @@ import { toolsOfStep } from './select-tools.ts';
 export type RequestHead = Pick<ModelRequest, 'idempotencyKey' | 'sessionId' | 'turn' | 'traceparent'>;
 
 /**
- * Builds the request.
+ * Builds the request. Its tools are those that the open declared step may call, or all.
  * @throws Error without a pinned persona: a broken invariant.
  */
 export function buildModelRequest(head: RequestHead, { context }: SessionState, transcript: Transcript): ModelRequest {
@@ -25,7 +25,7 @@ export function buildModelRequest(head: RequestHead, { context }: SessionState, 
     ...head,
     model: persona.model,
     system: persona.system_prompt,
-    // Copied when they are first read, so that the runner's own work in a turn does not grow with the session.
+    // Built at the first read, by the model: the runner's own work in a turn does not grow with the session.
     get messages() {
       messages ??= view();
       return messages;

@@ -1,6 +1,6 @@
 /**
- * Resolves the persona of a hand-off, with its prompt, model and tools. When a hand-off starts, and its effect on the run:
- * handoff.ts in libs/turn.
+ * Resolves the persona of a hand-off, with its prompt, model and tools. When a hand-off starts, and what its outcome
+ * changes: handoff.ts in libs/turn.
  */
 import type { ToolsetSpec, WholeResults } from '@coxswain/ports';
 import { type Failure, isOfPersona } from '@coxswain/protocol';
@@ -18,10 +18,11 @@ import {
 import { untilAnswered } from './until-answered.ts';
 
 /**
- * Resolves the persona that takes the session over. A persona that had the session before returns as pinned then. Another one is
- * found as for delegation and has no mode. The root and the daemon setting stay, and the hooks of the previous persona stay
- * for the rest of the turn. A persona without a model keeps the previous persona's model.
- * Never rejects; a failure is an outcome with a catalogued code.
+ * Resolves the persona that takes the session over. A persona that had the session before returns with the definition,
+ * model and mode that were pinned then. Another persona is found by {@link chosenPersona}; it has no mode, and its own
+ * model applies, not that of the start. If it has no model, the previous persona's model stays, without its other
+ * settings. The root and the daemon settings stay, and the hooks of the previous persona stay for the rest of the turn.
+ * Never rejects: a failure is an outcome with a catalogued code.
  */
 export async function provisionHandoff(
   ports: ProvisionPorts,

@@ -1,6 +1,6 @@
 /**
- * Provisions a run: resolves persona, prompt, model and tools, and pins them by fingerprint. `decideProvision` (provision.ts in
- * libs/turn) decides what the outcome causes.
+ * Provisions a run: resolves its persona, prompt, model, tools, hooks, price, permissions and limits. The outcome has
+ * their values and fingerprints. `decideProvision` (provision.ts in libs/turn) decides what the outcome causes.
  */
 import type {
   ApprovalNotices,
@@ -67,7 +67,9 @@ export interface ProvisionPorts extends KnownPersonas, PolicyPorts {
   readonly models: Models;
   readonly tools: ToolSource;
   readonly hooks: Hooks;
-  /** Root folder of a session whose start names none: an absolute path. */
+  /**
+   * Root folder, as an absolute path, of a session whose start names none. If the policy forbids it: `defaultRootIn`.
+   */
   readonly defaultRoot: string;
   /** `provider/name` of the model for sessions whose start and persona name none. */
   readonly defaultModel?: string | undefined;
@@ -81,23 +83,23 @@ export interface ProvisionPorts extends KnownPersonas, PolicyPorts {
   readonly stopPredicates?: StopPredicates | undefined;
 }
 
-/** The settings of a session, and its creator. */
+/** The settings of a session, and for a child session the link to its parent. */
 export type ProvisionSettings = StartSettings & {
   readonly parent?: ParentLink | undefined;
-  /** Whether the persona takes a run over. The limits of the start then cover the whole run. */
+  /** Whether the persona takes a run over, by a hand-off. Then the limits of the start cover the whole run. */
   readonly takesOver?: true | undefined;
 };
 
-/** Values that a session has pinned and must not resolve again. */
+/** Values that a session has pinned, and that this provisioning must not resolve again. */
 export interface Pins {
   readonly definition?: Persona | undefined;
   readonly identity?: PersonaIdentity | undefined;
   readonly served?: true | undefined;
-  /** The tools of a served persona's process. */
+  /** The pinned tools that run in the process of a served persona. Without them, the announced tools apply. */
   readonly servedTools?: readonly ToolDefinition[] | undefined;
   readonly model?: ModelSettings | undefined;
   readonly root?: string | undefined;
-  /** The mode of a pinned definition. */
+  /** The mode, if `definition` is pinned. Otherwise the mode of the settings applies. */
   readonly mode?: string | undefined;
   /** Whether the session is a daemon, and its wake interval. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
@@ -109,8 +111,8 @@ export interface Pins {
 type Daemon = Pick<Provision, 'daemon' | 'wake_interval_ms'>;
 
 /**
- * The pinned values of an earlier provisioning, without those that a fork or a prompt asks to resolve again.
- * @param chosenMode the mode of the session's settings, if the mode must be resolved again.
+ * The pinned values of an earlier provisioning, without those that a fork or a prompt asks to resolve again (`repins`).
+ * @param chosenMode the mode of the session's settings. It applies if `repins` includes the mode.
  */
 export function pinsOf(
   pinned: PinnedPersona | null,
@@ -131,16 +133,16 @@ export function daemonOf({ daemon, wake_interval_ms }: Daemon): Daemon {
   return { daemon, ...(wake_interval_ms === undefined ? {} : { wake_interval_ms }) };
 }
 
-/** The outcome, and the tools opened for it. The caller closes them. */
+/** The outcome, and the tools that were opened for it: null unless its status is `ok`. The caller closes them. */
 export interface Provisioned {
   readonly outcome: ProvisionOutcome;
   readonly toolset: Toolset | null;
 }
 
 /**
- * Resolves a run's persona, prompt, model and tools. A session keeps its pinned persona, model and root; its tools
- * are opened again. While the bus is unavailable, the reads of personas and remembered rules are repeated: the run waits and
- * can be cancelled. Never rejects: a failure is an outcome with a catalogued code, for an exception `provision_failed`.
+ * Resolves what a run pins. The values in `pinned` stay; the tools are always opened again. While the bus is
+ * unavailable, the reads of personas and remembered rules are repeated: the run waits and can be cancelled. Never
+ * rejects: a failure is an outcome with a catalogued code, for an exception `provision_failed`.
  */
 export async function provisionSession(
   ports: ProvisionPorts,
@@ -155,7 +157,7 @@ export async function provisionSession(
   try {
     return await provision(ports, ref, effectId, settings, pinned, results, signal, onFeedback);
   } catch (error) {
-    // A port that throws fails the run. The session's state is sound and need not be loaded again.
+    // An exception of a port fails this provisioning, not the session: its state is sound.
     const failure = { code: 'provision_failed', message: (error as Error).message };
     return {
       outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error: failure },
@@ -257,12 +259,12 @@ function cancelledProvision(effect_id: string): Provisioned {
   return { outcome: { type: 'provision_outcome', effect_id, status: 'cancelled' }, toolset: null };
 }
 
-// A failure must be a value, because the tools that open at the same time must be closed.
+// The failure of a check that threw. It must be a value, because the tools that open at the same time must be closed.
 function unasked(error: Error): Failure {
   return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
 }
 
-// A deny rule must never be missed: without readable rules, no run starts.
+// The remembered rules. A deny rule must never be missed, so rules that cannot be read fail the provisioning.
 async function rulesOf(
   { rememberedRules, clock }: ProvisionPorts,
   { tenant }: SessionRef,
@@ -285,8 +287,9 @@ export function isFailure(value: object | string): value is Failure {
 }
 
 /**
- * The model that provisioning pins: from the start, the persona, or the host's default, in this order; a failure where
- * none names one. `routedModels` (route-model-step.ts) decides only in which process it is asked.
+ * The model that provisioning pins: from the start, the persona, or the host's default, in this order; a failure if
+ * none names a model. The persona's other model settings apply only to the model that the persona names; the `base_url`
+ * of the start applies to any. In which process the model is asked: `routedModels` (route-model-step.ts).
  */
 export function chooseModel(
   settings: StartSettings,
@@ -305,7 +308,7 @@ export function chooseModel(
   };
 }
 
-/** The MCP servers that this host opens. A served persona's process opens its own. */
+/** The MCP servers that this host opens: of the start, and of the persona unless another process serves the persona. */
 export function mcpServersOf(
   { mcp_servers }: Pick<Persona, 'mcp_servers'>,
   served: true | undefined,
@@ -319,7 +322,7 @@ function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
   return daemonOf({ daemon: daemon !== undefined && parent === undefined, wake_interval_ms: daemon?.wake_interval_ms });
 }
 
-/** Values resolved before the provision is built. `mode`: the mode's addition to the prompt. */
+/** Values resolved before the provision is built. `modeName`: the mode; `mode`: its prompt, or an empty text. */
 interface Chosen {
   readonly identity: PersonaIdentity | undefined;
   readonly served: true | undefined;
@@ -328,7 +331,7 @@ interface Chosen {
   readonly mode: string;
   readonly root: string;
   readonly daemon: Daemon;
-  /** Permission rules of parent sessions and of the host's policy. */
+  /** Permission rules of ancestor sessions and of the host's policy. */
   readonly ceiling: readonly Ceiling[];
 }
 
@@ -372,7 +375,7 @@ function pin(
     hooks,
     ...(price ? { price } : {}),
     fingerprints: {
-      // Of all pinned members, also the model, the permissions and the limits.
+      // Also of the model, the permissions, the limits and all other members of `pinned`.
       persona: sha256Hex(canonicalJson(pinned)),
       prompt: sha256Hex(system),
       tools: sha256Hex(canonicalJson(tools)),

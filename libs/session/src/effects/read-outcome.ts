@@ -1,6 +1,6 @@
 /**
- * Parses outcomes from adapters before they are recorded. An unreadable record would cost the whole session, and a member that
- * JSON parsers drop (`__proto__`) would break its replay.
+ * Parses the outcomes of effects before they are recorded: adapters can return invalid values. An unreadable record
+ * would cost the whole session, and a member that JSON parsers drop (`__proto__`) would break the replay.
  */
 import {
   CallAccepted,
@@ -34,8 +34,8 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
 };
 
 /**
- * The outcome in recordable form. An invalid answer of a model or tool becomes that model's or tool's failure.
- * @throws Error for an invalid outcome of Coxswain itself.
+ * The outcome in recordable form. The invalid outcome of a call, a model call or a compaction becomes its failure.
+ * @throws Error for any other invalid outcome: a broken invariant.
  */
 export function readOutcome(outcome: Outcome): Outcome {
   const parsed = SCHEMAS[outcome.type].safeParse(outcome);

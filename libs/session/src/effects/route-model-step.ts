@@ -1,15 +1,15 @@
 /**
- * Decides in which process a model step runs: in this one, or in one that serves the session's persona. Its callers use it
- * like any other model. The model itself is pinned: `chooseModel` in provision-session.ts. Other retries of a model call:
- * the header of libs/turn, model-answers.ts.
+ * Decides in which process a model step (a model call or a compaction) runs: in this one, or in one that serves the
+ * session's persona. Callers use {@link routedModels} like any other models. The model itself is pinned: `chooseModel`
+ * in provision-session.ts. Other retries of a model call: the header of model-answers.ts in libs/turn.
  *
- * The rules apply on a host with the port `served`. A host without it runs each step itself, and knows no pauses.
+ * The rules below apply on a host with the port `served`. A host without it runs each step itself, and knows no pauses.
  *
  * ROUTE-1  While a persona is paused, no step of it starts, in any process.
  * ROUTE-2  A step runs on an instance of exactly the pinned version. If no instance serves that version, the host runs the
  *         step itself, unless the persona is pinned as `served`: then the step waits.
- * ROUTE-3  A step ends once. A lost attempt is recorded, and a bounded number of others follow. Output of a lost attempt is
- *         discarded, also if it arrives later.
+ * ROUTE-3  A step ends once. A lost attempt is recorded, and another one follows, up to `BOUNDS.stepTriesMax` attempts
+ *         in all. Output of a lost attempt is discarded, also if it arrives later.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
@@ -26,6 +26,7 @@ export interface RoutedStep {
   readonly version: string;
   /** Whether the host must not run the step itself. */
   readonly servedOnly: boolean;
+  /** How long the step may wait for an instance before it fails (`wait_ms` in the journal), in milliseconds. */
   readonly waitMs: number;
   /** Number of lost attempts, including those on other hosts. */
   readonly lost: number;
@@ -35,14 +36,14 @@ export interface RoutedStep {
   tell(input: PersonaStepInput): void;
 }
 
-/** Interval for checks of presence: instances announce themselves, but the end of an announcement gives no event. */
+/** Interval for checks of presence and pauses. Instances announce themselves, but their silent end gives no event. */
 const LOOKED_EVERY_MS = 500;
-/** Pause after all instances refused because they are busy. */
+/** Time until the next attempt after no instance accepted the step, as when all are busy. */
 const ASKED_AGAIN_MS = 100;
 /** After more refusals than this, the journal records that the step waits (`unserved`). A lost attempt resets the count. */
 const REFUSALS_MAX = 50;
 
-/** The models for one step of a session. Their `stream` chooses the process (ROUTE-1 to ROUTE-3). */
+/** The models for one step of a session. The `stream` of each chooses the process (ROUTE-1 to ROUTE-3). */
 export function routedModels(
   models: Models,
   served: ServedPersonas | undefined,
@@ -51,7 +52,7 @@ export function routedModels(
 ): Models {
   if (!served) return models;
   return {
-    // The process that runs the step reports whether it can.
+    // The process that runs the step checks the model.
     check: async () => null,
     resolve: () => ({
       stream: (request, onPart, signal) => new Step(models, served, clock, step).run(request, onPart, signal),
@@ -129,7 +130,7 @@ class Step {
       version,
       why,
       ...(reason === undefined ? {} : { reason }),
-      // A pause needs no waiting time: the person who paused the persona knows about it.
+      // A pause has no time limit: the person who paused the persona knows about it.
       ...(why === 'unserved' ? { wait_ms: waitMs } : {}),
     });
   }
@@ -144,7 +145,7 @@ class Step {
     this.#of.tell({ type: 'persona_step', effect_id: this.#of.effectId, ...what });
   }
 
-  /** Resolves on a change of presence, after `withinMs`, or when the signal aborts. */
+  /** Resolves after a change of instances or pauses in the tenant, after `withinMs`, or when the signal aborts. */
   async #changed(withinMs: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     const wake = () => woken.abort();

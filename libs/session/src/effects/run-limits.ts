@@ -1,6 +1,8 @@
 /**
- * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. The machine
- * applies them: `isAtLastTurn` (continuation.ts) and `reachedThreshold` (budgets.ts) in libs/turn.
+ * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. The
+ * machine applies the limits. In libs/turn: `isAtLastTurn` (continuation.ts) for turns, `reachedThreshold` (budgets.ts)
+ * for budgets, `nextToStart` (batch.ts) for concurrent calls, `delegationRefusal` (delegation.ts) for children,
+ * `outputRejection` (output.ts) for repairs, and `personaWaitStarted` (persona-waits.ts) for the wait for a persona.
  */
 import {
   BOUNDS,
@@ -15,10 +17,10 @@ import {
 } from '@coxswain/protocol';
 import type { ProvisionSettings } from './provision-session.ts';
 
-/** The members of a provision that bound a run. */
+/** The members of a provision that bound the turns, the concurrent calls and the budgets of a run. */
 export type RunLimits = Pick<Provision, 'max_turns' | 'parallel_calls' | 'budgets'>;
 
-/** Resolves the limits of a run. */
+/** Resolves the limits of a run. If neither start nor persona sets one, a default applies; for a budget, no limit. */
 export function runLimits(settings: StartSettings, persona: Persona): RunLimits {
   const tightest = (name: keyof Limits, ...more: readonly (number | undefined)[]): number | undefined => {
     const said = [persona.limits?.[name], settings.limits?.[name], ...more].filter((value) => value !== undefined);
@@ -39,14 +41,14 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
   };
 }
 
-/** The name of a limit in USD of the run or of a step, or null. */
+/** The name of the first limit in USD: of the run, or of a declared step; null without one. */
 export function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string | null {
   if (budgets?.limits.nano_usd !== undefined) return 'limits.usd';
   const step = steps.find(({ max_usd }) => max_usd !== undefined);
   return step ? `max_usd of the step ${step.name}` : null;
 }
 
-/** The failure of a run with such a limit, and a model without a price. */
+/** The failure of a run with a limit in USD ({@link limitInMoney}), whose model has no price. */
 export function priceUnknown({ name }: ModelSettings, limit: string): Failure {
   return {
     code: 'price_unknown',
@@ -54,7 +56,7 @@ export function priceUnknown({ name }: ModelSettings, limit: string): Failure {
   };
 }
 
-/** The start's limits for the whole run, across its personas; empty where there are none. */
+/** The start's limits of turns, tokens, USD and time for the whole run, across its personas; empty without limits. */
 export function wholeRunLimits({ limits = {}, max_turns }: StartSettings): Pick<Provision, 'run_limits'> {
   const { tokens, usd, wall_time_ms } = limits;
   const turns = [max_turns, limits.max_turns].filter((value) => value !== undefined);
@@ -67,7 +69,10 @@ export function wholeRunLimits({ limits = {}, max_turns }: StartSettings): Pick<
   return Object.keys(whole).length === 0 ? {} : { run_limits: whole };
 }
 
-/** The output schema of the start, else of the persona, and the number of turns that may repair an answer; or undefined. */
+/**
+ * The output schema of the start, or else of the persona, and the number of turns that may repair an answer. Undefined
+ * without a schema.
+ */
 export function pinnedOutput(settings: StartSettings, persona: Persona): Provision['output'] {
   const schema = settings.output ?? persona.output;
   if (!schema) return undefined;
@@ -81,7 +86,7 @@ export function waitForPersonaMs(settings: StartSettings, persona: Persona): num
   return said.length === 0 ? BOUNDS.waitForPersonaMs : Math.min(...said);
 }
 
-/** Maximum number of concurrent children, and of generations below. A child always has fewer generations than its parent. */
+/** Maximum number of open child sessions, and of generations below this session. A child gets fewer than its parent. */
 export function delegationLimits(settings: ProvisionSettings, persona: Persona): NonNullable<Provision['delegation']> {
   const tightest = (name: 'children' | 'depth', most: number | undefined) =>
     Math.min(

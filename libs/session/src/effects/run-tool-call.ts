@@ -1,9 +1,9 @@
 /**
- * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any approval: the
- * turn machine asks for it only then (`callEffects` in libs/turn, calls/batch.ts). The call runs with exactly the arguments
- * that were approved. Whether a call that may have run is sent again: {@link sendCall}. What its outcome causes:
- * `decideCall` (calls/outcome.ts); if the outcome is unknown, it may ask a person (`asksAboutUnknown` in
- * approvals/approvals.ts).
+ * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any
+ * approval: the turn machine requests the call only then (`callEffects` in libs/turn, calls/batch.ts). The call runs
+ * with exactly the arguments that passed these checks. Whether a call that may have run is sent again: {@link
+ * sendCall}. What its outcome causes: `decideCall` (calls/outcome.ts in libs/turn). If the outcome is unknown, a person
+ * may have to decide: `asksAboutUnknown` (approvals/approvals.ts in libs/turn).
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
@@ -69,7 +69,7 @@ export async function runToolCall(
   };
 }
 
-// Invalid paths of edited files are dropped, so that they do not cost the result.
+// Invalid paths of edited files, and paths beyond the bound, are dropped: they must not make the outcome invalid.
 function editedPaths(said: readonly string[] = []): string[] {
   const paths = said.filter((path) => EditedPath.safeParse(path).success);
   return [...new Set(paths)].sort().slice(0, BOUNDS.editedPathsPerCallMax);
@@ -77,15 +77,15 @@ function editedPaths(said: readonly string[] = []): string[] {
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };
 
-/** The pause between two probes of a call that a worker may still run, and between two attempts to send one. */
+/** The pause between two probes of a call, and between two sendings of a call that no instance accepts. */
 const PROBE_EVERY_MS = 250;
-/** The pauses of one search for an outcome in sum, without the time of the probes and of the worker's answer. */
+/** The sum of the pauses of one search for an outcome. The time of the probes and of the worker's answer adds to it. */
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /**
- * The budget of one owner of a session for a call whose workers die one after another. Each sending uses one, and so
- * does each move to another instance by the toolset. A sending may move as often as the budget had
- * left before that sending was counted. So one owner starts the call at most `SENDINGS_MAX` + 1 times.
+ * How often one owner of a session may send a call whose workers die one after another. Each sending counts, and so
+ * does each move of a sending to another instance by the toolset. The moves of a sending are limited to the number that
+ * was left before the sending itself counted. So one owner starts the call at most `SENDINGS_MAX` + 1 times.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
@@ -94,8 +94,8 @@ const REDIALED_FOR_MS = 15_000;
 /**
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
  * outcome, is sent again only if its tool is idempotent, the signal has not aborted, and this owner has sendings left
- * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`; as `unavailable` if no instance accepts it again for
- * {@link REDIALED_FOR_MS}.
+ * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`. It ends as `unavailable` if no instance accepts it again
+ * for {@link REDIALED_FOR_MS}, or at once if another host owns the session.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
@@ -113,7 +113,7 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
     if (!known && signal.aborted)
       return errorOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
-    // A `lost` call was resent by the toolset already: this pass sends nothing, and counts its moves.
+    // `known` is `lost` only if the toolset has resent the call: this pass sends nothing, and counts the moves.
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;
@@ -122,7 +122,7 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
       // No instance accepted this sending: it does not count.
       sendingsUsed--;
     } else {
-      // This copy was stopped. An earlier one may have taken effect.
+      // The signal stopped this sending. An earlier sending may have taken effect.
       if (!known && mayHaveRun && outcome.status === 'cancelled' && signal.aborted) break;
       if (!known) timesSent++;
       if (outcome.status !== 'lost') return checked(outcome, tool, timesSent, signal);
@@ -155,8 +155,9 @@ function isUnserved({ status, result }: ToolOutcome): boolean {
 
 /**
  * Finds the outcome of a call that an instance may have run.
- * @returns the known outcome; `lost` only if the toolset has already resent the call to another instance. Null if the
- *   outcome is unknown, or if the call is idempotent and need not wait.
+ * @returns the known outcome; `lost` only if the toolset has already resent the call to another instance. Null if no
+ *   instance knows the call, if the search has ended without an outcome (bound or abort), or if the call is idempotent
+ *   and the instance that may have it is silent.
  */
 async function whatBecameOf(
   toolset: Toolset,
@@ -170,7 +171,7 @@ async function whatBecameOf(
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;
-    // A silent instance may have the call. A call that may run twice does not wait for it.
+    // A silent instance may have the call. An idempotent call may run twice, so it does not wait for that instance.
     if (probe.state === 'silent' && tool?.traits.idempotent) return null;
     const outcome = probe.state === 'running' ? await probe.attach(call, signal) : null;
     if (outcome && (outcome.status !== 'lost' || outcome.moves)) return outcome;
@@ -185,14 +186,14 @@ function checked(
   timesSent: number,
   signal: AbortSignal,
 ): Ended {
-  // Only a person, a parent or the host cancels a call. If a tool stops by itself, the outcome is unknown.
+  // Every cancel of a call aborts the signal. If the tool stopped without it, the outcome is unknown.
   if (outcome.status === 'cancelled' && !signal.aborted)
     return unknownOutcome(`${name} stopped the call by itself`, timesSent);
   if (outcome.status !== 'accepted' || traits.long_running) return outcome;
   return errorOutcome('error', `${name} deferred its result, but it is not declared long_running.`, 'tool_failed');
 }
 
-/** An outcome with one text as its result, marked as an error. */
+/** The status and the result of an outcome: one text, marked as an error. */
 export function errorOutcome<S extends Ended['status']>(
   status: S,
   text: string,

@@ -13,7 +13,10 @@ import {
 } from '@coxswain/protocol';
 import { withHandoffs } from './crew-names.ts';
 
-/** The tools that the persona and the start select, at most `BOUNDS.toolsMax`, with the persona's settings and hand-offs. */
+/**
+ * The tools that the persona and the start select, with the persona's `tool_settings`; the first `BOUNDS.toolsMax` of
+ * them. The description of `handoff` lists the persona's targets. Without targets, `handoff` is left out.
+ */
 export function selectTools(
   tools: readonly ToolDefinition[],
   settings: StartSettings,
@@ -39,8 +42,9 @@ function selects({ allow, deny }: ToolSelection, tool: string): boolean {
 }
 
 /**
- * The session's tools for a step of its persona: those that the step's `tools` select, and the tool that loads skills unless
- * `tools` deny it. All of them without a step, and for a step without `tools`.
+ * The session's tools for a declared step of its persona: those that the step's `tools` select. If the persona has
+ * skills, also the tool that loads them, unless `tools` deny it. All tools without a step, and for a step without
+ * `tools`.
  */
 export function toolsOfStep(
   tools: readonly ToolDefinition[],
@@ -75,9 +79,12 @@ export function toolsOfPersona(tools: readonly ToolDefinition[]): readonly ToolD
   return tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE);
 }
 
-/** The failure of a persona with skills on a host without the tool to load them, or null. */
+/**
+ * The failure of a persona with skills on a host without the tool that loads them; otherwise null.
+ * @param tools the opened tools, before the selection: a persona may deny the tool.
+ */
 export function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
-  // A list of skills without the tool would confuse the model. A persona that denies the tool wants no list.
+  // A list of skills without the tool would confuse the model. If the persona denies the tool, its prompt has no list.
   if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
   const message = `the persona ${name} has skills, but this host has no tool ${LOAD_SKILL}`;
   return { code: 'skills_unavailable', message };

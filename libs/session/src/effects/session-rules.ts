@@ -10,12 +10,12 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 
-/** Gives the rules of a tenant, for restricted senders and their sessions or for the others; see `rulesFor` of the protocol. */
+/** Returns a tenant's rules. `restricted`: for a restricted sender and its sessions; see `rulesFor` (libs/protocol). */
 export type RulesFor = (tenant: TenantId, restricted: boolean) => HostRules;
 
-/** The ports of the policy check. */
+/** The port of the host's policy. */
 export interface PolicyPorts {
-  /** The rules of the host's policy. Without it {@link OPEN_RULES} apply to every command. */
+  /** The rules of the host's policy. Without it {@link OPEN_RULES} apply to every command and session. */
   readonly rulesFor?: RulesFor | undefined;
 }
 
@@ -28,7 +28,9 @@ export function rulesOfSession(
   return rulesFor?.(tenant, settings?.restricted === true) ?? OPEN_RULES;
 }
 
-/** The root of a session whose start names none: `defaultRoot`, or the first allowed folder if the host's policy forbids it. */
+/**
+ * The root of a session whose start names none: `folder`; if the policy forbids that, the first allowed folder, if any.
+ */
 export function defaultRootIn({ roots }: HostRules, folder: string): string {
   if (roots === 'any' || roots.some((root) => isBelow(root, folder))) return folder;
   return roots[0] ?? folder;
@@ -37,7 +39,7 @@ export function defaultRootIn({ roots }: HostRules, folder: string): string {
 /** In rulings of calls, this name refers to the host's policy instead of to a session. */
 export const POLICY_CEILING = 'host-policy';
 
-/** The permission rules above a session: of its ancestor sessions, and of the host's policy. */
+/** The permission rules above a session: of its ancestor sessions, and those of the host's policy on `run_command`. */
 export function ceilingOf({ parent }: { readonly parent?: ParentLink | undefined }, rules: HostRules): Ceiling[] {
   const above = parent?.ceiling ?? [];
   const own = commandCeiling(rules);

@@ -67,23 +67,23 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly journal: Journal;
   /** Sends commands to other sessions. */
   readonly sender: CommandSender;
-  /** Limits the sessions of a tenant. Without it there is no limit. */
+  /** Limits the sessions of a tenant: checked before the start of a child. Without it there is no limit. */
   readonly quotas?: Pick<CommandQuotas, 'sessionProblem'> | undefined;
   /** Metrics and traces. Without it nothing is measured. */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** The session as an effect sees it when it starts. */
+/** The state of a session at one moment, and the session's transcript, which continues to grow. */
 export interface SessionView {
   readonly state: SessionState;
   readonly transcript: Transcript;
 }
 
-/** Runs effects. Contract: `perform` does not reject. */
+/** Runs effects. Contract: `perform` rejects only for a broken invariant. */
 export interface EffectWorker {
-  /** Runs one effect. It calls `taken` once another process has the work (see `ToolCall.onTaken`). */
+  /** Runs one effect. For a tool call: calls `taken` once another process has the work (`ToolCall.onTaken`). */
   perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
-  /** Whether it is a tool call that an earlier owner of the session may have sent to its tool. */
+  /** Whether the effect is a tool call that an earlier owner of the session may have sent to its tool. */
   mayHaveRun(effect: WorkEffect): boolean;
 }
 
@@ -102,7 +102,7 @@ export class SessionWorker implements EffectWorker {
 
   /**
    * @param feedback takes texts for the model from tools, servers and hooks, besides their results.
-   * @param tell takes the progress of a served persona's step.
+   * @param tell takes the progress of a model step that a process of the persona runs, or that waits for one.
    */
   constructor(
     ports: WorkerPorts,
@@ -332,7 +332,7 @@ export class SessionWorker implements EffectWorker {
   }
 
   /**
-   * Sends the order to stop a call once. The call ends with the outcome of its worker, or with the grace period; at once if
+   * Sends the order to stop a call. The call ends with the outcome of its worker, or with the grace period; at once if
    * the order reached no worker.
    */
   async #stopCall(
@@ -354,7 +354,7 @@ export class SessionWorker implements EffectWorker {
     else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
   }
 
-  // Several calls may wait for it, so the signal of one call does not end it.
+  // Several calls may wait for the tools, so the signal of one call does not end the opening.
   async #openTools(): Promise<Toolset | null> {
     const { state, transcript } = this.#view();
     const { persona } = transcript.frame;
@@ -428,8 +428,8 @@ function registrationOf({ context }: SessionState, point: HookPoint, id: string)
   return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
 }
 
-// If hosts crash repeatedly during one model call, the provider must not get a flood of requests. The first two restarts
-// have no delay, because a deploy and a crash are normal. The limit on restarts: `decideOwned` (libs/turn, owners.ts).
+// If hosts crash repeatedly during one model step, the provider must not get a flood of requests. The first two
+// restarts have no delay, because deploys and crashes are normal. Their limit: `decideOwned` (owners.ts in libs/turn).
 function restartBackoffMs(restarts: number): number {
   if (restarts < 3) return 0;
   return delayAfter(restarts - 2, { firstMs: BOUNDS.modelRestartBackoffMs, maxMs: BOUNDS.modelRestartBackoffMaxMs });

@@ -1,12 +1,12 @@
-/** The outcomes of effects that were stopped before they ended by themselves. */
+/** The outcomes of effects that were stopped, or that have no recordable outcome of their own. */
 import type { Outcome } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 import { errorOutcome } from './run-tool-call.ts';
 
 /**
- * The outcome of an effect that was stopped.
+ * The outcome of an effect that was stopped, or that has no recordable outcome of its own.
  * @param isUnconfirmed whether nothing confirms that the effect has stopped: its grace period is over, or the order to stop
- *   reached no worker.
+ *   reached no worker. The outcome of a call then has `timed_out`, and its text says so; other outcomes do not show it.
  */
 export function stoppedOutcome(effect: WorkEffect, reason: string, isUnconfirmed: boolean): Outcome {
   switch (effect.kind) {

@@ -1,6 +1,6 @@
 /**
  * Asks the session's model for an answer: publishes deltas, checks the calls and the output by their schemas, returns one
- * outcome. The header of libs/turn, model-answers.ts lists who repeats a failed request.
+ * outcome. Which component repeats a failed request: the header of model-answers.ts in libs/turn.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
@@ -30,7 +30,10 @@ export interface ModelAsk {
   readonly answer: AnswerSoFar;
 }
 
-/** Asks for one answer. Never rejects; each end is an outcome. */
+/**
+ * Asks for one answer. Never rejects; every end is an outcome. The output is checked only in a complete answer without
+ * calls, if the request has an output schema.
+ */
 export async function streamAnswer(
   models: Models,
   publisher: Publisher,

@@ -15,6 +15,7 @@ import {
 
 /**
  * Joins the parts of the system text. Empty parts are left out.
+ * @param tools the session's tools. Without `load_skill` among them, the text has no index of skills.
  * @param mode the prompt of the mode, from {@link promptOfMode}.
  * @param output the schema of the final answer, if there is one.
  */

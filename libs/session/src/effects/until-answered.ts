@@ -12,10 +12,10 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Repeats a request until it is answered, with back-off (0.25 s, doubled up to 5 s). There is no total bound on purpose: during
- * an outage the session cannot continue in any case. The signal ends it when the work is cancelled or the session is left.
- * @returns null where the signal ended it.
- * @throws every other error.
+ * Repeats a request while the store is unavailable, with back-off (0.25 s, doubled up to 5 s). There is no total bound
+ * on purpose: during an outage the session cannot continue in any case. An abort of the signal ends the repetition.
+ * @returns the answer; null after an abort, if no attempt was answered.
+ * @throws every other error of the request.
  */
 export async function untilAnswered<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
   for (let failures = 1; ; failures++) {

@@ -1,6 +1,6 @@
 /**
- * The whole texts of results that were cut for their records. The model reads on by the reference in a cut result; a
- * reference that the session's transcript does not hold is unknown.
+ * The whole texts of results that were truncated for their records. The model reads more of a result by the reference
+ * in the truncated text. A reference that was not in a result of this session is `unknown`.
  */
 import type { Blobs, WholeResults } from '@coxswain/ports';
 import { BOUNDS } from '@coxswain/protocol';
@@ -16,7 +16,11 @@ export interface ResultIndex {
 /** Room for the sentences around a piece, in bytes. */
 const FRAME_MAX_BYTES = 512;
 
-/** Reads pieces of whole results from the object store. @param index is asked at each read. */
+/**
+ * Reads pieces of whole results from the object store. With the sentences around it, a piece fits into the `max_output`
+ * of the tool that reads on.
+ * @param index called at each read.
+ */
 export function wholeResults(blobs: Blobs, index: () => ResultIndex): WholeResults {
   return {
     async read(ref, offset, limit) {
