@@ -6,7 +6,7 @@ import { JsonObject } from '../wire/json.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable, isOfPersona } from './hook-registrations.ts';
 
-/** The name of a service. The ids of its hooks start with it. */
+/** The name of a service. Generated ids of its hooks start with it. */
 export const HookServiceName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'a hook service is named with 1 to 32 characters of A-Z a-z 0-9 _ -' });
