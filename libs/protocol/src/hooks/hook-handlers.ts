@@ -29,7 +29,7 @@ type Names = { [P in HookPoint]: CanonicalPointName<P> };
 export type HookPointName = Names[HookPoint] | Aliases[HookPoint];
 /** The name of the budget point with a percentage: `OnBudgetThreshold(80)`. */
 export type BudgetPointName = `OnBudgetThreshold(${number})`;
-/** The point with a name. */
+/** The point that a name refers to. */
 export type HookPointOf<N extends string> = N extends HookPoint
   ? N
   : N extends BudgetPointName

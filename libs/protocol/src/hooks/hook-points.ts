@@ -47,12 +47,12 @@ export type HookSurface = (typeof HOOK_SURFACES)[number];
 /** The value that the glob of a registration is matched against. */
 export type HookTarget = 'tool name' | 'persona' | 'persona.step' | 'path' | 'kind of seam';
 
-/** One row of the catalogue. */
+/** One row of the catalogue: a hook point. */
 export interface HookPointRow {
   /** The surfaces on which its handlers are registered. */
   readonly surfaces: readonly HookSurface[];
   readonly target: HookTarget;
-  /** When it is called, for people. */
+  /** When hooks of the point are called, for people. */
   readonly fires: string;
 }
 

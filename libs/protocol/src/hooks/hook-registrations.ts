@@ -62,7 +62,7 @@ export const REGISTRATION_FIELDS = {
   returns: Returns.optional(),
   /** The registration has no handler: it only applies `max_output`. */
   no_handler: z.literal(true).optional(),
-  /** No instance of its service is alive: it is not called, and `on_error` decides. */
+  /** No instance of its service is alive: its handler is not called, and `on_error` decides. */
   unavailable: z.literal(true).optional(),
 } as const;
 

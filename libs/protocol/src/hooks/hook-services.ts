@@ -36,13 +36,13 @@ export const HookArgs = z.strictObject({
 });
 export type HookArgs = z.infer<typeof HookArgs>;
 
-/** The maximum number of messages in an answer `shaped`. An index takes few bytes, so the size of an answer bounds little. */
+/** Maximum of messages in an answer `shaped`. An index has few bytes, so a bound on bytes would allow too many. */
 export const SHAPED_MESSAGES_MAX = 65_536;
 
 /** The answer of a hook. */
 export const ServedHookAnswer = z.discriminatedUnion('status', [
   z.strictObject({ status: z.literal('returned'), raw: z.unknown().optional() }),
-  /** `{messages}` of `transform_context`: shown messages by their index, each index once; new ones in full. */
+  /** `{messages}` of `transform_context`: messages of the request by their index, each index once; new ones in full. */
   z.strictObject({
     status: z.literal('shaped'),
     messages: z

@@ -20,7 +20,7 @@ interface KeyedReturn {
 
 const reasoned = (reason: string | undefined) => (reason === undefined ? {} : { reason });
 
-/** Returns that their keys distinguish, apart from `reason`. */
+/** The returns that are objects. Their keys apart from `reason` distinguish them. */
 const KEYED: readonly KeyedReturn[] = [
   {
     keys: ['block', 'reason'],

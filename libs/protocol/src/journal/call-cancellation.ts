@@ -33,8 +33,8 @@ export const CallCancellation = z.strictObject({
 export type CallCancellation = z.infer<typeof CallCancellation>;
 
 /**
- * The outcome of a `cancel_call` in a record: its `control_outcome`. A later record than the command's may contain it,
- * because a tool may take time to stop.
+ * The outcome of a `cancel_call` in a record: its `control_outcome`. The record of the command or a later one contains
+ * it, because a tool may take time to stop.
  * @returns null if the record has no outcome of the command, or rejects it.
  */
 export function cancellationIn({ events }: Pick<JournalRecord, 'events'>, commandId: string): CallCancellation | null {

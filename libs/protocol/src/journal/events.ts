@@ -532,8 +532,8 @@ export const EVENT_SCHEMAS = {
   /** A `user_prompt_submit` hook blocked a steer or a follow-up, which is never delivered. */
   injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
   /**
-   * `user_prompt_submit` hooks have checked a queued steer or follow-up. `none`: the check was cancelled, or the message
-   * is no longer queued or has another text.
+   * `user_prompt_submit` hooks have checked a queued steer or follow-up. `none`: the check was cancelled, or the
+   * message is no longer queued or has another text.
    */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
@@ -614,7 +614,7 @@ export const EVENT_SCHEMAS = {
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
   /** A model step cannot start: no instance serves its persona, or the persona is paused. */
   waiting_for_persona: event('waiting_for_persona', PERSONA_STEP_EVENTS.waiting_for_persona),
-  /** An instance serves the persona again, the pause has ended, or a `waiting_for_persona` with another reason follows. */
+  /** An instance serves the persona again, the pause has ended, or the model step now waits for another reason. */
   persona_wait_ended: event('persona_wait_ended', PERSONA_STEP_EVENTS.persona_wait_ended),
   /**
    * The instance of a model step was lost, or returned the step. The streamed text of this attempt is void. Another
@@ -636,7 +636,7 @@ export const EVENT_SCHEMAS = {
   step_args_rewritten: event('step_args_rewritten', { ...StepHead, args: StepArgs, by: z.string() }),
   /** A PostStep hook replaced the answer of the step. The next step gets the new answer. */
   step_output_rewritten: event('step_output_rewritten', { ...StepHead, output: Json, by: z.string() }),
-  /** An attempt of a step has ended. The answer of a completed step is that of its last turn, or else `output`. */
+  /** An attempt of a step has ended. The answer of a completed step is `output`, or else that of its last turn. */
   step_finished: event('step_finished', {
     ...StepHead,
     status: StepStatus,

@@ -45,7 +45,7 @@ export const SessionStatus = z.strictObject({
   failed_at: z.number().int().positive().nullable(),
   /** Of all runs. */
   usage: Usage,
-  /** The same, with the usage of all ended child sessions. */
+  /** `usage`, and the usage of all ended child sessions. */
   tree_usage: Usage,
   /** The parent session and its call; null without a parent, and for a copy of a child session. */
   parent: z
