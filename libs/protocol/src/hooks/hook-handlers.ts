@@ -60,7 +60,7 @@ interface CommonContext {
   readonly step: { readonly name: string; readonly args: Json } | undefined;
   /** The `tool` of the payload, at points whose payload has it. */
   readonly call: { readonly name: string; readonly args: JsonObject; readonly callId: string } | undefined;
-  /** Identifies the consult: the same for all its hooks, and if the question is repeated after a crash. */
+  /** Identifies the consult: all its hooks get the same key. A question that is repeated after a crash keeps it. */
   readonly idempotencyKey: string;
   /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;

@@ -44,7 +44,7 @@ const OWN_FIELDS = {
   pre_compact: pass,
   post_compact: {
     ...pass,
-    /** Number of replaced messages, and of messages in the new view. */
+    /** Number of replaced messages or cleared results, and of messages in the new view. */
     archived: count,
     remaining: count,
   },

@@ -99,7 +99,7 @@ export function isWrongAnswer({ code }: HookFailure): boolean {
 /** The answer of one registration in a consult. */
 export const HookAnswer = z.strictObject({
   hook: z.string(),
-  /** The unparsed return value; absent if it is too large, not JSON, or a list of messages. */
+  /** The unparsed return value; absent if there is none, or if it is too large, not JSON or `{messages}`. */
   raw: Json.optional(),
   verdict: Verdict.optional(),
   reminders: z.array(HookReminder).min(1).max(BOUNDS.remindersPerReturnMax).optional(),

@@ -550,7 +550,8 @@ export const EVENT_SCHEMAS = {
     call_id: z.string().optional(),
   }),
   /**
-   * The hooks of an announced point (`ANNOUNCED`, libs/turn) have answered. Without `effect_id` no hook matched.
+   * The hooks of an announced point (`ANNOUNCED`, hooks/state.ts in libs/turn) have answered. Calls and seams do not
+   * wait for them. Without `effect_id` no hook matched.
    */
   announced: event('announced', { point: HookPoint, effect_id: effectId.optional() }),
   command_rejected: event('command_rejected', {
@@ -677,7 +678,7 @@ export const EVENT_SCHEMAS = {
   owned: event('owned', {
     epoch: z.number().int().positive(),
     host: z.string(),
-    /** All earlier records are copies from another session. Workers that accepted calls report to that session only. */
+    /** All earlier records are copies from another session. Workers that accepted its calls report to it only. */
     after_copy: z.literal(true).optional(),
     /** Calls that only the last copied, changed record of a fork starts, or starts with other arguments. */
     unsent: z.array(z.string()).optional(),

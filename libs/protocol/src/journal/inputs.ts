@@ -41,7 +41,7 @@ export const Usage = z.strictObject({
 export type Usage = z.infer<typeof Usage>;
 
 /**
- * A command after validation at the edge. With `problem` it can only be rejected, and `body` contains the readable
+ * A command after its checks by the host. With `problem` it can only be rejected, and `body` contains the readable
  * part.
  */
 export const CommandInput = z.strictObject({

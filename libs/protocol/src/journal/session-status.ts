@@ -89,7 +89,7 @@ export const SessionStatus = z.strictObject({
       version: z.string(),
       why: z.enum(['unserved', 'paused']),
       since: z.string(),
-      /** When the open declared step fails, or without one the run; null if the wait has no limit. */
+      /** When the limit of the wait is over (`afterPersonaWaitExpiry`, libs/turn); null without a limit. */
       until: z.string().nullable(),
     })
     .optional(),

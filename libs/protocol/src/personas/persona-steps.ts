@@ -45,7 +45,7 @@ export const PERSONA_STEP_EVENTS = {
     why,
     /** The reason of a pause. */
     reason: z.string().optional(),
-    /** Maximum of the wait; absent for no limit. After it, the open declared step fails, or without one the run. */
+    /** Maximum of the wait; absent for no limit. After it: `afterPersonaWaitExpiry` (persona-waits.ts in libs/turn). */
     wait_ms: z.number().int().positive().optional(),
   },
   persona_wait_ended: { effect_id: effectId, persona, version, why },

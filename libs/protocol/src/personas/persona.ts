@@ -131,7 +131,7 @@ export const Persona = z.strictObject({
   description: z.string().max(4_096).optional(),
   model: z.union([ModelName.transform((name) => ({ name })), ModelSettings]).optional(),
   prompt: z.string().max(BOUNDS.commandBodyMaxBytes).default(''),
-  /** Named additions to the prompt. `mode` of `start` selects one. */
+  /** Named additions to the prompt. `mode` of `start` or `prompt` selects one. */
   modes: z.record(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
   /** Whole skills, as a host needs them. A file contains the names of their folders instead. */
   skills: Skills.optional(),
