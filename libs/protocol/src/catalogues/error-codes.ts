@@ -259,8 +259,8 @@ const CODES = {
 
 /**
  * The kind of a code. `rejection`: a host rejected a command. `refusal`: the gateway rejected a request, which no
- * session received. `outcome`: an external system failed, and the session recorded it. `exception`: an invariant or the
- * infrastructure failed.
+ * session received. `outcome`: a failure of an external system or a refused operation, which the session recorded.
+ * `exception`: an invariant or the infrastructure failed, or a caller's request to a package or the CLI was invalid.
  */
 export type ErrorKind = keyof typeof CODES;
 

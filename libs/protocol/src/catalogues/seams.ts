@@ -16,7 +16,7 @@ export type InjectionVerb = (typeof INJECTION_VERBS)[number];
  * - `interrupt_immediate`: at the earliest seam that delivers messages, also before calls start. Then the calls that have
  *   not started are skipped. It also wakes a suspended session.
  * - `finish_step`: before the next model request, after the calls of the open turn. "Step" means a turn here.
- * - `audit_only`: at the end of the run, into the transcript only. No prompt contains it. Unlike the others, it does not
+ * - `audit_only`: at the end of the run, into the record only. No prompt contains it. Unlike the others, it does not
  *   continue a run that would end.
  */
 export const Mode = z.enum(['interrupt_immediate', 'finish_step', 'audit_only']);
@@ -28,8 +28,8 @@ export const ModeInput = z
   .transform((mode): Mode => (mode === 'interrupt' ? 'interrupt_immediate' : mode === 'steer' ? 'finish_step' : mode));
 
 /**
- * The seams in the order of a turn. A turn passes `iteration_end`, `post_tool_dispatch`, or none of these two: an interrupt
- * skips its whole batch, or the run ends early (a cancel, a failure, a used-up budget).
+ * The seams in the order of a turn. A turn passes either `iteration_end` or `post_tool_dispatch`. It passes neither if
+ * an interrupt skips its whole batch, or if the run ends early (a cancel, a failure, a used-up budget).
  */
 export const SEAM_KINDS = [
   'iteration_start',

@@ -8,12 +8,15 @@ import type { BudgetPointName, CanonicalPointName, HookEntry, HookPointName, Hoo
 import type { HookPoint } from './hook-points.ts';
 import type { HandlerReturn } from './hook-returns.ts';
 
-/** A type without values. The compiler's message contains the sentence. */
+/** Takes the place of a wrong definition: the compiler rejects the definition, and its message has the sentence. */
 export interface Wrong<Sentence extends string> {
   readonly wrong: Sentence;
 }
 
-/** The constraint on the definitions of a module: each its own type, or {@link Wrong}. */
+/**
+ * The constraint on the definitions of a module. A valid definition keeps its type. A wrong definition, or its wrong
+ * member, becomes {@link Wrong}.
+ */
 export type ExactHooks<Definitions> = {
   readonly [N in keyof Definitions]: N extends HookPointName | BudgetPointName
     ? ExactDefinition<Definitions[N], HookPointOf<N>>
@@ -34,7 +37,7 @@ type ExactOne<Definition, P extends HookPoint> = Definition extends (...given: n
           : Wrong<`a hook has no setting '${K & string}'`>;
     };
 
-/** The constraint on a handler of a point: its own type, or {@link Wrong}. */
+/** The constraint on a handler of a point: its own type, or {@link Wrong} if it can return an excess key. */
 export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...given: never) => infer Returned
   ? [ExcessKey<Awaited<Returned>, HandlerReturn<P>>] extends [never]
     ? Handler
@@ -43,7 +46,10 @@ export type ExactHandler<Handler, P extends HookPoint> = Handler extends (...giv
       : never
   : Handler;
 
-/** The keys of a value, at any depth, that the matching alternative does not have. Plain JSON has every key. */
+/**
+ * The excess keys of a value, at any depth: keys that the matching alternative does not have. An alternative of free
+ * JSON accepts every key.
+ */
 type ExcessKey<Value, Alternatives> = 0 extends 1 & Value
   ? never
   : [JsonObject] extends [Alternatives]
@@ -56,7 +62,7 @@ type ExcessKey<Value, Alternatives> = 0 extends 1 & Value
 
 type MembersOf<Alternatives> = Alternatives extends readonly (infer Member)[] ? Member : never;
 
-/** For each alternative that the value matches: `true`, or its excess keys. */
+/** For each alternative that the value matches: `true` if it has all keys of the value, otherwise the excess keys. */
 type ExcessByAlternative<Value, Alternatives> = Alternatives extends readonly unknown[]
   ? never
   : Alternatives extends object

@@ -27,16 +27,17 @@ type Names = { [P in HookPoint]: CanonicalPointName<P> };
 
 /** A point: in PascalCase, or by its alias in snake_case. */
 export type HookPointName = Names[HookPoint] | Aliases[HookPoint];
-/** The point of a budget with its percentage. */
+/** The name of the budget point with a percentage: `OnBudgetThreshold(80)`. */
 export type BudgetPointName = `OnBudgetThreshold(${number})`;
-/** The point with a name. */
+/** The point that a name refers to. */
 export type HookPointOf<N extends string> = N extends HookPoint
   ? N
   : N extends BudgetPointName
     ? 'OnBudgetThreshold'
     : { [P in HookPoint]: N extends Names[P] | Aliases[P] ? P : never }[HookPoint];
 
-// Arguments and outputs stay plain JSON: a handler returns parts of them.
+// Free JSON (arguments, outputs) does not become readonly: a handler may return parts of it, and the types of return
+// values are not readonly.
 type DeepReadonly<T> = [Json] extends [T]
   ? T
   : T extends readonly (infer Member)[]
@@ -55,17 +56,20 @@ interface CommonContext {
   readonly session: { readonly id: string };
   readonly persona: string;
   readonly turn: number;
-  /** Only at points of a step. */
+  /** At `PreStep` and `PostStep`. */
   readonly step: { readonly name: string; readonly args: Json } | undefined;
-  /** Only at points of one call. */
+  /** The `tool` of the payload, at points whose payload has it. */
   readonly call: { readonly name: string; readonly args: JsonObject; readonly callId: string } | undefined;
-  /** The same if the question is repeated after a crash. */
+  /** Identifies the consult: all its hooks get the same key. A question that is repeated after a crash keeps it. */
   readonly idempotencyKey: string;
   /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;
   /** The current messages of the model's view, as a copy. They may be long, so they are fetched on demand. */
   transcript(): Promise<readonly CamelCased<Message>[]>;
-  /** Sends the model a message next to the answer: durable, shown before its next answer, at most 2 KiB. */
+  /**
+   * Sends the model a message in addition to the answer, as inbox feedback. The session records it, and the next model
+   * request shows it. At most 2 KiB; the rest is cut. If the queue of the session is full, it is dropped and counted.
+   */
   feedback(text: string): void;
 }
 
@@ -107,5 +111,5 @@ export type HookDefinitions = {
     | readonly HookDefinition<HookPointOf<N>>[];
 };
 
-/** A handler with a point that only its registration names. */
+/** A handler of any point. Its registration names the point. */
 export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;

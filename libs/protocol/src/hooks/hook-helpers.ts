@@ -2,9 +2,9 @@
  * Helper functions for return values of handlers: `allow()`, `deny()`, `ask()`, `rewrite()`, `remind()` and
  * `startJob()`.
  *
- * Invariant: the answer of a helper never leaves the process that runs the handler. {@link toPlainReturn} replaces it by
- * the plain object of its point. The spelling differs between points: a refusal is `{block}`, `{deny}`, `{decision}` or `{allow:
- * false}`.
+ * Invariant: the answer of a helper never leaves the process that runs the handler. {@link toPlainReturn} replaces it
+ * by the plain value of its point. The form differs between points: a refusal is `{block}`, `{deny}`, `{decision}` or,
+ * for each call at the gate, `{allow: false}`.
  */
 import type { HookPoint } from './hook-points.ts';
 import { HOOK_RETURNS } from './hook-returns.ts';
@@ -55,17 +55,17 @@ export interface JobAnswer {
   readonly job: JobSettings;
 }
 
-/** The settings of a reminder. Absent settings have defaults. */
+/** The settings of a reminder. All are optional. */
 export interface HookRemindOptions {
   /** Labels by which interfaces and hooks may sort reminders. */
   readonly tags?: readonly string[];
   /** Of several reminders with the same key, models see the newest. */
   readonly dedupeKey?: string;
-  /** Number of turns that show it; default: all. */
+  /** Number of turns that show it; default: all. A compaction counts as a turn. */
   readonly ttlTurns?: number;
   /** Whether it survives a compaction of the messages around it; default false. */
   readonly preserveOnCompact?: boolean;
-  /** Which child sessions inherit it: direct children (`session`, the default), `all` or `none`. */
+  /** Which descendants inherit it: direct children (`session`, the default), `all` or `none`. */
   readonly propagate?: NonNullable<HookReminderInput['propagate']>;
   /** The role in which a model reads it; default `system`. */
   readonly roleHint?: NonNullable<HookReminderInput['role_hint']>;
@@ -75,8 +75,8 @@ export interface HookRemindOptions {
 
 /**
  * Allows the operation. At `permission_asked` it answers the question without a person. At `gate_tool_calls` it allows
- * the call at its position, or all calls of the batch. At other points it has no objection, and the other rules still
- * apply.
+ * the call at its position, or all calls of the batch. At the other points that can refuse, except
+ * `OnApprovalRequested`, it means no objection, and the other rules still apply. Elsewhere it is invalid.
  */
 export function allow(): AllowAnswer {
   return Object.freeze<AllowAnswer>({ [HOOK_ANSWER]: 'allow' });
@@ -122,8 +122,8 @@ export function remind(
 }
 
 /**
- * Reports that a job continues after the answer, at points that cannot refuse. `session.reportJob()` reports its end,
- * which the model gets as feedback.
+ * Reports that a job continues after the answer, at points whose hooks neither refuse nor rewrite (`AdvisoryPoint`).
+ * `session.reportJob()` reports its end, which the model gets as feedback.
  */
 export function startJob(job: JobSettings): JobAnswer {
   return Object.freeze<JobAnswer>({ [HOOK_ANSWER]: 'job', job });
@@ -135,7 +135,7 @@ type HelperAnswer = AllowAnswer | DenyAnswer | AskAnswer | RewriteAnswer<unknown
 const INNER_ANSWERS_MAX = 16;
 
 /**
- * Converts the return value of a handler to the plain object of its point, with members in camelCase. A value without
+ * Converts the return value of a handler to the plain value of its point, with members in camelCase. A value without
  * helper answers is returned unchanged. An answer that is invalid at the point becomes an object that the parser
  * rejects.
  * @param calls at `gate_tool_calls`: the number of calls in the batch.
@@ -210,8 +210,8 @@ function jobOf(job: JobSettings): unknown {
   return typeof job === 'object' && job !== null ? { ...job, status: job.status ?? 'queued' } : job;
 }
 
-// The wire name counts too, so that the parser rejects it by name. Any other value becomes `result`, where the parser
-// rejects everything except texts: `true` alone would mean no objection.
+// `is_error` counts too: `toWire` (casing.ts) then reports the wrong name. Any other value becomes the member `result`,
+// where the parser accepts only a text. Otherwise `rewrite(true)` would mean no objection.
 function isResult(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ['result', 'isError', 'is_error'].some((key) => key in value);
 }

@@ -29,7 +29,7 @@ const pass = {
 };
 const ending = { stop_reason: StopReason };
 const unsettled = z.strictObject({
-  /** Number of undelivered injections. The ids list the first of many. */
+  /** Number of undelivered injections. If there are many, `injections` lists only the first ones. */
   undelivered: count,
   injections: z.array(z.strictObject({ command_id: z.string(), kind: z.enum(INJECTION_VERBS) })),
   /** Jobs that hooks started, without a reported end. */
@@ -44,7 +44,7 @@ const OWN_FIELDS = {
   pre_compact: pass,
   post_compact: {
     ...pass,
-    /** Number of replaced messages, and of messages in the new view. */
+    /** Number of replaced messages or cleared results, and of messages in the new view. */
     archived: count,
     remaining: count,
   },
@@ -92,7 +92,7 @@ const OWN_FIELDS = {
   },
   OnHandoffEmitted: { to: z.string(), brief: z.string() },
   OnPersonaPaused: {
-    /** The pinned version of the session. */
+    /** The version of the persona that the session has pinned. */
     version: z.string(),
     /** The reason of the pause. */
     reason: z.string().optional(),

@@ -47,12 +47,12 @@ export type HookSurface = (typeof HOOK_SURFACES)[number];
 /** The value that the glob of a registration is matched against. */
 export type HookTarget = 'tool name' | 'persona' | 'persona.step' | 'path' | 'kind of seam';
 
-/** One row of the catalogue. */
+/** One row of the catalogue: a hook point. */
 export interface HookPointRow {
   /** The surfaces on which its handlers are registered. */
   readonly surfaces: readonly HookSurface[];
   readonly target: HookTarget;
-  /** When it is called, for people. */
+  /** When hooks of the point are called, for people. */
   readonly fires: string;
 }
 
@@ -64,7 +64,7 @@ const session = (fires: string, target: HookTarget = 'persona'): HookPointRow =>
 const tool = (fires: string): HookPointRow => ({ surfaces: ['tool'], target: 'tool name', fires });
 const persona = (fires: string): HookPointRow => ({ surfaces: ['persona', 'step'], target: 'persona.step', fires });
 
-/** The catalogue. The machine, the parser, the generated reference and the tests all read this table. */
+/** The catalogue. The readers of registrations, the generated reference and the tests all read this table. */
 export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   session_start: session('a run begins, before its loop'),
   user_prompt_submit: session('before the agent sees a prompt, a follow-up or a steer; `origin` says which'),
@@ -106,7 +106,7 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
 export const BUDGET_HOOK_PERCENTAGES: readonly number[] = [50, 80, 95, 100];
 
 /**
- * The name of a point in PascalCase, as in documentation, errors and the code of users. Journals and the bus use the names in
+ * The name of a point in PascalCase, as in documentation and the code of users. Journals and the bus use the names in
  * {@link HOOK_POINTS}.
  */
 export function hookPointName(point: HookPoint): string {
@@ -124,16 +124,13 @@ const BY_NAME: ReadonlyMap<string, HookPoint> = new Map(
   HOOK_POINTS.flatMap((point) => [[hookPointName(point), point] as const, [hookPointAlias(point), point] as const]),
 );
 
-/**
- * The point with a name, in PascalCase or by its alias; undefined for an unknown name. Every name from people is read
- * by this function.
- */
+/** The point with a name, in PascalCase or by its alias; undefined for an unknown name. */
 export function hookPointOf(name: string): HookPoint | undefined {
   return BY_NAME.get(name);
 }
 
 /**
- * The pattern of a handler for kinds of checkpoints: one, several, or all of them.
+ * The pattern of a `loop_checkpoint` handler for kinds of seams: one, several, or `*` for all.
  * @returns a pattern on the payload of `loop_checkpoint`, or a sentence with the problem.
  */
 export function checkpointPattern(

@@ -38,7 +38,7 @@ export interface ReceivedQuestion {
   readonly effectId: string;
   /** The id of the hook. */
   readonly hook: string;
-  /** The arguments, not yet validated. */
+  /** `HookArgs` (hook-services.ts), not yet validated. */
   readonly args: JsonObject;
   /** Aborts when the host no longer waits for the answer. */
   readonly signal: AbortSignal;

@@ -46,10 +46,13 @@ export const REGISTRATION_FIELDS = {
   pct: z.number().int().min(1).max(100).optional(),
   /** Lower numbers are called first. */
   priority: z.number().int().min(-1_000).max(1_000).default(0),
-  /** For equal priorities, hooks of a manifest are called before hooks in code. */
+  /** For equal priorities, hooks of a manifest are called before all others. */
   source: z.enum(['manifest', 'code']).optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
-  /** What a failure means: a refusal, or nothing. A wrong answer always refuses (`isWrongAnswer`, verdicts.ts). */
+  /**
+   * Whether a failure counts as a refusal. A wrong answer always does (`isWrongAnswer`, verdicts.ts). It has no effect
+   * at points whose hooks only observe. At `OnApprovalRequested` no failure refuses.
+   */
   on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
   /** At `PreToolUse`: denies every matching call with this reason, without a handler. */
   deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
@@ -59,7 +62,7 @@ export const REGISTRATION_FIELDS = {
   returns: Returns.optional(),
   /** The registration has no handler: it only applies `max_output`. */
   no_handler: z.literal(true).optional(),
-  /** No instance of its service is alive: it is not called, and `on_error` decides. */
+  /** No instance of its service is alive: its handler is not called, and `on_error` decides. */
   unavailable: z.literal(true).optional(),
 } as const;
 
@@ -102,7 +105,10 @@ export const HookRegistration = z
   .superRefine(refine);
 export type HookRegistration = z.infer<typeof HookRegistration>;
 
-/** The registrations of a session, in the order of calls. An id occurs at most once at a point. */
+/**
+ * A list of registrations. An id occurs at most once at a point. The table of a session has the order of calls
+ * ({@link inCallOrder}).
+ */
 export const HookTable = z
   .array(HookRegistration)
   .max(BOUNDS.hooksMax)
@@ -122,7 +128,7 @@ export function registeredTwice(
 
 /**
  * Sorts registrations from the order of registration into the order of calls. A persona's own hooks are called first,
- * with any priority: hooks of the host's operator can refuse or rewrite what those let through.
+ * with any priority: hooks of the host's operator can refuse or rewrite what the persona's hooks let through.
  */
 export function inCallOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
   const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);
@@ -136,7 +142,7 @@ export function isOfPersona({ persona_version }: Pick<HookRegistration, 'persona
   return persona_version !== undefined;
 }
 
-/** A call of a hook point, for matching. */
+/** The values at a call of a hook point that registrations are matched against. */
 export interface HookOccasion {
   readonly persona: string;
   /** The target of the point. */

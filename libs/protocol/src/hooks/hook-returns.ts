@@ -97,7 +97,7 @@ type RewrittenResult = string | { result: string; isError?: boolean } | { isErro
 type Reminder = CamelCased<HookReminderInput>;
 type ShownMessages = readonly CamelCased<Message>[];
 type Refusing = (typeof VETOABLE)[number] | (typeof DENIABLE)[number] | 'permission_asked' | 'gate_tool_calls';
-/** The answers of helpers, without reminders. */
+/** The answers of helpers that are valid at a point, without `remind()`. */
 type Helped<P extends HookPoint> =
   | (P extends Exclude<Refusing, 'OnApprovalRequested'> ? AllowAnswer : never)
   | (P extends Refusing ? DenyAnswer : never)
@@ -124,7 +124,7 @@ type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | PersonaPoi
 type Reminders<P extends HookPoint> = P extends SessionPoint
   ? readonly ({ reminder: Reminder } | (P extends 'gate_tool_calls' ? never : RemindAnswer<undefined>))[]
   : never;
-// A gate without an answer refuses its batch; a reminder alone must not do that.
+// At the gate `remind()` requires an answer: without one, the gate refuses the batch.
 type Reminding<P extends HookPoint> = P extends 'gate_tool_calls'
   ? RemindAnswer<Answer<P>>
   : RemindAnswer<Nothing | Answer<P>>;

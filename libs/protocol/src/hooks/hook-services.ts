@@ -6,7 +6,7 @@ import { JsonObject } from '../wire/json.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable, isOfPersona } from './hook-registrations.ts';
 
-/** The name of a service. The ids of its hooks start with it. */
+/** The name of a service. Generated ids of its hooks start with it. */
 export const HookServiceName = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'a hook service is named with 1 to 32 characters of A-Z a-z 0-9 _ -' });
@@ -36,13 +36,13 @@ export const HookArgs = z.strictObject({
 });
 export type HookArgs = z.infer<typeof HookArgs>;
 
-/** The maximum number of messages in an answer `shaped`. An index takes few bytes, so the size of an answer bounds little. */
+/** Maximum of messages in an answer `shaped`. An index has few bytes, so a bound on bytes would allow too many. */
 export const SHAPED_MESSAGES_MAX = 65_536;
 
 /** The answer of a hook. */
 export const ServedHookAnswer = z.discriminatedUnion('status', [
   z.strictObject({ status: z.literal('returned'), raw: z.unknown().optional() }),
-  /** `{messages}` of `transform_context`: shown messages by their index, each index once; new ones in full. */
+  /** `{messages}` of `transform_context`: messages of the request by their index, each index once; new ones in full. */
   z.strictObject({
     status: z.literal('shaped'),
     messages: z

@@ -25,7 +25,7 @@ const Metadata = JsonObject.refine(
   { error: `may have at most ${BOUNDS.receiptMetadataMaxBytes} bytes as JSON` },
 );
 
-/** A receipt for work that a hook has started. */
+/** A receipt for a job that a hook has started, and each report on the job. */
 export const JobReceipt = z.strictObject({
   status: JobStatus,
   job_id: Id,

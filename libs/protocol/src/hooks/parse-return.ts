@@ -1,6 +1,6 @@
 /**
  * The parser of return values of handlers, for all surfaces. An invalid value, or one without a meaning at its point,
- * is a failure that names key and point.
+ * is a failure whose message names the point and the problem.
  */
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
@@ -20,7 +20,7 @@ interface KeyedReturn {
 
 const reasoned = (reason: string | undefined) => (reason === undefined ? {} : { reason });
 
-/** Returns that their keys distinguish, apart from `reason`. */
+/** The returns that are objects. Their keys apart from `reason` distinguish them. */
 const KEYED: readonly KeyedReturn[] = [
   {
     keys: ['block', 'reason'],
@@ -213,7 +213,7 @@ function plain(verdict: Verdict): HookReturn {
   return { verdict, reminders: [] };
 }
 
-/** Of reminders with the same key the newest remains, at the position of the oldest. */
+/** Of reminders with the same key the last remains, at the position of the first. */
 function withReminders(reminders: readonly HookReminder[], verdict: Verdict): HookReturn {
   const kept: HookReminder[] = [];
   for (const reminder of reminders) {

@@ -12,7 +12,7 @@ const { id, pattern, step, priority, on_error, deny, max_output, returns } = REG
 const Handler = z.string().trim().min(1).max(1_024);
 
 const settings = {
-  /** Unique in the persona. Sessions use `<persona>:<id>`. Default: the event and the index in the list. */
+  /** Unique in the persona at its point. Sessions use `<persona>:<id>`. Default: the event and the position, from 1. */
   id: id.optional(),
   pattern: pattern.unwrap().optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.personaHookTimeoutMaxMs).optional(),

@@ -1,8 +1,8 @@
 /**
  * Reads the hooks of a persona as registrations of its sessions, and checks rules of a persona beyond its schema.
  *
- * OWNHOOK-1  A persona's hooks are called in its own sessions only, by its version, and before those of hosts and
- *     services.
+ * OWNHOOK-1  A persona's hooks are called in its own sessions only, in an instance that serves the pinned version, and
+ *     before those of hosts and services.
  * OWNHOOK-2  They can never allow a call. What a persona may do without a person is defined by its permissions, which
  *     the starter and the delegating session bound.
  */
@@ -77,14 +77,14 @@ export function readPersonaHooks(
   return { hooks };
 }
 
-/** Why the answer of a persona's own hook is invalid, or null (OWNHOOK-2). */
+/** The failure if a persona's own hook answers `allow` or `ask` at `permission_asked` (OWNHOOK-2); otherwise null. */
 export function beyondPersona(verdict: Verdict): HookFailure | null {
   if (verdict.kind !== 'decision' || verdict.decision === 'deny') return null;
   const message = `permission_asked: a persona's own hook may deny, and not ${verdict.decision}`;
   return { code: 'verdict_not_allowed', message };
 }
 
-/** Called before the persona's other hooks at its point. */
+/** The priority of `on_finish`: it is called before the persona's other hooks at its point. */
 const FIRST = -1_000;
 
 function declared({ hooks = [], on_finish }: Hooked): [path: (string | number)[], hook: PersonaHook][] {

@@ -1,5 +1,6 @@
 /**
- * Reads registrations from files and code. A registration that could never be called is rejected immediately.
+ * Reads registrations from files and code. It also rejects a condition on a path that no payload of the point has, and
+ * a constant return without a meaning at the point.
  */
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';

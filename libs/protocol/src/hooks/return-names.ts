@@ -10,8 +10,8 @@ import { HookReminder } from './verdicts.ts';
 const THEN = 'then';
 
 /**
- * The names of all returns, for all points: no name has two meanings. It declares the members that the mapper renames
- * or looks into. The parser checks all others, so the mapper keeps them.
+ * The names of all returns, for all points: no name has two meanings. It declares the members that the mapper
+ * (casing.ts) renames or looks into. The mapper keeps all others, because the parser (parse-return.ts) checks them.
  */
 const ReturnNames = z.object({
   ...HookReminder.shape,

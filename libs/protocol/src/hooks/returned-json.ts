@@ -3,9 +3,9 @@
  */
 
 /**
- * Names the first part of a return value that JSON cannot represent; null without one. `JSON.stringify` drops
- * functions, and writes NaN as `null` and a Map or a promise as `{}`. Each would be a different answer than the
- * intended one.
+ * Names a part of a return value that JSON cannot represent; null without one. `JSON.stringify` drops functions, and
+ * writes NaN as `null` and a Map or a promise as `{}`. Each would be a different answer than the intended one.
+ * `undefined` is valid: it means an absent member.
  */
 export function returnProblem(raw: unknown): string | null {
   const open: [value: unknown, name: string][] = [[raw, 'it']];

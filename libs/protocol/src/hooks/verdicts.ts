@@ -51,8 +51,8 @@ export const Verdict = z.discriminatedUnion('kind', [
 export type Verdict = z.infer<typeof Verdict>;
 
 /**
- * A reminder of a handler. It is in the transcript immediately, so a mode has no effect and is rejected. With
- * `audit_only` no model reads it.
+ * A reminder of a handler. It is delivered immediately, so the modes that choose a seam are rejected. With the mode
+ * `audit_only` it is only recorded, and no model reads it.
  */
 export const HookReminder = z.strictObject({
   body: z.string().refine(hasVisibleText, { error: 'must not be empty' }),
@@ -99,12 +99,12 @@ export function isWrongAnswer({ code }: HookFailure): boolean {
 /** The answer of one registration in a consult. */
 export const HookAnswer = z.strictObject({
   hook: z.string(),
-  /** The unparsed return value. */
+  /** The unparsed return value; absent if there is none, or if it is too large, not JSON or `{messages}`. */
   raw: Json.optional(),
   verdict: Verdict.optional(),
   reminders: z.array(HookReminder).min(1).max(BOUNDS.remindersPerReturnMax).optional(),
   failure: HookFailure.optional(),
-  /** Not called: an earlier answer ended the chain, the run was aborted, or the hook's condition does not match. */
+  /** Not called: an earlier answer ended the chain, the consult was aborted, or the hook's condition does not match. */
   not_run: z.literal(true).optional(),
   /** The payload for this handler, if an earlier handler changed it. */
   payload: Json.optional(),

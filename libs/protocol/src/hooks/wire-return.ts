@@ -8,7 +8,7 @@ import { toPlainReturn } from './hook-helpers.ts';
 import type { HookPoint } from './hook-points.ts';
 import { AnyReturn } from './return-names.ts';
 
-/** Programs choose the keys, which may be long. */
+/** Maximum length of a message. It quotes keys of the return value, which may be long. */
 const MESSAGE_MAX_CHARS = 500;
 
 /**
@@ -19,8 +19,8 @@ export type WireReturn =
   | { readonly ok: false; readonly message: string };
 
 /**
- * Converts a return at a point to plain JSON: helpers become members, and members become snake_case. Data keeps its
- * names: arguments, outputs, metadata. Invalid returns become JSON that the parser rejects.
+ * Converts a return at a point to its wire form: answers of helpers become plain values, and members become snake_case.
+ * Data keeps its names: arguments, outputs, metadata. Other invalid values stay: the parser rejects them.
  * @param calls at `gate_tool_calls`: the number of calls in the batch.
  */
 export function toWireReturn(point: HookPoint, returned: unknown, calls: number): WireReturn {

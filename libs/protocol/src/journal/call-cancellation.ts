@@ -5,10 +5,14 @@ import * as z from 'zod';
 import type { JournalRecord } from './record.ts';
 
 /**
- * The outcome of a `cancel_call`. `cancelled`: the call is stopped. `already_cancelled`: an earlier cancel or a preempting
- * interrupt stopped it, or an earlier cancel is stopping it; the first reason is kept. `not_found`: the call does not exist,
- * ended otherwise, or the run has ended. `timeout`: the tool did not confirm that it stopped, within the time of the
- * command, or because the order to stop reached no worker; the session continues without it and drops its late answer.
+ * The outcome of a `cancel_call`.
+ *
+ * - `cancelled`: the call is stopped.
+ * - `already_cancelled`: the call has ended as `cancelled`, by an earlier cancel of the call or the run, or by a
+ *   preempting interrupt; or an earlier cancel is stopping it. The first reason is kept.
+ * - `not_found`: the call does not exist or ended otherwise, or the run has ended.
+ * - `timeout`: the tool did not confirm that it stopped: the time of the command is over, or the order to stop reached
+ *   no worker. The session continues without the call and drops its late answer.
  */
 export const CancelOutcome = z.enum(['cancelled', 'already_cancelled', 'not_found', 'timeout']);
 export type CancelOutcome = z.infer<typeof CancelOutcome>;
@@ -29,8 +33,8 @@ export const CallCancellation = z.strictObject({
 export type CallCancellation = z.infer<typeof CallCancellation>;
 
 /**
- * The outcome of a `cancel_call` in a record: its `control_outcome`. A later record than the command's may contain it,
- * because a tool may take time to stop.
+ * The outcome of a `cancel_call` in a record: its `control_outcome`. The record of the command or a later one contains
+ * it, because a tool may take time to stop.
  * @returns null if the record has no outcome of the command, or rejects it.
  */
 export function cancellationIn({ events }: Pick<JournalRecord, 'events'>, commandId: string): CallCancellation | null {

@@ -86,7 +86,7 @@ export type ControlStatus = z.infer<typeof ControlStatus>;
 
 /** Why a call was denied, as recorded and as sent to the model. */
 export const Denial = z.strictObject({
-  /** `expiry`: the approval expired. */
+  /** `gate_unavailable`: a gate hook gave no valid verdict on the call. `expiry`: the approval expired. */
   by: z.enum(['rule', 'hook', 'user', 'gate_unavailable', 'expiry']),
   rule: z.string().optional(),
   hook: z.string().optional(),
@@ -186,7 +186,7 @@ export const EVENT_SCHEMAS = {
     body_streamed: z.boolean(),
     duration_ms: z.number().nonnegative(),
     attempts: z.number().int().nonnegative(),
-    /** The check of the answer against the output schema, if the session has one. */
+    /** The check of a complete answer without calls against the output schema, if the session has one. */
     output: OutputCheck.optional(),
   }),
   /**
@@ -200,7 +200,10 @@ export const EVENT_SCHEMAS = {
     repairs_max: count,
     problems: z.array(z.string()).min(1),
   }),
-  /** The provider refused the prompt as too long. A compaction follows, then the request is sent once more. */
+  /**
+   * The provider refused the prompt as too long. A compaction follows, then the request is sent once more. If hooks
+   * veto the compaction, or it ends with `compaction_skipped`, the run fails.
+   */
   context_overflowed: event('context_overflowed', {
     turn,
     error: Failure,
@@ -209,7 +212,7 @@ export const EVENT_SCHEMAS = {
     usage: Usage,
     attempts: count,
     duration_ms: z.number().nonnegative(),
-    /** The message of a refusal without text. It is not part of a transcript. */
+    /** What the answer contained before the refusal: no text. It is not part of a transcript. */
     message: AssistantMessage.optional(),
   }),
   /** A model step that summarizes older messages has started. */
@@ -340,7 +343,7 @@ export const EVENT_SCHEMAS = {
     mode: Mode,
     ...STORED_REMINDER_FIELDS,
     preempt,
-    /** The hook that returned the injection. */
+    /** The hook that returned the reminder. */
     hook: z.string().optional(),
     /** The reminder is in the transcript immediately. It waits for no seam, and does not make a run continue. */
     direct: z.literal(true).optional(),
@@ -380,17 +383,17 @@ export const EVENT_SCHEMAS = {
     command_id: z.string().optional(),
   }),
   /**
-   * The report of a job that no hook of the session has started so far. A hook is being called that may start it, so
-   * the report is decided after its answer.
+   * The report of a job that the session does not know so far. Hooks are being called that may have started the job, so
+   * the report is decided after their answers.
    */
   job_report_deferred: event('job_report_deferred', {
     command_id: z.string(),
     receipt: JobReceipt,
     body: z.string().optional(),
   }),
-  /** Progress of a job that a hook started. */
+  /** A report of a job that a hook started: its progress, or its end. */
   job_reported: event('job_reported', { command_id: z.string(), source: z.string(), receipt: JobReceipt }),
-  /** The limit of open jobs is reached. The session does not wait for this job. */
+  /** The limit of open jobs is reached. The session does not remember this job, and rejects its reports. */
   job_untracked: event('job_untracked', { hook: z.string(), job_id: z.string(), code: z.literal('too_many_jobs') }),
   /** A reminder of a hook exceeded the bound of reminders. */
   reminder_dropped: event('reminder_dropped', { hook: z.string(), code: z.literal('too_many_reminders') }),
@@ -405,7 +408,7 @@ export const EVENT_SCHEMAS = {
     /** Only recorded: no prompt contains it. */
     audit_only: z.literal(true).optional(),
   }),
-  /** A reminder was delivered. It is part of the transcript, and every prompt contains it until it expires. */
+  /** A reminder was delivered. Unless it is `audit_only`, every prompt contains it until it expires. */
   reminder_fired: event('reminder_fired', {
     command_id: z.string(),
     seam: z.string(),
@@ -471,7 +474,10 @@ export const EVENT_SCHEMAS = {
     actor: StoredActor.optional(),
     reason: z.string().optional(),
   }),
-  /** The hooks have checked an edited call. The same record decides the call or rejects the edit. */
+  /**
+   * The hooks have checked an edited call. The same record decides the call or rejects the edit, unless the call no
+   * longer waits for this approval.
+   */
   edited_call_checked: event('edited_call_checked', {
     call_id: z.string(),
     command_id: z.string(),
@@ -526,8 +532,8 @@ export const EVENT_SCHEMAS = {
   /** A `user_prompt_submit` hook blocked a steer or a follow-up, which is never delivered. */
   injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
   /**
-   * `user_prompt_submit` hooks have checked a queued steer or follow-up. `none`: the check was cancelled, or the message is no
-   * longer queued.
+   * `user_prompt_submit` hooks have checked a queued steer or follow-up. `none`: the check was cancelled, or the
+   * message is no longer queued or has another text.
    */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
@@ -544,7 +550,8 @@ export const EVENT_SCHEMAS = {
     call_id: z.string().optional(),
   }),
   /**
-   * Hooks of a notification point were called. Calls and seams do not wait for them. Without `effect_id` there were none.
+   * The hooks of an announced point (`ANNOUNCED`, hooks/state.ts in libs/turn) have answered. Calls and seams do not
+   * wait for them. Without `effect_id` no hook matched.
    */
   announced: event('announced', { point: HookPoint, effect_id: effectId.optional() }),
   command_rejected: event('command_rejected', {
@@ -606,13 +613,13 @@ export const EVENT_SCHEMAS = {
     actor: StoredActor.optional(),
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
-  /** A step cannot start: no instance serves its persona, or the persona is paused. */
+  /** A model step cannot start: no instance serves its persona, or the persona is paused. */
   waiting_for_persona: event('waiting_for_persona', PERSONA_STEP_EVENTS.waiting_for_persona),
-  /** An instance serves the persona again, or the pause has ended. */
+  /** An instance serves the persona again, the pause has ended, or the model step now waits for another reason. */
   persona_wait_ended: event('persona_wait_ended', PERSONA_STEP_EVENTS.persona_wait_ended),
   /**
-   * The instance of a step was lost, or returned the step. Another attempt starts, and the streamed text of the last
-   * one is void.
+   * The instance of a model step was lost, or returned the step. The streamed text of this attempt is void. Another
+   * attempt starts, unless this was the last one.
    */
   persona_step_lost: event('persona_step_lost', PERSONA_STEP_EVENTS.persona_step_lost),
   run_failed: event('run_failed', {
@@ -630,19 +637,23 @@ export const EVENT_SCHEMAS = {
   step_args_rewritten: event('step_args_rewritten', { ...StepHead, args: StepArgs, by: z.string() }),
   /** A PostStep hook replaced the answer of the step. The next step gets the new answer. */
   step_output_rewritten: event('step_output_rewritten', { ...StepHead, output: Json, by: z.string() }),
-  /** An attempt of a step has ended. Its answer is that of the turn, unless a hook replaced it. */
+  /** An attempt of a step has ended. The answer of a completed step is `output`, or else that of its last turn. */
   step_finished: event('step_finished', {
     ...StepHead,
     status: StepStatus,
     /** For a failed step: the reason, and the effect on the run. */
     error: Failure.optional(),
     error_boundary: ErrorBoundary.optional(),
+    /** The answer with which a PostStep hook replaced that of the model. */
     output: Json.optional(),
     /** Tokens that the step used, in and out. */
     tokens: count,
     cost_usd,
   }),
-  /** At most once per budget and threshold in a run. At 100 percent the run ends. */
+  /**
+   * A threshold of a budget is reached: once for each threshold of a limit, until the limit counts anew (BUDGET-1,
+   * budgets.ts in libs/turn). At 100 percent the run ends.
+   */
   budget_threshold: event('budget_threshold', {
     budget: Budget,
     percent: z.number().int().min(1).max(100),
@@ -652,7 +663,10 @@ export const EVENT_SCHEMAS = {
     /** Minimum for the next answer, if it exceeds the rest of the budget. */
     needed: z.number().positive().optional(),
   }),
-  /** The turn ends the run, unless its last seam delivers a message. */
+  /**
+   * A stop condition is true. The turn ends the run, unless its last seam delivers a message, or an interrupt skipped
+   * calls or cut the answer short.
+   */
   stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
   stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),
   stop_predicates_answered: event('stop_predicates_answered', {
@@ -664,7 +678,7 @@ export const EVENT_SCHEMAS = {
   owned: event('owned', {
     epoch: z.number().int().positive(),
     host: z.string(),
-    /** All earlier records are copies from another session. Calls that a worker accepted there are void here. */
+    /** All earlier records are copies from another session. Workers that accepted its calls report to it only. */
     after_copy: z.literal(true).optional(),
     /** Calls that only the last copied, changed record of a fork starts, or starts with other arguments. */
     unsent: z.array(z.string()).optional(),
@@ -686,7 +700,7 @@ export const EVENT_SCHEMAS = {
     /** A run is active: persona, prompt and tools are resolved again before it continues. */
     reprovisions: z.literal(true).optional(),
   }),
-  /** The new resolution of persona, prompt and tools has ended, or was abandoned. */
+  /** The new resolution of persona, prompt and tools has succeeded, or was abandoned. After a failure the run fails. */
   reprovisioned: event('reprovisioned', { effect_id: effectId }),
 } as const;
 

@@ -18,7 +18,7 @@ const BlobLine = z.union([
 /** The line of a stored object, as {@link readBlobLine} returns it. */
 export type BlobLine = z.infer<typeof BlobLine>;
 
-/** A line of an exported journal is invalid at its position, or too long. */
+/** A line of an exported journal is invalid, out of place or too long; or the export contains no record. */
 export class ExportLineInvalidError extends CoxswainError {
   constructor(message: string) {
     super('export_line_invalid', message);
@@ -74,7 +74,7 @@ export function closingLine(end: ExportEnd): string {
 
 /**
  * Reads the closing line of an export, or returns null for any other line.
- * @throws ExportLineInvalidError if it starts like a closing line and differs from the canonical form.
+ * @throws ExportLineInvalidError if it starts like a closing line, and is invalid or not canonical JSON.
  */
 export function readClosingLine(line: string): ExportEnd | null {
   if (!line.startsWith(CLOSING_BEGINNING)) return null;

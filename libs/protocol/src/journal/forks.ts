@@ -1,6 +1,6 @@
 /**
  * Copies of journals: the request for a fork, the origin of a copied journal, and the first input of the copy's owner.
- * The guide on replay and fork explains them.
+ * `docs/guides/replay-and-fork.md` explains them.
  */
 import * as z from 'zod';
 import { StoredActor } from '../commands/actor.ts';
@@ -78,7 +78,10 @@ export const ForkRequest = z.strictObject({
 });
 export type ForkRequest = z.infer<typeof ForkRequest>;
 
-/** Calls that only the changed record starts, or starts with other arguments. They were not sent so far. */
+/**
+ * Calls that only the changed record starts, or starts with other arguments than the original record. They were not
+ * sent so far.
+ */
 const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
@@ -91,14 +94,14 @@ export const CopyOrigin = z.strictObject({
   command_id: z.string().optional(),
   actor: StoredActor.optional(),
   receipt_to: z.string().optional(),
-  /** The message id of that command. */
+  /** The message id of the command that requested the fork. */
   message_id: z.string().optional(),
   /** The changes in record `n` and after it. */
   changes: ForkChanges.optional(),
   unsent,
   /** The next prompt of the session, which has ended at `n`. */
   prompt: Prompt.optional(),
-  /** The earlier origins of that journal, the newest first. */
+  /** The earlier origins of the copied journal, the newest first. */
   before: z.array(z.strictObject(Ancestor)).max(BOUNDS.originsNamedMax).optional(),
 });
 export type CopyOrigin = z.infer<typeof CopyOrigin>;
@@ -112,8 +115,8 @@ export const ChangedSettings = z.strictObject({
 export type ChangedSettings = z.infer<typeof ChangedSettings>;
 
 /**
- * `after_copy` of the first owner's input `owned`, for a fork and for an import under a new id. Unfinished work of the origin
- * does not continue in the copy.
+ * `after_copy` of the first owner's input `owned`, for a fork and for an import under a new id. What becomes of the
+ * origin's unfinished work: `ownedAfterCopy` (copies.ts in libs/turn).
  */
 export const AfterCopy = z.strictObject({
   /** The id of the copy. A copy of a copy contains the inputs of its ancestors too. */

@@ -41,7 +41,7 @@ export const Usage = z.strictObject({
 export type Usage = z.infer<typeof Usage>;
 
 /**
- * A command after validation at the edge. With `problem` it can only be rejected, and `body` contains the readable
+ * A command after its checks by the host. With `problem` it can only be rejected, and `body` contains the readable
  * part.
  */
 export const CommandInput = z.strictObject({
@@ -79,7 +79,7 @@ export const Provision = z.strictObject({
   identity: PersonaIdentity.optional(),
   /** The whole pinned definition. */
   definition: Persona,
-  /** Only for a persona that other processes serve: no host runs its steps and tools. */
+  /** Only for a persona that other processes serve: no host runs its model steps and its own tools. */
   served: z.literal(true).optional(),
   /** The mode that the start or a later prompt selected. */
   mode: z.string().optional(),
@@ -218,7 +218,7 @@ export const CallAccepted = z.strictObject({
 });
 export type CallAccepted = z.infer<typeof CallAccepted>;
 
-/** The outcome of one consult of hooks: one answer for each called registration, in order. */
+/** The outcome of one consult of hooks: one answer for each `hook_call`, in order. With `not_run` it was not called. */
 export const ConsultOutcome = z.strictObject({
   type: z.literal('consult_outcome'),
   effect_id: effectId,
@@ -231,7 +231,7 @@ export const ConsultOutcome = z.strictObject({
 });
 export type ConsultOutcome = z.infer<typeof ConsultOutcome>;
 
-/** The tool connections are closed. This never fails: problems are logged. */
+/** The tool connections are closed. This never fails: `notes` has the problems. */
 export const CloseOutcome = z.strictObject({
   type: z.literal('close_outcome'),
   effect_id: effectId,
@@ -286,12 +286,13 @@ export const HooksChangedInput = z.strictObject({
 export type HooksChangedInput = z.infer<typeof HooksChangedInput>;
 
 /**
- * One piece of inbox feedback: its source (`tool:<name>`, `mcp:<server>`, `hook:<id>`, `command_policy`) and its text.
+ * One piece of inbox feedback: its source and its text. Sources of hosts are `tool:<name>`, `mcp:<server>` and
+ * `hook:<id>`. Sources of the turn machine are `stall:<kind>` and `command_policy:<rule>`.
  */
 export const Feedback = z.strictObject({ source: z.string().min(1).max(256), body: z.string().min(1) });
 export type Feedback = z.infer<typeof Feedback>;
 
-/** Feedback for the model from the session's environment: tools, MCP servers, hooks, policy. Made by hosts only. */
+/** Feedback for the model from tools, MCP servers and hooks. Made by hosts only. */
 export const FeedbackInput = z.strictObject({
   type: z.literal('feedback'),
   items: z.array(Feedback).max(BOUNDS.feedbackPendingMax),
@@ -369,7 +370,7 @@ export type Outcome =
 /** Arbitrary JSON of a recorded payload. */
 export const Payload = Json;
 
-/** The sum of two usages. Token counts that neither has are omitted. */
+/** The sum of two usages. Optional counts are omitted if their sum is 0. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: Usage = {
     input_tokens: a.input_tokens + b.input_tokens,

@@ -33,8 +33,9 @@ export const ReasoningPart = z.strictObject({
   provider_metadata: ProviderMetadata.optional(),
 });
 /**
- * One tool call by the model. With `problem` the call can never run: its arguments did not parse or did not fit the
- * tool's schema, or the tool does not exist. Then `args` contains the readable part, or null.
+ * One tool call by the model. With `problem` the call can never run: its arguments did not parse, did not fit the
+ * tool's schema or are too large, the tool does not exist, or the answer has too many calls. Then `args` is null if the
+ * arguments did not parse, and empty if they are too large.
  */
 export const CallPart = z.strictObject({
   type: z.literal('call'),
@@ -54,7 +55,8 @@ export type CallPart = z.infer<typeof CallPart>;
 /**
  * The origin of a message whose text neither a person nor a tool wrote. Transcripts take it from the events that
  * delivered the message; commands cannot set it. `notice`: a host notice, in its recorded form. `summary` and `notes`:
- * results of a compaction. `transcript`: messages to summarize. `persona`: a skill, by the persona's author.
+ * results of a compaction. `transcript`: messages to summarize. `persona`: a skill, by the persona's author. `session`:
+ * a message of this other session.
  */
 export const MessageOrigin = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.enum(['notice', 'summary', 'notes', 'transcript', 'persona']) }),
@@ -90,7 +92,7 @@ export const ToolMessage = z.strictObject({
   note: z.string().optional(),
   origin: MessageOrigin.optional(),
 });
-/** A reminder, rendered as `<system-reminder>`. It never replaces a user message. */
+/** A reminder, rendered as `<system-reminder>`. */
 export const ReminderMessage = z.strictObject({
   role: z.literal('reminder'),
   content: z.array(TextPart).min(1),
@@ -123,7 +125,10 @@ export function callsOf(message: AssistantMessage): CallPart[] {
   return message.content.filter((part): part is CallPart => part.type === 'call');
 }
 
-/** Why every provider would refuse these messages: a call without its result, or a result without its call; or null. */
+/**
+ * A sentence about the first call without its result, or result without its call; null without one. Providers refuse
+ * such messages.
+ */
 export function pairingProblem(messages: readonly Message[]): string | null {
   let open: string[] = [];
   for (const message of messages) {

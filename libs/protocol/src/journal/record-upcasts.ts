@@ -1,6 +1,7 @@
 /**
- * Upcasts: `decodeRecord` (record.ts) converts records of earlier versions to the newest version. A change that released
- * records do not fit raises `RECORD_VERSION` and adds the upcast from the version before; a new optional member does not.
+ * Upcasts: `decodeRecord` (record.ts) converts records of earlier versions to the newest version. A change of the
+ * schema that existing records do not fit raises `RECORD_VERSION`, and adds the upcast from the version before. A new
+ * optional member does neither.
  * Upcasts are never changed or removed: users keep journals of every release.
  */
 

@@ -16,8 +16,8 @@ import { deletionSentence, Tombstone, tombstoneIn } from './tombstone.ts';
 export const RECORD_VERSION = 1;
 
 /**
- * The position of a session in a command stream. `created` identifies the incarnation of the stream; a new incarnation
- * starts at 0.
+ * The position of a session in a command stream. `created` identifies the incarnation of the stream. In a new
+ * incarnation the position is 0.
  */
 export const Cursor = z.strictObject({ stream: z.string(), created: z.string(), seq: z.number().int().nonnegative() });
 export type Cursor = z.infer<typeof Cursor>;
@@ -134,8 +134,9 @@ export type BlobText = (ref: BlobRef) => string | undefined;
 /**
  * Reads the bytes of a record. Large fields, which its `blobs` member lists as RFC 6901 pointers, are put back in
  * place; without `blobText` a note replaces each. A record of an earlier version is converted to the newest one.
- * @throws RecordUnreadableError, which names the invalid member; its subclasses RecordVersionUnknownError for an unknown
- *   version, BlobMissingError for a missing blob, SessionDeletedError for a tombstone.
+ * @throws RecordUnreadableError for invalid bytes; the message names an invalid member. Its subclasses:
+ *   RecordVersionUnknownError for an unknown version, BlobMissingError for a missing blob, SessionDeletedError for a
+ *   tombstone.
  */
 export function decodeRecord(
   bytes: Uint8Array,
@@ -171,9 +172,10 @@ function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<n
 }
 
 /**
- * Puts large fields back into the parsed JSON of a record, and removes its `blobs` member.
+ * Puts large fields back into the parsed JSON of a record, and removes its `blobs` member. It modifies nested objects
+ * of its argument.
  * @param which selects pointers; other large fields stay references.
- * @throws RecordUnreadableError if a pointer is invalid, or a text is not available.
+ * @throws RecordUnreadableError if a pointer is invalid; its subclass BlobMissingError if a text is not available.
  */
 export function withLargeFields(
   { blobs = [], ...value }: StoredJson,
@@ -184,7 +186,11 @@ export function withLargeFields(
   return value;
 }
 
-/** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */
+/**
+ * The large fields that a record's bytes refer to.
+ * @throws RecordUnreadableError or a subclass, as {@link decodeRecord}, but not for an invalid member or a missing
+ *   blob.
+ */
 export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast> = UPCASTS): readonly BlobRef[] {
   const { blobs, ...value } = parseStored(bytes, upcasts);
   return (blobs ?? []).map((pointer) => {

@@ -1,5 +1,6 @@
 /**
- * Reminders: texts that stay in the prompts of a model, as messages of the host, outside of user messages.
+ * Reminders: texts of the host that stay in the prompts of a model. They are marked, so that a model does not read them
+ * as texts of the user.
  */
 import * as z from 'zod';
 
@@ -17,7 +18,7 @@ export type Propagate = z.infer<typeof Propagate>;
 
 const Tag = z.string().trim().min(1).max(64);
 
-/** The members of a reminder without its text and mode. All have defaults. */
+/** The members of a reminder without its text, mode and dedupe key. All are optional. */
 export const REMINDER_FIELDS = {
   /** Labels by which interfaces and hooks may sort reminders. */
   tags: z.array(Tag).max(32).default([]),
@@ -29,7 +30,7 @@ export const REMINDER_FIELDS = {
   role_hint: RoleHint.default('system'),
 } as const;
 
-/** The same members in events: with all defaults filled in. */
+/** The same members in events, with defaults filled in, and the dedupe key. */
 export const STORED_REMINDER_FIELDS = {
   tags: z.array(z.string()),
   dedupe_key: z.string().optional(),

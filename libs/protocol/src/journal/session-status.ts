@@ -45,7 +45,7 @@ export const SessionStatus = z.strictObject({
   failed_at: z.number().int().positive().nullable(),
   /** Of all runs. */
   usage: Usage,
-  /** The same, with the usage of all ended child sessions. */
+  /** `usage`, and the usage of all ended child sessions. */
   tree_usage: Usage,
   /** The parent session and its call; null without a parent, and for a copy of a child session. */
   parent: z
@@ -82,14 +82,14 @@ export const SessionStatus = z.strictObject({
       by_itself: z.boolean(),
     })
     .nullable(),
-  /** A step waits for an instance of its persona, or for the end of a pause. Absent otherwise. */
+  /** A model step waits for an instance of its persona, or for the end of a pause. Absent otherwise. */
   waiting_for_persona: z
     .strictObject({
       persona: z.string(),
       version: z.string(),
       why: z.enum(['unserved', 'paused']),
       since: z.string(),
-      /** When the run fails; null if the wait has no limit. */
+      /** When the limit of the wait is over (`afterPersonaWaitExpiry`, libs/turn); null without a limit. */
       until: z.string().nullable(),
     })
     .optional(),
@@ -116,14 +116,14 @@ export const SessionStatus = z.strictObject({
       role_hint: STORED_REMINDER_FIELDS.role_hint.optional(),
     }),
   ),
-  /** Delivered reminders, which every prompt contains until they expire. */
+  /** Delivered and inherited reminders. Every prompt contains them until they expire. */
   reminders: z.array(
     z.strictObject({
       command_id: z.string(),
       body: z.string(),
       actor: StoredActor.optional(),
       ...STORED_REMINDER_FIELDS,
-      /** Number of further turns that show it. */
+      /** Number of further turns that show it; absent without `ttl_turns`. */
       ttl_left: z.number().int().nonnegative().optional(),
     }),
   ),

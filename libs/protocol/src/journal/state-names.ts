@@ -3,7 +3,7 @@
  */
 import type { StateValue } from './record.ts';
 
-/** The names of a session's top-level states. Lists also show `deleted` and `unreadable`. */
+/** The names of a session's top-level states; and `deleted` and `unreadable`, which only lists show. */
 export const SESSION_STATE_NAMES = [
   'provisioning',
   'assistant_streaming',

@@ -1,5 +1,5 @@
 /**
- * A statechart as data for drawing: names and transitions of any machine with nested states.
+ * A statechart as data for drawing: the states and transitions of a machine with nested states.
  */
 
 /** One transition of a state. */

@@ -44,7 +44,7 @@ const bySchema = new WeakMap<JsonObject, Compiled | string>();
  */
 const ALL_PROBLEMS_MAX = 100_000;
 
-/** Why a schema cannot be compiled, or null. */
+/** Why a schema is invalid, exceeds its bounds or cannot be compiled; or null. */
 export function unusableOutputSchema(schema: JsonObject): string | null {
   const known = compiledOf(schema);
   return typeof known === 'string' ? known : null;
@@ -84,7 +84,7 @@ function refused(problem: string): OutputCheck {
   return { problems: [problem] };
 }
 
-/** The text of the JSON: the only fenced block of an answer, or the whole answer. */
+/** The text of the JSON: the only fenced block. Without exactly one, or after a first `{` or `[`, the whole answer. */
 function jsonIn(text: string): string {
   const whole = text.trim();
   const parts = whole.split('```');

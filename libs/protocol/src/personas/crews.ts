@@ -22,7 +22,7 @@ export const ParentLink = z.strictObject({
   /** The parent's call, and the effect that started the child. */
   call_id: z.string().min(1).max(256),
   effect_id: EffectIdText,
-  /** Epoch and turn of the parent at the start: they identify the progress for watchers of the call. */
+  /** Epoch and turn of the parent at the start. The progress of the child contains them, for watchers of the call. */
   epoch: z.number().int().positive(),
   turn: z.number().int().nonnegative(),
   /** The session at the top of the tree. */
@@ -33,7 +33,7 @@ export const ParentLink = z.strictObject({
   depth_left: z.number().int().min(0).max(BOUNDS.depthMax),
   /** Length of the chain of messages that caused the start. */
   hops: z.number().int().min(0).max(BOUNDS.hopsMax),
-  /** The rules of every ancestor, the topmost first. */
+  /** The rules of the ancestors, the topmost first. Equal rules occur once. */
   ceiling: z.array(Ceiling).max(BOUNDS.depthMax),
 });
 export type ParentLink = z.infer<typeof ParentLink>;
@@ -83,7 +83,7 @@ export function messageText(body: string, from: MessageSource | undefined): stri
   return from ? `Message from session ${from.session}:\n\n${body}` : body;
 }
 
-/** The rules for a new child session: the session's own, and those of its ancestors, without duplicates. */
+/** The rules above a new child session: those above the session, then its own, unless equal rules are among them. */
 export function ceilingBelow(session: string, { ceiling = [], ...own }: PinnedPermissions): Ceiling[] {
   const said = new Set(ceiling.map(({ permissions }) => canonicalJson(permissions)));
   return said.has(canonicalJson(own)) ? [...ceiling] : [...ceiling, { session, permissions: own }];

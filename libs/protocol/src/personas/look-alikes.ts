@@ -48,7 +48,7 @@ const known = new Map<number, string | null>();
 const ascii: (string | null | undefined)[] = new Array(128).fill(undefined);
 
 /**
- * Maps a character to what it looks like: a lower-case letter (two for a ligature), `<`, `/`, or `-` for a dash or
+ * Maps a character to what it looks like: a lower-case letter (several for a ligature), `<`, `/`, or `-` for a dash or
  * another separator. White space and control characters become a blank, invisible characters become empty. Null for any
  * other character.
  * @param codePoint a Unicode code point.

@@ -6,7 +6,7 @@ import { ToolDefinition } from '../tools/calls.ts';
 import { JsonObject } from '../wire/json.ts';
 import { ModelSettings } from './persona.ts';
 
-/** One request on the bus. */
+/** The request of one step on the bus. */
 export const StepRequest = z.strictObject({
   idempotency_key: z.string().min(1).max(256),
   session_id: z.string(),
@@ -49,7 +49,7 @@ export const StepResult = z.strictObject({
 });
 export type StepResult = z.infer<typeof StepResult>;
 
-/** A request in the form for models. */
+/** {@link StepRequest} with TypeScript names, as models get it. */
 export interface ModelAsked {
   readonly idempotencyKey: string;
   readonly sessionId: string;
@@ -63,7 +63,7 @@ export interface ModelAsked {
   readonly compaction?: number;
 }
 
-/** The result of one request. */
+/** {@link StepResult} with TypeScript names, as models return it. */
 export interface ModelAnswered {
   readonly status: 'complete' | 'failed' | 'cancelled';
   readonly message: AssistantMessage;

@@ -105,7 +105,10 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'run_command', action: 'ask' },
 ];
 
-/** The decision, and the rule that made it: `rules[0]`, `built_in:read_file` or `default`; of `rulingOn` also others. */
+/**
+ * The decision, and the rule that made it: `rules[0]`, `built_in:read_file`, `default` or `session <id>: <rule>`; of
+ * `rulingOn` also others.
+ */
 export interface Ruling {
   readonly action: PermissionAction;
   readonly rule: string;

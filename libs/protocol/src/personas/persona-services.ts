@@ -1,6 +1,6 @@
 /**
- * Personas in processes of their own: announcements, pauses, and the arguments of a step. The parts of a step arrive as
- * progress.
+ * Personas in processes of their own: announcements, pauses, and the arguments of a model step. The parts of its answer
+ * arrive as progress.
  */
 import * as z from 'zod';
 import { ToolDefinition } from '../tools/calls.ts';
@@ -10,7 +10,7 @@ import { Persona } from './persona.ts';
 
 /** Bounds of one instance of a persona. */
 export const PERSONA_SERVICE_BOUNDS = {
-  /** Concurrent steps of one instance: default and maximum. */
+  /** Concurrent model steps of one instance: default and maximum. */
   stepsAtOnceDefault: 16,
   stepsAtOnceMax: 256,
   /** A question contains a request up to this size. A larger one is fetched from the host. */
@@ -42,7 +42,7 @@ export const PersonaAnnouncement = z.strictObject({
 });
 export type PersonaAnnouncement = z.infer<typeof PersonaAnnouncement>;
 
-/** The mark of a paused persona: none of its steps starts. */
+/** The mark of a paused persona: none of its model steps starts. */
 export const PersonaPause = z.strictObject({
   v: z.literal(1),
   since: z.iso.datetime(),
@@ -50,7 +50,7 @@ export const PersonaPause = z.strictObject({
 });
 export type PersonaPause = z.infer<typeof PersonaPause>;
 
-/** The arguments of a question for a step: the request, or a reference for fetching it. */
+/** The arguments of a question for a model step: the request, or a reference for fetching it. */
 export const ModelStepArgs = z.union([
   z.strictObject({ request: StepRequest }),
   z.strictObject({

@@ -1,5 +1,5 @@
 /**
- * The progress of a step of a served persona: the input of the host, and the members of the events.
+ * The progress of a model step of a served persona: the input of the host, and the members of the events.
  */
 import * as z from 'zod';
 
@@ -9,7 +9,7 @@ const version = z.string();
 /** `unserved`: no instance serves the version. `paused`: the persona is paused. */
 const why = z.enum(['unserved', 'paused']);
 
-/** The host reports the progress of a step. Made by hosts only. */
+/** The progress of a model step. Made by hosts only. */
 export const PersonaStepInput = z.discriminatedUnion('state', [
   z.strictObject({
     type: z.literal('persona_step'),
@@ -36,7 +36,7 @@ export const PersonaStepInput = z.discriminatedUnion('state', [
 ]);
 export type PersonaStepInput = z.infer<typeof PersonaStepInput>;
 
-/** The members of the events. */
+/** The members of the events about this progress, without `type`. */
 export const PERSONA_STEP_EVENTS = {
   waiting_for_persona: {
     effect_id: effectId,
@@ -45,7 +45,7 @@ export const PERSONA_STEP_EVENTS = {
     why,
     /** The reason of a pause. */
     reason: z.string().optional(),
-    /** Maximum of the wait, after which the run fails; absent for no limit. */
+    /** Maximum of the wait; absent for no limit. After it: `afterPersonaWaitExpiry` (persona-waits.ts in libs/turn). */
     wait_ms: z.number().int().positive().optional(),
   },
   persona_wait_ended: { effect_id: effectId, persona, version, why },
@@ -53,7 +53,7 @@ export const PERSONA_STEP_EVENTS = {
     effect_id: effectId,
     persona,
     version,
-    /** The instance that ran the step. */
+    /** The instance that ran the model step. */
     instance: z.string(),
     cause: z.enum(['gone', 'handed_back']),
     /** Number of lost attempts so far. */

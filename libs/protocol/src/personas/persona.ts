@@ -76,9 +76,9 @@ export const Limits = z.strictObject({
   tokens: z.number().int().positive().max(1e12).optional(),
   /** USD. Needs a known price of the model. */
   usd: z.number().min(0.000_001).max(1_000_000).optional(),
-  /** From the start of a run to its end, with the time of tools and approvals. */
+  /** Time of a run, with the time of tools and approvals, and without the time in which it is suspended or idle. */
   wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
-  /** Time that a step waits for an instance, for a persona that its own processes serve. */
+  /** Time that a model step waits for an instance, for a persona that other processes serve. */
   wait_for_persona_ms: z.number().int().positive().max(BOUNDS.waitForPersonaMaxMs).optional(),
   /** Maximum of concurrent child sessions. */
   children: z.number().int().min(0).max(BOUNDS.childrenMax).optional(),
@@ -106,11 +106,14 @@ export type CompactionSettings = z.infer<typeof CompactionSettings>;
 /** Parts omitted from every request, regardless of the window. The journal keeps them. */
 export const TransformContext = z
   .strictObject({
-    /** Omits reasoning before the newest user message. */
+    /** Omits reasoning before the newest user message, except that of the newest answer. */
     drop_reasoning: z.boolean().optional(),
     /** Maximum length of the text of each tool result, in characters. */
     max_tool_result_chars: z.number().int().min(1).optional(),
-    /** Shows only the open turn and this number of turns before it. */
+    /**
+     * Shows only the open turn and this number of turns before it. The summary of a compaction, the prompt of the run
+     * and messages that no compaction replaces (`pinOf`, libs/turn) stay.
+     */
     last_n_turns: z.number().int().min(0).max(1_000_000).optional(),
   })
   .refine((settings) => Object.values(settings).some((value) => value !== undefined), {
@@ -128,7 +131,7 @@ export const Persona = z.strictObject({
   description: z.string().max(4_096).optional(),
   model: z.union([ModelName.transform((name) => ({ name })), ModelSettings]).optional(),
   prompt: z.string().max(BOUNDS.commandBodyMaxBytes).default(''),
-  /** Named additions to the prompt. `mode` of `start` selects one. */
+  /** Named additions to the prompt. `mode` of `start` or `prompt` selects one. */
   modes: z.record(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
   /** Whole skills, as a host needs them. A file contains the names of their folders instead. */
   skills: Skills.optional(),

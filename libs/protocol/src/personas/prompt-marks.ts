@@ -1,6 +1,7 @@
 /**
- * The marks of a prompt: delimiters for text that the host did not write. Journals, hooks, scripts and views contain
- * the original text. Adapters mark it when they build a request, only with these functions.
+ * The marks of a prompt: tags around data from outside, summaries of earlier messages, and reminders and notices of the
+ * host. Journals, hooks, scripts and views contain the original text. Adapters mark it when they build a request, only
+ * with these functions.
  *
  * MARK-1  Data (results of tools, files, answers of other agents, messages of other sessions, transcripts to summarize)
  *     is enclosed in `<untrusted-text source="…">` and `</untrusted-text>`.

@@ -73,7 +73,7 @@ export const Skills = z
       refuse([], `have ${bytes} bytes together; a persona carries at most ${BOUNDS.skillsMaxBytes}`);
   });
 
-/** The size of skills in a command, in bytes. */
+/** The size of the bodies and files of skills in a command, in bytes. Binary files count as base64. */
 export function skillsBytes(skills: readonly Skill[]): number {
   const encoder = new TextEncoder();
   const bytes = (text: string) => encoder.encode(text).length;

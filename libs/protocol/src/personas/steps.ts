@@ -56,6 +56,9 @@ export function readStepArgs(args: JsonObject): StepArgs | string {
   return read.success ? read.data : 'the arguments of a step are {prompt}, a text that is not empty';
 }
 
-/** The outcome of a step. `unfinished`: the run ended first. */
+/**
+ * The outcome of a step. `unfinished`: the run ended or was handed off before, or the persona of a fork does not
+ * declare the step.
+ */
 export const StepStatus = z.enum(['completed', 'failed', 'unfinished']);
 export type StepStatus = z.infer<typeof StepStatus>;

@@ -24,7 +24,7 @@ const StopText = z
 /** One condition. */
 export const StopCondition = z.union([
   z.strictObject({ text: StopText }),
-  /** Glob on names of tools. True after a call of such a tool has run. */
+  /** Glob on names of tools. True after a batch in which a call of such a tool has started. */
   z.strictObject({ tool: Glob.min(1) }),
   /** The name of a predicate that the host's program registered. */
   z.strictObject({ predicate: z.string().regex(ID_PATTERN) }),
