@@ -4,6 +4,7 @@
 import { BOUNDS, childIdOf, type EventOf, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CrewBed, crewBed, delegate } from './crew-bed.ts';
+import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { refOf } from './test-bed.ts';
 
@@ -125,6 +126,16 @@ describe('delegated work', () => {
     await bed.start({}, { session: childIdOf('s1', '3-0') });
     await bed.begin('lead');
     expect(await codes(bed)).toEqual(['error session_exists']);
+  });
+
+  test('that does not start leaves its place to another, also if PostToolUse hooks check its result', async () => {
+    const bed = crewBed();
+    bed.hooks.registrations = [hook('PostToolUse', 'check')];
+    bed.parts = { lead: [delegate(['mate', 'go']), delegate(['mate', 'go again']), say('ok')], mate: [say('done')] };
+    await bed.crewHost();
+    await bed.start({}, { session: childIdOf('s1', '3-0') });
+    await bed.begin('lead', { limits: { children: 1 } });
+    expect(await codes(bed)).toEqual(['error session_exists', 'ok']);
   });
 
   test('does not start if the journal with its id is unreadable: the run continues', async () => {

@@ -319,6 +319,12 @@ describe('the maximum of queued and shown reminders', () => {
       .thenJournal('steering_received s finish_step', 'followup_received f');
   });
 
+  test('leaves no room for one with audit_only, which replaces none', () => {
+    given(full)
+      .when(reminded('newer', 'audit_only', { dedupe_key: 'r7' }))
+      .thenJournal('command_rejected too_many_reminders newer');
+  });
+
   test('leaves room again after one is cleared, and for one that replaces another', () => {
     given(full)
       .when(reminded('newer', 'finish_step', { dedupe_key: 'r7' }))

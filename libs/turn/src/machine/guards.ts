@@ -14,6 +14,7 @@ import { compactionDue } from '../slices/compaction/compaction.ts';
 import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from '../slices/injections/channels.ts';
 import {
+  followupsMustWait,
   isGuarded,
   messageContinuesRun,
   nextFollowup,
@@ -217,10 +218,9 @@ export const turnSetup = setup({
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
     },
-    // No hook is left whose verdict the queued steers await.
+    // No hook is left whose verdict the queued messages await.
     last_hook_removed: ({ context, event }: Args) =>
-      pendingAwaitsVerdict(context) &&
-      !pendingAwaitsVerdict({ ...context, hooks: (event as On<'hooks_changed'>).table }),
+      followupsMustWait(context) && !followupsMustWait({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     is_interrupt: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
     queued_work_continues_run: ({ context }: Args) => queuedWorkContinuesRun(context),

@@ -223,7 +223,8 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
 export function childAfterCall(context: SessionContext, { call_id }: EventOf<'call_ended'>): Partial<SessionContext> {
   if (context.children.length === 0) return {};
   const row = callRow(context, call_id);
-  if (row?.status !== 'running' || row.accepted !== undefined) return {};
+  // With PostToolUse hooks, a delegation that could not start has the status `returned` before its end.
+  if ((row?.status !== 'running' && row?.status !== 'returned') || row.accepted !== undefined) return {};
   return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
 }
 

@@ -59,7 +59,7 @@ export function decideInjection(
   const bytes = textBytes(body.body);
   const full = fullProblem(context, bytes, older);
   if (full !== null) return reject(input, 'pending_full', full);
-  const superseded = supersededBy(context, { command_id, dedupe_key: dedupeKey });
+  const superseded = input.verb === 'remind' ? supersededBy(context, { command_id, ...input.body }) : undefined;
   const takesNoRoom = older !== undefined || superseded !== undefined;
   if (verb === 'remind' && !takesNoRoom && reminderCount(context) >= BOUNDS.remindersLiveMax)
     return reject(

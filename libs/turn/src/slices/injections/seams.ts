@@ -124,7 +124,7 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
         ...tail,
       };
     case 'remind': {
-      const older = tail.audit_only ? undefined : supersededBy(context, injection);
+      const older = supersededBy(context, injection);
       if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
       const pinned = injection.reminder?.preserve_on_compact ? { preserve_on_compact: true as const } : {};
       return { type: 'reminder_fired', ...head, message: reminderMessage(injection), ...pinned, ...tail };

@@ -43,7 +43,7 @@ export function hookReminders(
   return drafts.flatMap(({ hook, reminder }, index): SessionEvent[] => {
     const command_id = `hook:${effect_id}:${index + 1}`;
     const isAudit = reminder.mode === 'audit_only';
-    const replaced = isAudit ? undefined : supersededBy(context, { command_id, dedupe_key: reminder.dedupe_key });
+    const replaced = supersededBy(context, { ...reminder, command_id });
     const bytes = isAudit ? 0 : bodyBytes(reminder) - (replaced ? bodyBytes(replaced) : 0);
     const hasRoom = isAudit || ((replaced !== undefined || room > 0) && bytes <= roomBytes);
     if (!hasRoom) return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];

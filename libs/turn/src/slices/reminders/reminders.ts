@@ -9,7 +9,7 @@
  *     with `reminder_deduped`.
  */
 
-import type { EventOf, ReminderFields } from '@coxswain/protocol';
+import type { EventOf, Mode, ReminderFields } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { viewWithoutReminder } from '../compaction/view-account.ts';
 import type { PendingInjection } from '../injections/state.ts';
@@ -73,9 +73,15 @@ export function nextExpiry(context: SessionContext): EventOf<'reminder_expired'>
   return null;
 }
 
-/** The live reminder that a newer one with its dedupe key replaces, or undefined. */
-export function supersededBy(context: SessionContext, newer: { command_id: string; dedupe_key?: string | undefined }) {
-  if (newer.dedupe_key === undefined) return undefined;
+/**
+ * The live reminder that a newer one with its dedupe key replaces, or undefined. A reminder with `audit_only` is never
+ * shown, so it replaces none.
+ */
+export function supersededBy(
+  context: SessionContext,
+  newer: Pick<PendingInjection, 'command_id' | 'dedupe_key'> & { readonly mode?: Mode | undefined },
+) {
+  if (newer.dedupe_key === undefined || newer.mode === 'audit_only') return undefined;
   return context.reminders.find(
     (one) => one.dedupe_key === newer.dedupe_key && one.command_id !== newer.command_id && !one.due,
   );
