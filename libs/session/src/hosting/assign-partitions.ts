@@ -8,6 +8,7 @@ import { fnv1a32, PARTITIONS } from '@coxswain/protocol';
 /**
  * Assigns partitions to hosts as evenly as possible.
  * @param hosts their names, each once, in any order.
+ * @param partitions the number of partitions.
  * @returns for each host its partitions, ascending; empty without hosts.
  */
 export function assignPartitions(

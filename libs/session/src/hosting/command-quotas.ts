@@ -1,11 +1,11 @@
 /**
- * The quotas of a host: how much of it the senders of a tenant may use. `SessionIntake` (runner/session-intake.ts) counts
- * each command, and rejects one beyond a quota.
+ * Enforces the quotas of tenants on this host (`Quotas` in libs/protocol). `SessionIntake` (runner/session-intake.ts)
+ * asks it about each command, and rejects a command beyond a quota.
  *
- * QUOTA-1  A command beyond a quota leaves no record. Its sender may send the same command again, and gets a receipt if it has
- *          asked for one.
- * QUOTA-2  Controls (cancel, approve and the like) have their own rates and no other quota, so that a flood of messages cannot
- *          keep a person from stopping a run.
+ * QUOTA-1  A command beyond a quota leaves no record. Its sender gets a rejection as a receipt, if the command names an
+ *          inbox for receipts. The sender may send the same command again.
+ * QUOTA-2  Controls (`CONTROLS`, such as cancel and approve) have their own rates and no other quota, so that a flood
+ *          of messages cannot keep a person from stopping a run.
  * QUOTA-3  The tenant is in the subject of a command, and the server restricts every key to its subjects. The sender is in the
  *          command itself, because NATS does not name a publisher. Rates per sender separate honest senders, rates per tenant
  *          bound all.
@@ -64,7 +64,7 @@ interface Tenant {
   /** Queued bytes by session. A session without any has no entry. */
   readonly pending: Map<string, number>;
   pendingBytes: number;
-  /** Sessions that started here since the measurement. */
+  /** Sessions that started on this host since the measurement. */
   started: number;
   measured: MeasuredUsage | null;
 }
@@ -72,7 +72,10 @@ interface Tenant {
 const CONTROLS: ReadonlySet<string> = new Set(['cancel', 'cancel_call', 'suspend', 'resume', 'approve', 'delete']);
 const QUEUED: ReadonlySet<string> = new Set([...INJECTION_VERBS, 'replace']);
 const INTERNAL: ReadonlySet<string> = new Set(INTERNAL_VERBS);
-/** Tenants of a host, and senders of one tenant, with their own counts. Beyond that an older one is forgotten. */
+/**
+ * Maximum numbers of tenants, and of senders of one tenant, with their own counts. Beyond them the host forgets the
+ * tenant whose quotas it has known for longest, and the sender that has sent nothing for longest.
+ */
 const TENANTS_MAX = 10_000;
 const SENDERS_MAX = 1_000;
 
@@ -106,7 +109,7 @@ export class CommandQuotas {
     return this.#storedProblem(tenant, quotas);
   }
 
-  /** The reason why the tenant may start no further session, or null. */
+  /** The reason why the tenant may start no further session, or null; null also before its first measurement. */
   sessionProblem(id: TenantId): QuotaProblem | null {
     const quotas = this.#quotasOf(id);
     if (quotas.sessions === null) return null;
@@ -127,7 +130,7 @@ export class CommandQuotas {
     tenant.started++;
   }
 
-  /** Sets the queued bytes of a session: 0 once it is another host's. */
+  /** Sets the queued bytes of a session. @param bytes 0 once the session is another host's. */
   notePending({ tenant: id, sessionId }: SessionRef, bytes: number): void {
     const tenant = this.#tenant(id, this.#quotasOf(id));
     tenant.pendingBytes += bytes - (tenant.pending.get(sessionId) ?? 0);
@@ -206,7 +209,7 @@ function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }
 
-/** The first two tokens of a receipt subject: they are the same for all inboxes of one NATS key. */
+/** The first two tokens of a receipt subject: they are the same for all receipts of one client. */
 function inboxOf(receiptTo = ''): string {
   return receiptTo.split('.', 2).join('.');
 }

@@ -1,7 +1,7 @@
 /**
- * Compares journals with the notes of active sessions. A note may be lost with a replica, and a session whose host has died
- * has no other sign of its work. So the host reads the newest record of each session without a note, and claims those with
- * work.
+ * Compares journals with the notes of active sessions. A note may be lost with a replica, and a session whose host has
+ * died has no other sign of its work. So the host reads the newest record of each session in its partitions that has no
+ * note, and claims the sessions with work.
  */
 import type { ActiveSession, Clock, Log } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -28,7 +28,7 @@ export interface ComparedHost {
   partitions(): ReadonlySet<number>;
   /** Whether a session is the host's to claim: in its partitions, not in its memory, and of no other host. */
   isFree(ref: SessionRef): boolean;
-  /** Whether a session has work; false if its newest record is damaged. Rejects where the store cannot be read. */
+  /** Whether a session has work; false for a damaged or deleted session. Rejects where the store cannot be read. */
   hasWork(ref: SessionRef): Promise<boolean>;
   claim(ref: SessionRef): void;
 }
@@ -38,7 +38,7 @@ export class NoteComparison {
   readonly #ports: ComparisonPorts;
   readonly #host: ComparedHost;
   readonly #state: HostState;
-  /** By partition, on the monotonic clock. */
+  /** When each partition was compared, on the monotonic clock. */
   readonly #comparedMs = new Map<number, number>();
 
   constructor(ports: ComparisonPorts, host: ComparedHost, state: HostState) {

@@ -1,11 +1,12 @@
 /**
  * The sessions of this host's partitions that are not in memory, counted for metrics.
  *
- * PASSIVATED-1  Only the host of a partition counts its sessions: each in memory or here, never in both.
- * PASSIVATED-2  The host that passivates a session notes it here. The sessions of earlier hosts are read from the headers of
- *               snapshots: when a partition comes to this host, and again later, because an earlier host may store a snapshot
- *               after the first read.
- * PASSIVATED-3  One partition is read at a time. Once all were read, one is read every {@link READ_APART_MS} at most.
+ * PASSIVATED-1  Only the host of a partition counts its sessions: each in memory or in this count, never in both.
+ * PASSIVATED-2  The host that passivates a session adds it to this count. The sessions of earlier hosts are read from
+ *               the headers of snapshots: when a partition comes to this host, and again later, because an earlier host
+ *               may store a snapshot after the first read.
+ * PASSIVATED-3  One partition is read at a time. Once all were read, they are read again in turn, one every
+ *               {@link READ_APART_MS}.
  */
 import type { Clock, Log, SessionSummary, Snapshots } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -32,7 +33,7 @@ export class PassivatedCount {
   readonly #tables = new Map<number, Table>();
   /** Partitions that were not read yet, in order. */
   readonly #unread = new Set<number>();
-  /** Sessions that came or left while their partition is read: the store's summaries of them are outdated. */
+  /** The partition that is being read. `changed`: sessions that came or left meanwhile: what was read is outdated. */
   #reading: { readonly partition: number; readonly changed: Set<string> } | null = null;
   #woken = new AbortController();
   #isRunning = false;
@@ -66,7 +67,7 @@ export class PassivatedCount {
     }
   }
 
-  /** Adds a session that is not in memory: it was passivated, or only looked at. */
+  /** Adds a session that is not in memory: a runner has passivated it, or a claim found no open effects. */
   left(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);

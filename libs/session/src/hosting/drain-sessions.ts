@@ -1,11 +1,14 @@
 /**
- * Drains sessions: each ends its calls. Then its runner stores a snapshot, and hands it over to another host if it has open
- * work (`hasWork`), or passivates it. `SessionWork` decides which effects end first (`hasWorkToDrain`) and which start no more
- * (`quiesce`).
+ * Drains sessions, in these steps for each:
+ * 1. The session starts no more model calls and compactions (`SessionRunner.quiesce`).
+ * 2. It ends the work that its next owner should not repeat, such as tool calls (`SessionRunner.hasWorkToDrain`).
+ * 3. When that has ended, its runner stores a snapshot if one is due, and leaves. It hands the session over to another
+ *    host if the session has open work (`SessionRunner.hasWork`), and passivates it otherwise. After the time is over,
+ *    it leaves at once.
  *
- * This drains only the sessions that were in memory when it started. That no further ones come is the work of its callers:
- * `Host.stop` calls `HostPartitions.retire` before, from which on the host takes no more sessions and commands, and
- * `Host.transfer` follows a new assignment of the partitions.
+ * A drain includes only the sessions that were in memory when it started. Its callers keep the host from loading
+ * further ones: `Host.stop` calls `HostPartitions.retire` first, and `Host.transfer` follows a new assignment of the
+ * partitions.
  */
 import type { Clock } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
@@ -14,9 +17,10 @@ import type { SessionRunner } from '../runner/session-runner.ts';
 /** The time between two looks at the draining sessions. */
 const LOOK_EVERY_MS = 20;
 /**
- * If other hosts are alive, the sessions start to drain one by one, this far apart, and all within `SPREAD_MAX_MS`. Each works
- * normally until then. A host that has just started claims some tens of sessions a second. If all sessions were left at once,
- * the last would pause for as long as all claims take.
+ * If other hosts are alive, the sessions start to drain one by one, `APART_MS` apart. Many start closer together, so
+ * that the last starts within `SPREAD_MAX_MS` and within a fifth of the given time. Each works normally until then. A
+ * host that has just started claims some tens of sessions a second. If all sessions were left at once, the last would
+ * pause for as long as all claims take.
  */
 const APART_MS = 50;
 const SPREAD_MAX_MS = 2_000;
@@ -25,15 +29,15 @@ const SPREAD_MAX_MS = 2_000;
 export interface DrainingHost {
   /** Whether another host is alive. */
   hasOthers(): boolean;
-  /** Whether a session is this host's again, and stays. */
+  /** Whether a session is this host's again: it resumes, and is not left. */
   stays(ref: SessionRef): boolean;
   /** Aborts when the host is gone. */
   readonly ended: AbortSignal;
 }
 
 /**
- * Leaves sessions as soon as their calls have ended, or at the given time. Resolves when all are left or stay and their
- * snapshots were stored or have failed, or when the host is gone.
+ * Leaves each session as soon as it has no work to drain, or at `untilMs`. Resolves when all are left or stay and their
+ * snapshots were stored or have failed, or when the host is gone. Contract: does not reject.
  * @param untilMs on the monotonic clock.
  */
 export async function drainSessions(
@@ -43,7 +47,7 @@ export async function drainSessions(
   host: DrainingHost,
 ): Promise<void> {
   const startedMs = clock.monotonicMs();
-  // The last session to start must still have most of the time for its calls, so the spread is a fifth of it at most.
+  // The last session to start must still have most of the time for its calls.
   const spreadMs = host.hasOthers() ? Math.min(runners.length * APART_MS, SPREAD_MAX_MS, (untilMs - startedMs) / 5) : 0;
   const leaving = new Set<SessionRunner>();
   const snapshots: Promise<void>[] = [];
@@ -62,8 +66,8 @@ export async function drainSessions(
       else if (!isLate && runner.hasWorkToDrain) continue;
       else {
         // The next host loads the session from the snapshot, or counts the session by the snapshot's header
-        // (`PassivatedCount.#read`). Its bytes are made before the runner leaves. No snapshot at the deadline with work left:
-        // while the mailbox handles a job, the machine may be ahead of the journal.
+        // (`PassivatedCount.#read`). The bytes of the snapshot are made before the runner leaves. With work left at
+        // `untilMs` there is no snapshot: while the mailbox handles a job, the machine may be ahead of the journal.
         if (!runner.hasWorkToDrain) snapshots.push(runner.keepSnapshot());
         runner.leave(runner.hasWork ? 'handed_over' : 'passivated');
       }

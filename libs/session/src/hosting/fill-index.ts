@@ -1,8 +1,9 @@
 /**
- * Keeps the index of sessions: creates it again if it was lost, repeats writes that failed (index-writes.ts), and
- * gives an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
+ * Keeps the index of sessions: creates it again if it was lost, repeats writes that failed (index-writes.ts), and gives
+ * an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
  * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2, libs/client,
- * newest-sessions.ts). A session that is in memory, or that this release cannot load, gets a mark instead.
+ * newest-sessions.ts). A session that is in memory, or that does not load although its stores answer (`UNLOADABLE`),
+ * gets a mark instead.
  *
  * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2, libs/ports,
  * session-index.ts).
@@ -22,7 +23,7 @@ const AT_ONCE = 4;
  * partitions first.
  */
 const CHECK_EVERY_MS = 5_000;
-/** Between two searches in the same index, milliseconds; after a failed one the shorter time. */
+/** Between the starts of two searches in the same index, milliseconds. After a failed one: `AGAIN_MS` from its end. */
 const APART_MS = 600_000;
 const AGAIN_MS = 60_000;
 
@@ -43,8 +44,8 @@ export interface HostedSessions {
 }
 
 /**
- * Checks the index until the signal aborts. Fills it soon after the start of the host, after its loss, and from time to time.
- * Contract: does not reject.
+ * Checks the index until the signal aborts. Fills it soon after the start of the host, after a loss of the index, and
+ * every ten minutes. Does nothing without an index. Contract: does not reject.
  */
 export async function keepIndexFilled(
   ports: FillPorts,
@@ -82,7 +83,7 @@ export async function keepIndexFilled(
   }
 }
 
-/** @returns whether all missing entries are stored. */
+/** Stores the missing entries. @returns false after a failure: the host tries again later. */
 async function fillIndex(
   ports: FillPorts,
   index: SessionIndex,
@@ -147,5 +148,5 @@ function isUnloadable(error: unknown): boolean {
   return UNLOADABLE.has((error as { readonly code?: unknown }).code as string);
 }
 
-/** Codes of a session that does not load, although its stores answer. It must not keep the others from an entry. */
+/** Codes of sessions that do not load, although their stores answer. They must not keep the others from an entry. */
 const UNLOADABLE: ReadonlySet<string> = new Set([...JOURNAL_CODES, 'event_not_accepted' satisfies ErrorCode]);

@@ -19,7 +19,7 @@ export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
   readonly ids: Ids;
   readonly hostChannel: HostChannel;
   readonly active: ActiveSessions;
-  /** Without it, lists are read from the journals. */
+  /** Without it, the host writes no entries of its sessions. */
   readonly index?: SessionIndex | undefined;
 }
 
@@ -45,24 +45,26 @@ export interface HostOptions {
 
 /** A host of sessions. */
 export interface SessionHost {
-  /** The id of this incarnation. Records hold it in `attempt`, with a generation (`RunnerOptions.host`). */
+  /** The id of this incarnation. Records hold it in `attempt`, followed by the generation unless that is 0. */
   readonly id: string;
   /**
-   * Joins the hosts, opens the inbox, and claims the sessions with work in its partitions, some at a time. Resolves when
-   * the host receives commands.
-   * @returns `found`: the number of sessions that may have work, and are being claimed.
+   * Joins the hosts, opens the inbox, and claims the sessions in its partitions that may have work and no live owner,
+   * some at a time. Resolves when the host receives commands. Rejects with the errors of the host channel.
+   * @returns `found`: the number of these claims.
    */
   start(): Promise<{ readonly found: number }>;
   /**
-   * The status of a session after its newest stored record, or null for an unknown one. A caller that has read a record
-   * gets a status that includes it, also while the host waits for that record's acknowledgement.
+   * The status of a session after its newest record; null for an unknown session. A caller that has read a record of
+   * this host gets a status that includes it, also while the host waits for that record's acknowledgement. If another
+   * host has taken the session over and this host does not know it yet, the status is that after this host's last
+   * record.
    * @throws errors of `loadSession` (journal/load-session.ts), if the host has to read the journal.
    */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /**
-   * The text after a reader's place in the newest answer of a session. Empty if no answer streams here, and null if the
-   * session is not in this host's memory: it may be in another host's.
-   * @param from the reader's place; null for the whole answer.
+   * The text and reasoning of a session's newest answer that a reader lacks, in bounded pieces ({@link AnswerPieces}).
+   * Empty if no answer streams here, and null if the session is not in this host's memory: it may be in another host's.
+   * @param from the reader's place; null, or a place in another answer, for all of the newest answer.
    */
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
   /** Whether the host has its lease: it hears its own heartbeat, so hosts reach each other. */
@@ -73,7 +75,10 @@ export interface SessionHost {
   readonly indexProblem: string | null;
   /** The number of sessions in memory. */
   readonly live: number;
-  /** Stops in order: takes no command, starts no model call. Calls in flight may end within `graceMs`. Default 10,000. */
+  /**
+   * Stops in order: gets no more deliveries, starts no model call, and lets tool calls in flight end. Does not reject.
+   * @param graceMs the time for calls, and for the tool connections to close. Default 10,000.
+   */
   stop(graceMs?: number): Promise<void>;
   /** Leaves all sessions at once, like a crash. For a host that cannot stop in order, and for simulations. */
   abandon(): void;

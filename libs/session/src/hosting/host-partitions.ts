@@ -1,20 +1,21 @@
 /**
- * The partitions of this host, and the transfer of sessions when they change. A note is the stored entry of a session with
- * unfinished work: it names the host that works on the session (`ActiveSession` in libs/ports).
+ * The partitions of this host, and the transfer of sessions when they change. A note is the stored entry of a session
+ * with unfinished work: it names the host that works on the session, or no host if one has left it (`ActiveSession` in
+ * libs/ports).
  *
- * The commands of a partition go to its new host at once. A session stays on its old host until its calls have ended, 10 s
- * at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names the old host. Meanwhile the new host notifies the
- * old one of commands, and claims the session once the old host has left it. A message may be lost, and a note
- * outdated. Then the store repeats a delivery, or a host claims a session that another one owns, and the fence decides
- * (libs/ports, journal.ts).
+ * The commands of a partition go to its new host at once. A session stays on its old host until it is drained
+ * (drain-sessions.ts), 10 s at most (`TRANSFER_GRACE_MS` in session-host.ts): its note names the old host. Meanwhile
+ * the new host notifies the old one of commands, and claims the session once the old host has left it. A message may be
+ * lost, and a note outdated. Then the store repeats a delivery, or a host claims a session that another one owns, and
+ * the fence decides (libs/ports, journal.ts).
  *
  * Who owns a session, step by step:
- * - Which host has a partition: `assignPartitions` (assign-partitions.ts), asked by `#wanted`.
- * - Which sessions of its partitions a host claims: `#applyNotes` and `lookAt`, by the notes; `#released`, after another
- *   host has left one; {@link NoteComparison}, if a note was lost.
+ * - Which host has a partition: `#wanted`, by `assignPartitions` (assign-partitions.ts) or the option `partitions`.
+ * - Which sessions of its partitions a host claims: `#applyNotes`, `#lookAtAll` and `lookAt`, by the notes;
+ *   `#released`, after another host has left one; {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
  * - How its runner becomes the owner: `SessionLifecycle.own` (runner/session-lifecycle.ts) appends `owned` with the next
- *   epoch.
+ *   epoch, unless the runner's own host and generation wrote the newest record.
  * - How the former owner notices: the journal refuses its next append, `settle` (journal/append-record.ts) returns
  *   `foreign`, and `JournalWriter.#append` (runner/journal-writer.ts) leaves the session (RUNNER-10,
  *   runner/session-runner.ts).
@@ -54,9 +55,9 @@ interface SessionElsewhere {
 /** The time between two looks at the sessions in `#elsewhere`, and before a retry. */
 const LOOK_AGAIN_MS = 1_000;
 /**
- * The time between two reads of all notes in this host's partitions. A host announces only once that it has left a session,
- * and the message may be lost. Another host can also note a session after this host has read the notes, and then end without
- * a message.
+ * The time between two reads of all notes in this host's partitions, and between two comparisons of journals with
+ * notes. Both are needed: a host announces only once that it has left a session, and the message may be lost. Another
+ * host can also note a session after this host has read the notes, and then end without a message.
  */
 const LOOK_AT_ALL_MS = 15_000;
 /**
@@ -77,7 +78,7 @@ export class HostPartitions {
   #assigned: ReadonlySet<number> = new Set();
   /** Partitions whose notes are not read yet, with their notifications. */
   readonly #unread = new Map<number, Notifications>();
-  /** Sessions of these partitions that another host still works on. */
+  /** Sessions of this host's partitions that another host still works on. */
   readonly #elsewhere = new Map<string, SessionElsewhere>();
   readonly #comparison: NoteComparison;
   readonly #claims = new ClaimQueue((session) => this.#claim(session));
@@ -169,8 +170,9 @@ export class HostPartitions {
   }
 
   /**
-   * Finds the owner of a session that another host has appended to, by its note. Claims the session if its partition is
-   * assigned to this host, and its note names this host or no host. If there is no note, it claims nothing:
+   * Finds the owner of a session that another host has appended to, by the note of the session. If the partition is
+   * assigned to this host and the note names this host or no host, claims the session, and waits for the claim. If the
+   * note names another live host, keeps the session in `#elsewhere`. If there is no note, it claims nothing:
    * {@link NoteComparison} finds lost notes.
    * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
    *   heard may still be alive, so callers wait first.
@@ -189,9 +191,9 @@ export class HostPartitions {
   }
 
   /**
-   * Leaves all partitions to other hosts: from its first step on, the host takes no commands and claims no sessions. Then it
-   * closes the inbox. The sessions in memory continue. Does nothing for a host that is leaving already. Rejects where the
-   * inbox cannot be closed in order.
+   * Leaves all partitions to other hosts: from its first step on, the host passes no deliveries of the inbox on and
+   * starts no claims. Then it closes the inbox. The sessions in memory continue, and still take the commands that other
+   * hosts pass on. Does nothing for a host that is leaving already. Rejects where the inbox cannot be closed in order.
    */
   async retire(): Promise<void> {
     if (!this.#state.apply('retired')) return;
@@ -247,7 +249,7 @@ export class HostPartitions {
         this.#isStale = true;
       }
     }
-    // At the end of this function: a change before its promise settles must start the next balancing.
+    // Not after the promise has settled: a change in between would start no balancing.
     this.#balancing = null;
   }
 
@@ -291,8 +293,8 @@ export class HostPartitions {
   }
 
   /**
-   * Reads the notes of a partition. Sessions of another live host are kept in `#elsewhere`, and leftovers without a note are
-   * dropped. Notifications that have waited for the notes are passed on.
+   * Reads the notes of a partition. Keeps sessions of another live host in `#elsewhere`, unless they are in memory
+   * here. Drops leftovers of sessions without a note. Passes on the notifications that have waited for the notes.
    * @returns the sessions that no other live host has: noted without a host, under a host that is not alive, or under this
    *   host without a runner here.
    */
@@ -307,7 +309,7 @@ export class HostPartitions {
     });
     const noted = new Set(notes.map(({ ref }) => sessionKey(ref)));
     this.#sessions.dropLeftovers((ref) => partitionOf(ref.sessionId) === p && !noted.has(sessionKey(ref)));
-    // Without a note the session has no owner: its notifications are for this host.
+    // A session without a note has no owner: its notifications are for this host.
     for (const [key, { session }] of this.#elsewhere)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#dropElsewhere(session.ref);
     const notifications = this.#unread.get(p);
@@ -352,8 +354,8 @@ export class HostPartitions {
           [...this.#elsewhere.values()].map(({ session }) => partitionOf(session.ref.sessionId)),
         );
         await this.#claimUnowned([...partitions]);
-        // A note may name a host that has lost the session to another host, which has left it since. Without the session, the
-        // named host answers `release`.
+        // A note may name a host that has lost the session to a third host, which has left the session since. So ask
+        // the named host: if it does not have the session, it answers `release`.
         for (const { session } of this.#elsewhere.values())
           if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
@@ -362,8 +364,9 @@ export class HostPartitions {
   }
 
   /**
-   * Reads all notes every {@link LOOK_AT_ALL_MS}. Claims sessions that are noted without a host, or under one that has left or
-   * was declared dead; remembers those of other live hosts in `#elsewhere`. Contract: does not reject.
+   * Reads all notes every {@link LOOK_AT_ALL_MS}. Of the sessions that are not in memory here, claims those that are
+   * noted without a host, or under one that has left or was declared dead; keeps those of other live hosts in
+   * `#elsewhere`. Contract: does not reject.
    */
   async #lookAtAll(): Promise<void> {
     const look = async (p: number) => {
@@ -396,7 +399,7 @@ export class HostPartitions {
     }
   }
 
-  /** Logs a failure: the first time as a warning, repetitions for debugging. */
+  /** Logs a failure: as a warning the first time since the last success, repetitions for debugging. */
   #warn(error: unknown, what: string): void {
     this.#ports.log[this.#warned.has(what) ? 'debug' : 'warn']({ error: (error as Error).message }, what);
     this.#warned.add(what);
@@ -405,8 +408,9 @@ export class HostPartitions {
   // ---- messages ----
 
   /**
-   * Passes a notification of the inbox on: to the session here; or to the host that still works on it, and keeps it until that
-   * host has left. First waits until the notes of the partition are read.
+   * Passes on a notification of the inbox. If the session is not in memory here, and the notes of its partition are not
+   * read yet, the notification waits for the notes. If another host still works on the session, passes it on to that
+   * host, and keeps it until that host has left. Otherwise notifies the session here, which loads it.
    */
   #notify(notification: CommandNotification): void {
     // The store repeats the delivery to the partition's host.
@@ -430,7 +434,7 @@ export class HostPartitions {
     else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq, ack: () => undefined });
   }
 
-  /** Another host has left a session: claims it. */
+  /** Another host has left a session, or does not have it: claims it, if its partition is assigned to this host. */
   #released(ref: SessionRef): void {
     if (!this.isAssigned(ref) || this.#state.isLeaving) return;
     const entry = this.#elsewhere.get(sessionKey(ref));
@@ -438,7 +442,7 @@ export class HostPartitions {
   }
 
   #leaseExpired(isDeclaredDead: boolean): void {
-    // No other host could have claimed sessions from a host that is alone: it continues.
+    // This host knows no other host that could have claimed its sessions, so it continues.
     if (!isDeclaredDead && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'other hosts received no heartbeat from this host: it releases its sessions to them');
     this.#state.apply('lease_expired');
@@ -465,7 +469,10 @@ export class HostPartitions {
     await this.#balance();
   }
 
-  /** Takes a new name, so that other hosts do not wait for the sessions that its notes name under the old one. */
+  /**
+   * Takes a new name, so that other hosts no longer wait for the sessions whose notes name this host by its old name.
+   * @returns false if that failed.
+   */
   async #renamed(): Promise<boolean> {
     try {
       await this.#peers.rename(this.#newName());

@@ -3,12 +3,13 @@
  *
  * PEERS-1  A host is alive while its last heartbeat is recent by this host's own clock. No two clocks are compared.
  * PEERS-2  A host's own heartbeats come back over the same channel. While they do not, it knows nothing of the other hosts.
- *          Its lease is overdue before they can declare it dead. Then it starts no effects, unless it knows no other host.
- * PEERS-3  To declare a host dead, another host sends a heartbeat `left` in its name; the name stays dead. So a host with an
- *          overdue lease asks the channel for the messages that were sent meanwhile. If no host has declared it dead, it was
- *          only slow, and continues. A host that gets no answer and knows no other host continues as well. In all other
- *          cases it leaves all its sessions. A slow host keeps its sessions because a second claim of each would add load
- *          to a busy computer.
+ *          Its lease is overdue before another host can declare it dead. While the lease is overdue, the host starts no
+ *          effects, unless it knows no other host.
+ * PEERS-3  To declare a host dead, another host sends a heartbeat `left` in its name; the name stays dead. So a host
+ *          with an overdue lease asks the channel for the messages that were sent meanwhile. If no host has declared it
+ *          dead and its own heartbeat comes back, it was only slow, and continues. A host that gets no answer and knows
+ *          no other host continues as well. In all other cases it leaves all its sessions. A slow host keeps its
+ *          sessions because a second claim of each would add load to a busy computer.
  * PEERS-4  Heartbeats only say where work should go. A journal's fence decides who may write (libs/ports, journal.ts).
  */
 import type { Clock, HostChannel, Log } from '@coxswain/ports';
@@ -20,9 +21,10 @@ export interface HostPeersHandlers {
   /** A host has joined, has left or was declared dead, or no longer serves. */
   changed(): void;
   /**
-   * The lease has the state `expired` (host-state.ts): it was overdue and the channel did not answer, or another host has
-   * declared this host dead.
-   * @param isDeclaredDead the latter: this host's name stays dead. Otherwise it is unknown what the others have decided.
+   * The lease has the state `expired` (host-state.ts): it was overdue and no own heartbeat came back in time, or
+   * another host has declared this host dead.
+   * @param isDeclaredDead whether another host has declared this host dead: then its name stays dead. Otherwise it is
+   *   unknown what the others have decided.
    */
   leaseExpired(isDeclaredDead: boolean): void;
   /** This host hears its own heartbeats again, after its lease was doubted or expired. */
@@ -62,6 +64,7 @@ export class HostPeers {
   /** The state in this host's heartbeats. */
   #ownState: HostBeat['state'] = 'serving';
   #no = 0;
+  /** When the newest own heartbeat that came back was sent. Before one came back: when the channel was opened. */
   #heardOwnMs: number;
   readonly #lease = new Lease();
   readonly #gone = new Set<string>();
@@ -97,7 +100,7 @@ export class HostPeers {
     return this.#peers.size > 0;
   }
 
-  /** Whether a host was heard, and is not gone. */
+  /** Whether a host is this host, or was heard and is not gone. */
   isLive(host: string): boolean {
     return host === this.#self || this.#peers.has(host);
   }
@@ -116,13 +119,19 @@ export class HostPeers {
     return this.#clock.monotonicMs() - this.#heardOwnMs < this.#liveness.leaseMs;
   }
 
-  /** Joins the hosts and starts the heartbeats. Resolves when the other alive hosts are known. */
+  /**
+   * Joins the hosts and starts the heartbeats. Resolves when the other alive hosts are known. Rejects where the channel
+   * cannot be opened.
+   */
   async join(): Promise<void> {
     await this.#open();
     void this.#live();
   }
 
-  /** Takes a new name. Other hosts may claim the sessions noted under the old one. */
+  /**
+   * Takes a new name. Other hosts may claim the sessions noted under the old one. Rejects where the channel cannot be
+   * opened.
+   */
   async rename(self: string): Promise<void> {
     this.#channel.heartbeat(this.#beatOf('left'));
     this.#self = self;
@@ -150,12 +159,12 @@ export class HostPeers {
     this.#channel.close();
   }
 
-  /** Notifies a host of a command for a session that it works on. */
+  /** Notifies a host of a command for a session that it works on, or asks whether it has the session (`seq` 0). */
   notify(host: string, ref: SessionRef, seq: number): void {
     this.#channel.notify(host, ref, seq);
   }
 
-  /** Announces that this host has left a session, which waits for its next host. */
+  /** Announces that this host has left a session, or does not have a session that it was asked for. */
   release(ref: SessionRef): void {
     this.#channel.release(ref);
   }
@@ -177,7 +186,7 @@ export class HostPeers {
   #hear({ host, state, no }: HostBeat, heardMs: number): void {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
-      // Only another host sends this in this host's name.
+      // This host sends `left` only under a former name, or as its last heartbeat. So another host has sent this one.
       if (state === 'left') this.#onDeclaredDead();
       else this.#hearOwn(no);
       return;
@@ -197,8 +206,8 @@ export class HostPeers {
   }
 
   #hearOwn(no: number): void {
-    // Before the time of this heartbeat counts: an overdue lease is marked as doubted, and then `#regain` wakes the effects that
-    // waited for it.
+    // Before `#heardOwnMs` changes, so that an overdue lease is still noticed and becomes doubted. After a doubt,
+    // `#regain` wakes the effects that waited for the lease.
     this.#mindLease();
     this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
     for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
@@ -219,7 +228,7 @@ export class HostPeers {
     }
   }
 
-  /** The time at which the next other host is overdue, if it stays silent. */
+  /** The time at which the next other host becomes silent for too long; infinite without one. */
   #nextDueMs(nowMs: number): number {
     const due = [...this.#peers.values()].map(({ heardMs }) => heardMs + this.#liveness.ttlMs + 1);
     return Math.min(...due.filter((dueMs) => dueMs > nowMs));
@@ -231,7 +240,10 @@ export class HostPeers {
     if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
   }
 
-  /** Asks the channel whether another host has declared this one dead. Waits `leaseMs` at most. */
+  /**
+   * Asks the channel whether another host has declared this one dead, and waits for an own heartbeat. Waits `leaseMs`
+   * at most.
+   */
   async #resolveDoubt(): Promise<void> {
     const untilMs = this.#clock.monotonicMs() + this.#liveness.leaseMs;
     const late = new AbortController();
@@ -271,7 +283,10 @@ export class HostPeers {
     this.#handlers.heardAgain();
   }
 
-  /** Declares silent hosts dead. A host that was itself blocked first reads the heartbeats that wait for it. */
+  /**
+   * Declares silent hosts dead, while this host has its lease. A host that was itself blocked first reads the
+   * heartbeats that wait for it.
+   */
   async #mindOthers(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
     try {

@@ -10,7 +10,8 @@
  * - `cut_off`: its lease has expired while other hosts were alive, or another host has declared it dead. It has left all
  *   sessions and has no partitions.
  * - `rejoining`: it is heard again, and takes a new name: the other hosts declared the old one dead, or may have.
- * - `leaving`: it accepts no more commands, and lets its sessions end their calls. It can be cut off meanwhile, too.
+ * - `leaving`: it gets no more deliveries, and lets its sessions end their calls. `leaving_cut_off` and
+ *   `leaving_rejoining`: it was cut off meanwhile.
  * - `gone`: it does no more work. After an orderly stop one last heartbeat follows.
  */
 export type HostStateName =
@@ -24,7 +25,7 @@ export type HostStateName =
 
 /**
  * An event of a host. `lease_expired`: other hosts may own its sessions. `heard`: its heartbeats come back. `renamed`: it
- * listens to its new name. `retired`: it was asked to stop. `ended`: it has stopped, or has crashed.
+ * listens to its new name. `retired`: it leaves its partitions, to stop. `ended`: it has stopped, in order or at once.
  */
 export type HostEvent = 'lease_expired' | 'heard' | 'renamed' | 'retired' | 'ended';
 
@@ -56,15 +57,18 @@ const MEANING: Readonly<Record<HostStateName, { readonly isCutOff: boolean; read
 
 /**
  * The state of a host's lease.
- * - `held`: the host has heard its own heartbeat within the lease.
- * - `doubted`: it has not, and asks the host channel what the other hosts sent meanwhile.
- * - `expired`: another host declared it dead, or the host channel did not answer.
+ * - `held`: the host has noticed no delay. Whether it has heard its own heartbeat within the lease:
+ *   `HostPeers.hasLease`.
+ * - `doubted`: the host has not heard its own heartbeat within the lease. It asks the host channel for the messages
+ *   that other hosts sent meanwhile.
+ * - `expired`: another host declared it dead, or the doubt was not resolved.
  */
 export type LeaseName = 'held' | 'doubted' | 'expired';
 
 /**
- * An event of a lease. `overdue`: no heartbeat came back within the lease. `heard`: one did again. `unanswered`: the doubt
- * was not resolved within another lease. `declared_dead`: another host said so, in this host's name.
+ * An event of a lease. `overdue`: no own heartbeat came back within the lease. `heard`: an own heartbeat came back
+ * again. `unanswered`: the doubt was not resolved within another lease, or the host channel failed. `declared_dead`:
+ * another host sent the heartbeat `left` in this host's name.
  */
 export type LeaseEvent = 'overdue' | 'heard' | 'unanswered' | 'declared_dead';
 

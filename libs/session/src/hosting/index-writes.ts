@@ -1,17 +1,17 @@
 /**
- * A host's marks and entries in the index of sessions. A failed write delays no session: it is owed, and repeated as soon as
- * the index works again. Until then further writes are owed without a try.
+ * A host's marks and entries in the index of sessions. A failed write delays no session: it is owed, and repeated by
+ * `keepIndexFilled` (fill-index.ts) once the index works again. Until then further writes are owed without a try.
  *
- * A session that leaves memory keeps its note while its write is owed. So if this host crashes, the next one finds the note
- * and marks the session.
+ * A passivated session keeps its note while its write is owed. So if this host crashes, the next one finds the note and
+ * marks the session.
  */
 import type { Log, SessionIndex } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
 import { sideBySide } from './load-limit.ts';
 
 /**
- * The number of owed writes. A session beyond it is marked when it leaves memory, or when a host finds its note. If it has no
- * entry at all, the next search finds it (fill-index.ts).
+ * Maximum number of owed writes. A write beyond it is dropped. Its session is written to the index when it leaves
+ * memory, or when a host finds its note. If the session has no entry at all, the next search finds it (fill-index.ts).
  */
 const OWED_MAX = 10_000;
 /** Owed writes that are repeated at a time. */
@@ -24,7 +24,7 @@ interface Owed {
   readonly onStored: () => Promise<void>;
 }
 
-/** Writes to the index, and remembers what is owed. Without an index it does nothing. */
+/** Writes to the index, and remembers what is owed. Without an index it writes nothing. */
 export class IndexWrites {
   readonly #index: SessionIndex | undefined;
   readonly #log: Log;
@@ -60,7 +60,8 @@ export class IndexWrites {
    * Writes what lists show of a session that leaves memory.
    * @param entry its entry. Null: the session has no journal, and loses its mark. Undefined: it gets a mark.
    * @param mark the revision of this host's mark; 0 if none is known.
-   * @param onStored called when this is stored, or later a mark instead. Its errors are thrown here, or logged later.
+   * @param onStored called once this is written; at once without an index; never if the write is dropped. An owed entry
+   *   is repeated as a mark. Errors of `onStored` are thrown here, or logged if it is called later.
    */
   async replace(
     ref: SessionRef,
@@ -70,18 +71,19 @@ export class IndexWrites {
   ): Promise<void> {
     const again: Write = (index) => (entry === null ? index.prune(ref) : index.mark(ref));
     const replace: Write = async (index) => {
-      // Another host has marked it since, and may have stored its own entry: a mark is right in any case.
+      // If `put` stores nothing, another host has marked the session since, and may have stored its own entry: a mark
+      // is right in any case.
       if (!entry || !(await index.put(ref, entry, mark))) await again(index);
     };
     await this.#write(ref, replace, again, onStored);
   }
 
-  /** Drops the owed write of a session: another host has the session, and marks it. */
+  /** Drops the owed write of a session: a newer write replaces it, or the next host of the session marks it. */
   forget(ref: SessionRef): void {
     this.#owed.delete(subjects.sessionEntry(ref));
   }
 
-  /** The index cannot be written or read. Logs the first failure until {@link repeatOwed} has succeeded. */
+  /** Notes that the index cannot be written or read. Until {@link repeatOwed} succeeds, logs only the first failure. */
   failed(error: unknown): void {
     const { message } = error as Error;
     if (this.#problem === null)

@@ -4,17 +4,19 @@
  *
  * | place | what happens to them |
  * |---|---|
- * | `Host.#runnerLeft` | A runner has left: they are kept. For a deleted session they are not. |
+ * | `SessionRunner.#close` | A runner has left for a reason of `LOSES_FEEDBACK`: its feedback is dropped. |
+ * | `Host.#runnerLeft` | A runner has left: what remains is kept. For a deleted session it is dropped. |
  * | `Host.#runner` | The session's next runner on this host takes them. |
- * | `SessionLifecycle.#settleCarried` | If another host wrote the newest record, feedback and outcomes without an open effect are dropped. |
+ * | `SessionLifecycle.#settleCarried` | If another host wrote the newest record: feedback is dropped, and outcomes without an open effect. |
  * | `Host.#runnerLeft`, reason `foreign_writer` | Another host has appended a record: they are dropped. |
  * | `Host.claim` | Another host wrote the newest record, and it leaves no effect open: they are dropped. |
  * | `HostPartitions.#applyNotes` | The notes of the partition do not list the session: they are dropped. |
  * | `Host.stop` | The host ends: they are dropped. |
  * | `Leftovers.keep` | Beyond the bounds, the oldest are dropped. |
  *
- * Dropped outcomes and feedback are logged. An assignment or a note of another host drops nothing: the session may come back
- * before that host has appended a record.
+ * Dropped outcomes and feedback are logged, except the outcomes of a deleted session. If the partition is assigned to
+ * another host, or the note names another host, nothing is dropped: the session may come back before that host has
+ * appended a record.
  */
 import type { Log } from '@coxswain/ports';
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -50,7 +52,7 @@ export class Leftovers {
     this.#bounds = bounds;
   }
 
-  /** Keeps the leftovers of a runner, which replace older ones of the session. */
+  /** Keeps the leftovers of a runner, if there are any. They replace older ones of the session. */
   keep(ref: SessionRef, carried: Carried): void {
     const { outcomes, feedback, unsettled } = carried;
     if (outcomes.size === 0 && feedback.isEmpty && !unsettled) return;

@@ -1,10 +1,10 @@
 /**
  * Bounds how many sessions load at a time, in the order of the requests. If a host loaded a thousand notified sessions at
- * once, each would be as late as the last.
+ * once, each would be as late as the last. {@link sideBySide} bounds other work on many sessions or partitions.
  */
 import type { Clock } from '@coxswain/ports';
 
-/** The default bound: enough for a store that answers within three milliseconds. */
+/** The default bound, of loads and other work: enough to keep a store busy that answers within three milliseconds. */
 export const SIDE_BY_SIDE = 32;
 
 /**
@@ -13,7 +13,7 @@ export const SIDE_BY_SIDE = 32;
  */
 const COUNTS_FOR_MS = 2_000;
 
-/** Runs loads, with a bound on how many run at a time. */
+/** Runs loads, with a bound on how many run at a time. A load counts for `COUNTS_FOR_MS` at most. */
 export class LoadLimit {
   readonly #clock: Pick<Clock, 'sleep'>;
   #free: number;
@@ -25,7 +25,7 @@ export class LoadLimit {
     this.#free = atOnce;
   }
 
-  /** Runs a load as soon as the bound allows. @returns its result, or its error. */
+  /** Runs a load as soon as the bound allows. @returns its result. Rejects with its error. */
   async take<T>(load: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -14,11 +14,11 @@ export interface PartitionedSessions {
    */
   claim(session: ActiveSession): Promise<void>;
   /**
-   * Whether the newest record of a session has effects that some host should continue; false for a damaged or deleted
-   * session. Rejects where the store cannot be read.
+   * Whether the newest record of a session has effects that some host should continue: `hasOpenWork`
+   * (journal/has-open-work.ts). False for a damaged or deleted session. Rejects where the store cannot be read.
    */
   hasWork(ref: SessionRef): Promise<boolean>;
-  /** Leaves the sessions of these partitions to their next hosts, each when its calls have ended or its time is over. */
+  /** Leaves the sessions of these partitions to their next hosts, each when it is drained, or after ten seconds. */
   transfer(partitions: ReadonlySet<number>): void;
   /** Drops the leftovers of the sessions that the predicate selects; leftovers.ts lists when. */
   dropLeftovers(isObsolete: (ref: SessionRef) => boolean): void;

@@ -24,7 +24,7 @@ export function rejectUnroutable(
   command.ack();
 }
 
-/** A subject for people: a very long id is cut. */
+/** A subject for people. Of one with more than 200 characters, only the first 120 and the length. */
 function shortened(subject: string): string {
   return subject.length <= 200 ? subject : `${cutText(subject, 120)}… (${subject.length} characters)`;
 }

@@ -12,6 +12,7 @@ export class RequestRates {
    * @param burst the requests that may come at once.
    * @param perSecond the sustained rate.
    * @param remembered the number of senders with their own bucket. Beyond it the bucket unused for longest is forgotten.
+   * @param now the time in milliseconds, on a monotonic clock.
    */
   constructor(burst: number, perSecond: number, remembered: number, now: () => number) {
     this.#burst = burst;
@@ -20,7 +21,7 @@ export class RequestRates {
     this.#now = now;
   }
 
-  /** Counts one request. @returns 0 if it is accepted; otherwise the whole seconds until the next one is. */
+  /** Counts one request. @returns 0 if it is accepted; otherwise the seconds until the next one is, rounded up. */
   take(sender: string): number {
     const now = this.#now();
     const known = this.#buckets.get(sender);

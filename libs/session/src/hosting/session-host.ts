@@ -7,15 +7,15 @@
  * | method | what ends | what continues |
  * |---|---|---|
  * | `SessionRunner.leave` | The work of one session here, at once. | The host, its other sessions. |
- * | `Host.#runnerLeft` | Nothing: it follows each `leave`. It keeps leftovers, and removes or keeps the note, or offers the session. | |
+ * | `Host.#runnerLeft` | Nothing: it follows each `leave`. By the reason, it keeps leftovers, writes or removes the note, or retries. | |
  * | `HostPartitions.release` | Nothing: it announces to other hosts that a session with work was left. | |
- * | `Host.transfer` | The work of the sessions of lost partitions, each when its calls have ended. | The host. |
- * | `Host.abandonSessions` | The work of all sessions, at once: after an expired lease, and in `abandon`. | The host. |
- * | `HostPartitions.retire` | The intake: no commands, no claims. The inbox is closed. | The sessions in memory, the heartbeats. |
+ * | `Host.transfer` | The work of the sessions of lost partitions, each when it is drained (`drainSessions`). | The host. |
+ * | `Host.abandonSessions` | The work of all sessions, at once: when the host is cut off (host-state.ts), and in `abandon`. | The host. |
+ * | `HostPartitions.retire` | The intake: no deliveries, no new claims. The inbox is closed. | The sessions in memory, the heartbeats. |
  * | `HostPartitions.end` | The host, with a last heartbeat: the others need not wait until it is silent for long enough. | |
  * | `HostPartitions.vanish` | The host, without a message. | |
- * | `Host.stop` | The intake, then each session when its calls have ended, then the host. | |
- * | `Host.abandon` | The intake, all sessions and the host, at once and without a last heartbeat. | |
+ * | `Host.stop` | The intake, then each session when it is drained, then the host. | |
+ * | `Host.abandon` | The intake, all sessions and the host, at once and without the heartbeat `left`. | |
  */
 import { setMaxListeners } from 'node:events';
 import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
@@ -64,16 +64,16 @@ const TRANSFER_GRACE_MS = 10_000;
  * of a millisecond each, so there should be few.
  */
 const SNAPSHOT_EVERY = 32;
-/** How many journals are read at the same time for spans that started on another host. */
+/** How many journals are read at the same time for spans that started before a session was loaded here. */
 const TRACES_AT_ONCE = 2;
 /**
- * How many transcripts are read at the same time for sessions that were loaded without one, and how many sessions are loaded
- * only to be counted. Low, because sessions without an owner come first.
+ * Bounds two kinds of reads together: of transcripts for sessions that were loaded without one, and of sessions that
+ * are loaded only to be counted. Low, so that the claims of sessions without an owner are not delayed.
  */
 const TRANSCRIPTS_AT_ONCE = 8;
-/** The longest time for which the claim of one session delays the other claims, milliseconds. */
+/** How long the claim of one session waits for its runner, milliseconds. Then the next session is claimed. */
 const CLAIM_MAX_MS = 2_000;
-/** The wait before a session is claimed again after a failure (`#retry`). */
+/** The waits before a session is claimed again (`#retry`). */
 const CLAIM_BACK_OFF: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 /** Makes a host. Nothing runs before {@link SessionHost.start}. */
@@ -145,7 +145,10 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.size;
   }
 
-  /** Another host counts the sessions of its partitions, also while they still work here. */
+  /**
+   * The summaries for the metrics: of the sessions in this host's partitions, in memory or passivated. Sessions of a
+   * lost partition are left out while they still work here, because another host counts them.
+   */
   *#summaries(): Generator<SessionSummary | null> {
     for (const runner of this.#runners.values()) if (this.#partitions.isAssigned(runner.ref)) yield runner.summary;
     if (this.#passivated) yield* this.#passivated.summaries();
@@ -182,13 +185,14 @@ class Host implements SessionHost, PartitionedSessions {
   /**
    * Stops in order.
    *
-   * 1. From the first step on ({@link HostPartitions.retire}), the host takes no commands and claims no sessions, and other
-   *    hosts get its partitions. The inbox closes; a failure is only logged.
-   * 2. The sessions in memory drain ({@link drainSessions}), `graceMs` at most: they start no model call. Each
-   *    session is left as soon as its tool calls have ended, with a snapshot: to another host if it has open work.
-   * 3. The notes about these sessions are written.
+   * 1. From the first step on ({@link HostPartitions.retire}), the host gets no deliveries and starts no claims, and
+   *    other hosts get its partitions. The sessions in memory still take commands that those hosts pass on. The inbox
+   *    closes; a failure is only logged.
+   * 2. The sessions in memory drain ({@link drainSessions}), for `graceMs` at most.
+   * 3. The host waits until the notes of these sessions are written.
    * 4. From here on the host is `gone`: a last heartbeat says so, and whatever is still in memory is left at once.
-   * 5. The rest of `graceMs` is for the tool connections, which are child processes. At its end, leftovers are dropped.
+   * 5. The tool connections close, some of them with child processes. The host waits for them until `graceMs` is over.
+   *    Then it drops the leftovers.
    */
   async stop(graceMs = TRANSFER_GRACE_MS): Promise<void> {
     await this.#retire();
@@ -208,7 +212,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   abandon(): void {
-    // The inbox is closed although the host ends like a crash: it would take commands that the next owners need.
+    // The host ends like a crash, but closes the inbox: an open inbox would get deliveries that other hosts need.
     void this.#retire();
     this.#partitions.vanish();
     this.#unwatchHooks();
@@ -235,9 +239,12 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Wakes the runner of a session with open effects; the runner claims the session (`SessionLifecycle.own`). Removes the note
-   * of a session without any, and of a deleted one. A session that cannot be read is retried later, and does not keep the host
-   * from claiming the others.
+   * Claims a session, by what it finds:
+   * - In memory already, or with open effects: wakes its runner, which owns the session if an open effect is not a
+   *   timer (`SessionRunner.wake`).
+   * - Without open effects, or deleted: removes its note.
+   * - Unreadable now: tries again later (`#retry`).
+   * - Not in memory, and the partition is lost meanwhile or the host is leaving: does nothing.
    */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have loaded the session already. Loading starts none of its open effects.
@@ -294,8 +301,8 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Counts a session that is not in memory, and stores a snapshot if records follow the newest one. Only with metrics.
-   * Contract: does not reject.
+   * Counts a session that is not in memory, and stores a snapshot if records follow the newest one. Does nothing
+   * without metrics. Contract: does not reject.
    */
   async #countAndSnapshot(ref: SessionRef): Promise<void> {
     const passivated = this.#passivated;
@@ -324,7 +331,7 @@ class Host implements SessionHost, PartitionedSessions {
     for (const runner of [...this.#runners.values()]) runner.leave();
   }
 
-  /** Drains sessions ({@link drainSessions}): leaves each when its calls have ended, or at the given time. */
+  /** Drains sessions until the given time, on the monotonic clock: {@link drainSessions}. */
   #drain(runners: readonly SessionRunner[], untilMs: number): Promise<void> {
     return drainSessions(runners, untilMs, this.#ports.clock, {
       hasOthers: () => this.#partitions.hasOthers,
@@ -344,8 +351,9 @@ class Host implements SessionHost, PartitionedSessions {
       this.#ports,
       ref,
       {
-        // The generation grows with each session that this host leaves while it is neither idle nor deleted. Then the next
-        // runner owns its session anew, also if this host wrote the newest record (RUNNER-10, runner/session-runner.ts).
+        // The generation grows each time a runner leaves for another reason than `passivated` or `deleted`. Then each
+        // later runner owns its session anew, also if this host wrote the newest record (RUNNER-10,
+        // runner/session-runner.ts).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwnRecord: (attempt) => this.#isOwnRecord(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
@@ -414,9 +422,11 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Claims a session again, with back-off: after a failed claim, or after its runner has left it because of a failure or
-   * another host's record. A command may have loaded it meanwhile. It is woken all the same, because loading starts no effects.
-   * @param isOthers whether another host has appended to the session. That host may have left it since: its note decides.
+   * Claims a session again, with back-off, while its partition is this host's: after a failed claim, or after its
+   * runner has left it because of a failure, another host's record or a late append. A command may have loaded the
+   * session meanwhile. It is woken all the same, because loading starts no effects.
+   * @param isOthers whether another host has appended to the session. That host may have left the session since: the
+   *   note of the session decides (`HostPartitions.lookAt`).
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const failures = (this.#retries.get(key) ?? 0) + 1;

@@ -7,9 +7,10 @@ import type { ActiveSessions, Log } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
 import type { IndexWrites } from './index-writes.ts';
 
-/** The revisions of a session's note and of its mark in the index; 0 without an index, and for a mark that is owed. */
 interface Noted {
+  /** The revision of the session's note. */
   readonly note: number;
+  /** The revision of the session's mark in the index; 0 without an index, and while the mark is owed. */
   readonly mark: number;
 }
 
@@ -47,9 +48,9 @@ export class SessionNotes {
   }
 
   /**
-   * Writes the note again, because an idle session has work now. Another host that claimed it meanwhile may have replaced the
-   * note, and removed its own when it found no work. The caller does not wait for the write. Does nothing for a session
-   * without a note of this host.
+   * Writes the note and the mark again, because an idle session has work now. Another host that claimed the session
+   * meanwhile may have replaced the note, and removed its own note when it found no work. The caller does not wait for
+   * the writes. Does nothing for a session without a note of this host.
    */
   notedAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);
@@ -63,10 +64,12 @@ export class SessionNotes {
   }
 
   /**
-   * Removes the note: the session has no work. Before that, the index shows the session as it is now.
-   * @param revision of a note that this host has found, rather than written. Its writer may have failed to mark the session.
-   * @param entry what lists show of the session from then on. Null: a session without a journal loses its mark. Without
-   *   `entry`, the session is marked.
+   * Removes the note: the session has no work. First writes the session to the index. While that write is owed, the
+   * note stays.
+   * @param revision the revision of a note that this host has found. Without it, the note that this host has written is
+   *   removed.
+   * @param entry what lists show of the session from then on. Null: a session without a journal loses its mark, another
+   *   keeps it. Without `entry`, the session is marked, because the writer of the note may have failed to do so.
    */
   forget(
     ref: SessionRef,
@@ -82,7 +85,7 @@ export class SessionNotes {
     });
   }
 
-  /** Removes the note of a deleted session. The deletion has stored its entry. */
+  /** Removes the note of a deleted session. In the index its mark stays, or the entry of a deletion from outside. */
   forgetDeleted(ref: SessionRef): void {
     const own = this.untrack(ref);
     this.#write(ref, async () => {
@@ -91,7 +94,7 @@ export class SessionNotes {
     });
   }
 
-  /** Offers a session with work to its next host. @param onStored called when the note is stored. */
+  /** Offers a session with work to its next host: stores a note without a host. @param onStored called after that. */
   offer(ref: SessionRef, onStored: () => void): void {
     const own = this.untrack(ref);
     this.#write(ref, async () => {
@@ -101,7 +104,10 @@ export class SessionNotes {
     });
   }
 
-  /** The session is no longer this host's: its note is left as it is. @returns what the host has written, or null. */
+  /**
+   * Forgets a session that this host has left, and drops its owed write to the index. The stored note stays as it is.
+   * @returns the revisions that this host has written; null without a successful write.
+   */
   untrack(ref: SessionRef): Promise<Noted | null> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);

@@ -42,13 +42,14 @@ export function modelAttributes(model: string | null) {
   };
 }
 
-// The conventions' names of providers; other providers keep their own names.
+// Names of providers by the conventions, or in their style; other providers keep their own names.
 const PROVIDERS: Readonly<Record<string, string>> = {
   'openai-chat': 'openai',
   'openai-compatible': 'openai_compatible',
   google: 'gcp.gemini',
 };
 
+/** Bounds of one value in a span. */
 const CONTENT = { chars: 8_000, valueChars: 8, textChars: 2_000, listItems: 32, members: 64, depth: 8, counts: true };
 
 /** A value as JSON for a span: bounded, and with apparent secrets masked. */
@@ -57,13 +58,14 @@ export function contentText(value: unknown, masked: (text: string) => string): s
   return JSON.stringify(redactJson(maskedIn(value as Json, clean), CONTENT));
 }
 
-/** A text for a span: 2,000 characters at most, and with apparent secrets masked. */
+/** A text for a span: about 2,000 characters at most, and with apparent secrets masked. */
 export function spanText(text: string, masked: (text: string) => string): string {
   return JSON.parse(contentText(text, masked)) as string;
 }
 
-// Spans leave the computer, so they are masked more strictly than arguments, whose redaction is part of the journal and must not
-// change. Masked here as well: a token as the user of an address, and values that the text itself labels as secret.
+// Spans leave the computer, so they are masked more strictly than arguments, whose redaction is part of the journal and
+// must not change. Masked here as well: a token as the user of an address, a login by HTTP Basic authentication, and
+// values that the text itself labels as secret.
 const TOKEN_IN_ADDRESS = /\b((?:nats|tls|wss?|https?):\/\/)[^\s/:@?#"'\\]{6,}(?=@)/gi;
 const BASIC_LOGIN = /(authorization\\?["']?:\s?\\?["']?basic\s)[\w+/=-]{6,}/gi;
 const NAMED_IN_TEXT =
@@ -121,7 +123,10 @@ export function systemInstructions(text: string, masked: (text: string) => strin
   return contentText([{ type: 'text', content: text }], masked);
 }
 
-/** A message with its `parts`. A reminder has its hint's role; a reminder that models see as a block of text has the role `user`. */
+/**
+ * A message with its `parts`. A reminder has the role `system` or `developer` by its hint, `system` without a hint, and
+ * `user` with any other hint.
+ */
 function messageOf(message: Message): { readonly role: string; readonly parts: readonly Json[] } {
   if (message.role === 'tool') {
     const { call_id: id, tool: name, content } = message;

@@ -3,7 +3,8 @@ import type { Clock, Meters, SessionSummary } from '@coxswain/ports';
 
 /**
  * Registers the metrics. They are computed at each scrape.
- * @param summaries of the sessions in this host's partitions; null for a session that is loading.
+ * @param summaries of the sessions in this host's partitions; null for a session that is not loaded yet, or has no
+ *   record.
  * @returns whether the metrics are collected.
  */
 export function measureSessions(

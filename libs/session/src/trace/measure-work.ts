@@ -3,7 +3,10 @@ import type { Clock, Meters } from '@coxswain/ports';
 import type { Outcome } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 
-/** Records durations of model answers and hooks. Durations of calls come from records, as a call may outlive its host. */
+/**
+ * Records the durations of model answers, compactions and consulted hooks. Those of calls come from records
+ * (session-meters.ts), as a call may outlive its host.
+ */
 export function measure(
   meters: Meters,
   effect: WorkEffect,

@@ -1,6 +1,6 @@
 /**
  * Metrics and spans of a session that runs on this host: each record updates the metrics, and spans are exported when they end.
- * Observation never delays the session and writes nothing to the journal.
+ * No step of the session waits for a port of the observer, and the observer writes nothing to the journal.
  */
 import type { Blobs, Clock, Journal, Log, SpanSink, Telemetry } from '@coxswain/ports';
 import { type JournalRecord, parseTraceparent, type SessionRef, type TraceContext } from '@coxswain/protocol';
@@ -41,14 +41,17 @@ export class SessionObserver {
   #waiting: Waiting[] | null = null;
   #givenUp = false;
 
-  /** @param loads limits how many journals of sessions from other hosts are read at a time. */
+  /** @param loads limits how many journals the host reads at a time, for spans of sessions that it has loaded. */
   constructor(ports: ObserverPorts, ref: SessionRef, loads: LoadLimit) {
     this.#ports = ports;
     this.#ref = ref;
     this.#loads = loads;
   }
 
-  /** Observes a record after it became durable. */
+  /**
+   * Observes a record after it became durable. Logs the end of a run.
+   * @param command the command that the record consumed; null for other records.
+   */
   recorded(record: JournalRecord, step: Step, command: TakenCommand | null): void {
     const { telemetry, clock, log } = this.#ports;
     for (const event of record.events) {
@@ -81,7 +84,10 @@ export class SessionObserver {
     for (const span of this.#spans.take(record, cause)) sink.take(span);
   }
 
-  /** Reads the records of earlier owners. They have exported the spans that ended in these records; open spans continue here. */
+  /**
+   * Reads the records before the first one of this observer. Earlier runners, here or on other hosts, have exported the
+   * spans that ended in those records. Spans that are still open continue here.
+   */
   async #catchUp(sink: SpanSink, n: number): Promise<void> {
     const { journal, blobs } = this.#ports;
     try {

@@ -3,7 +3,7 @@ import { type EventOf, type Message, type SessionEvent, userText } from '@coxswa
 import { compactionInstructions } from '../effects/ask-compaction.ts';
 import { Transcript } from '../view/transcript.ts';
 
-/** The messages that a model saw: built only if the model answers. */
+/** The system prompt and the messages that a model saw. Built on demand: only if the model answers. */
 export type Shown = () => { readonly system: string; readonly messages: readonly Message[] };
 
 /** An effect that the session waits for. */
@@ -30,7 +30,7 @@ export class OpenEffects {
     return this.#open.get(id);
   }
 
-  /** Takes the next event. A compaction is asked about the messages before its start. */
+  /** Takes the next event. Of a compaction, remembers the messages before its start: its model sees these. */
   push(event: SessionEvent, atMs: number): void {
     if (!this.#transcript) return;
     if (event.type === 'compaction_started' && event.strategy !== 'clear_tool_results')
@@ -38,7 +38,7 @@ export class OpenEffects {
     this.#transcript.push(event);
   }
 
-  /** Takes the effects that are open after a record: keeps those that were open before, and drops all others. */
+  /** Takes the ids of the effects that are open after a record: adds new ones, and drops those that have ended. */
   keep(ids: readonly string[], atMs: number): void {
     const waited = new Set(ids);
     for (const id of this.#open.keys()) if (!waited.has(id)) this.#open.delete(id);

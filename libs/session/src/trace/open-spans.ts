@@ -4,7 +4,7 @@ import { attributes } from './gen-ai-attributes.ts';
 
 /** Maximum number of span events that a span keeps; a session may pass thousands of seams. */
 export const MOMENTS_MAX = 128;
-/** Maximum number of commands that a span links to. */
+/** Maximum number of links of a span. */
 export const LINKS_MAX = 128;
 
 /** A span without an end. */
@@ -44,19 +44,19 @@ export class OpenSpan {
     return this;
   }
 
-  /** Adds a span event. */
+  /** Adds a span event. Beyond {@link MOMENTS_MAX}, only counts it. */
   moment(name: string, atMs: number, more: Parameters<typeof attributes>[0] = {}): void {
     if (this.#moments.length < MOMENTS_MAX) this.#moments.push({ name, atMs, attributes: attributes(more) });
     else this.#droppedMoments++;
   }
 
-  /** Links the span to a span of another trace: the sender of a command that affected it. */
+  /** Links the span to the sender's span of a command that affected it. Beyond {@link LINKS_MAX}, only counts links. */
   link(context: TraceContext): void {
     if (this.#links.length < LINKS_MAX) this.#links.push(context);
     else this.#droppedLinks++;
   }
 
-  /** The span with its end time. */
+  /** The span with its end time, and with the numbers of omitted events and links. */
   ended(endMs: number, error: EndedSpan['error'] = null): EndedSpan {
     const { context, parent, name, kind, startMs } = this;
     const dropped = {

@@ -6,12 +6,13 @@ import { traceOfRun } from './trace-ids.ts';
 import { tracedSession } from './work-context.ts';
 
 /**
- * A log whose lines have `session_id` and `tenant`, and for a loaded session `run`, `turn` and `trace_id`. Fields of the line
- * itself take precedence.
+ * A log whose lines have `session_id` and `tenant`, and once the loaded session has started a run, `run`, `turn` and
+ * `trace_id`. Fields of the line itself take precedence.
+ * @param state the newest state; null while none is known.
  */
 export function sessionLog(log: Log, ref: SessionRef, state: () => SessionState | null): Log {
   const head = { session_id: ref.sessionId, tenant: ref.tenant };
-  // Two hashes, for each line without this cache, also on levels that are off.
+  // Without this cache, each line would compute hashes, also on levels that are off.
   let traced: { readonly run: number; readonly trace_id: string } | null = null;
   const ids = (): object => {
     const loaded = state();

@@ -3,13 +3,16 @@ import type { Meters } from '@coxswain/ports';
 import { isDelivery, type JournalRecord, rejectionIn, type SessionEvent, usdOf, VERBS } from '@coxswain/protocol';
 import type { SessionState } from '@coxswain/turn';
 
-/** The states before and after a record. */
+/** The states before and after a record. `before` is null for the first record of a session. */
 export interface Step {
   readonly before: SessionState | null;
   readonly after: SessionState;
 }
 
-/** Counts the events of a record. @param waitedMs how long its command waited in the stream, in milliseconds. */
+/**
+ * Counts a record: its command, its events, and the tokens and cost that it added.
+ * @param waitedMs how long its command waited in the stream, in milliseconds; null without a command, or if unknown.
+ */
 export function countRecord(meters: Meters, record: JournalRecord, step: Step, waitedMs: number | null): void {
   const { input, events } = record;
   if (input.type === 'command') {
@@ -29,7 +32,7 @@ function countEvent(meters: Meters, event: SessionEvent, before: SessionState | 
   else if (event.type === 'turn_end') meters.add('coxswain_turns_total', {});
   else if (event.type === 'loop_checkpoint') meters.add('coxswain_seams_total', { seam: event.kind });
   else if (event.type === 'call_ended') {
-    // By the journal's time, so that work of a remote worker is measured in the same way as local work.
+    // As recorded: measured where the tool ran, here or by a remote worker.
     const { tool, status: outcome } = event;
     meters.observe('coxswain_tool_seconds', { tool, outcome }, event.duration_ms / 1_000);
   }

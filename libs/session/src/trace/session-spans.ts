@@ -2,8 +2,9 @@
  * The spans of a session, folded from its records: by the host as records become durable, and later by any reader of the
  * journal. Only the host adds links to the spans of commands. No span is stored.
  *
- * A run is `invoke_agent` and contains its turns. A turn contains its answers (`chat`), calls (`execute_tool`), consulted hooks
- * and waiting approvals. The first run of a child session is inside the span of the call that started the child.
+ * A run is `invoke_agent` and contains its turns. A turn contains its answers (`chat`), calls (`execute_tool`),
+ * consulted hooks and waiting approvals. Work outside a turn, such as a provision, is directly in the run. The first
+ * run of a child session is inside the span of the call that started the child.
  */
 import type { SpanSink } from '@coxswain/ports';
 import {
@@ -70,7 +71,10 @@ export class SessionSpans {
   #ended: EndedSpan[] = [];
   readonly #children: string[] = [];
 
-  /** @param sink says which content spans may include and which spans are kept. Without it: no content, all spans. */
+  /**
+   * @param sink says whether spans may include content, and which traces the sampler keeps. Without it: no content, and
+   *   the sampling of {@link TracedSession.keeps} without a sampler.
+   */
   constructor(ref: SessionRef, sink?: Omit<SpanSink, 'take'>) {
     this.#ref = ref;
     this.#content = sink?.capturesContent ?? false;
@@ -102,7 +106,7 @@ export class SessionSpans {
   /**
    * Takes the next record.
    * @param cause the span that sent the record's command, where known: only the host that accepted the command knows it.
-   * @returns the spans that ended with the record, children before their parents.
+   * @returns the spans that ended with the record, children before their parents; none for the records of a copy.
    */
   take(record: JournalRecord, cause: TraceContext | null = null): readonly EndedSpan[] {
     const atMs = Date.parse(record.at);
@@ -118,7 +122,7 @@ export class SessionSpans {
     }
     this.#openEffects.keep(record.effects_open, atMs);
     if (!wasCopied && !this.#copy) return this.#ended;
-    // The copied records describe another session's work; spans of this session start at the fork.
+    // The copied records describe another session's work. The spans that are open at the end of the copy start there.
     for (const span of this.#open()) span.startMs = atMs;
     return [];
   }
@@ -180,7 +184,7 @@ export class SessionSpans {
     this.#ended.push(span.ended(endMs, error));
   }
 
-  /** The outcome of an effect that the session waited for. */
+  /** The span of an effect whose outcome is the input: a provision, an answer, a compaction or consulted hooks. */
   #outcome(input: Input, atMs: number): void {
     if (!('effect_id' in input)) return;
     const { type, effect_id: id } = input;
@@ -417,7 +421,7 @@ export class SessionSpans {
     this.#end(span, atMs, isError ? this.#callError(event) : null);
   }
 
-  /** A tool's result is content, even as an error: without content, the code or the status describes the error. */
+  /** A tool's result is content, even as an error: in a span without content, the code or status describes it. */
   #callError({ tool, status, result }: EventOf<'call_ended'>): EndedSpan['error'] {
     const { code } = result.detail ?? {};
     const type = typeof code === 'string' ? code : status;

@@ -1,8 +1,8 @@
-/** Events without duration, as moments of the span around them. */
+/** Session events without a duration, as moments (span events of OpenTelemetry) of the span around them. */
 import type { SessionEvent } from '@coxswain/protocol';
 import type { OpenSpan } from './open-spans.ts';
 
-/** The attributes of the moment that an event is in a span, or null if it is none. A seam without effect is none. */
+/** The attributes of an event as a moment. Null for other events, and for a seam that delivered and skipped nothing. */
 export function momentAttributes(event: SessionEvent): Parameters<OpenSpan['moment']>[2] | null {
   switch (event.type) {
     case 'loop_checkpoint': {

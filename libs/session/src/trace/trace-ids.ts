@@ -17,6 +17,7 @@ export interface TracedSession {
   readonly ref: SessionRef;
   /** `trace` of the start command: a name, or the `traceparent` of the caller. */
   readonly trace: string | undefined;
+  /** The parent session and its call that started this one. `detached`: this session is a fork of that child. */
   readonly parent:
     | (Pick<ParentLink, 'session' | 'call_id' | 'turn' | 'root'> & { readonly detached?: true | undefined })
     | null;
@@ -28,13 +29,13 @@ export interface TracedSession {
 export interface TracedRun {
   readonly context: TraceContext;
   readonly parent: TraceContext | null;
-  /** The previous run, which is linked and not a parent. */
+  /** The previous run, which is linked and not a parent; null for the first run. */
   readonly before: TraceContext | null;
 }
 
 /**
- * The trace of a run. The first run belongs to the caller's trace. Each later run is a trace of its own, as a session may live
- * for months.
+ * The trace of a run. The first run belongs to the trace of its caller or parent session, if there is one. Each later
+ * run is a trace of its own, as a session may live for months.
  */
 export function traceOfRun(session: TracedSession, run: number): TracedRun {
   const { ref, trace, parent } = session;
@@ -70,7 +71,10 @@ function isKept({ trace, keeps }: TracedSession, traceId: string): boolean {
   return keeps ? keeps(traceId, above) : (above?.sampled ?? true);
 }
 
-/** The `trace` of a child's start, so that the child's first run belongs to the trace of the parent's run. */
+/**
+ * The `trace` of a child's start, so that the child's first run belongs to the trace of the parent's run.
+ * @param session the parent. @param run the parent's run.
+ */
 export function traceForChild(session: TracedSession, run: number): string {
   if (run > 1) return formatTraceparent(spanOfRun(session, run));
   return session.trace ?? session.parent?.root ?? session.ref.sessionId;
@@ -90,12 +94,12 @@ export function turnSpanId({ tenant, sessionId }: Owner, run: number, turn: numb
   return digest(16, [tenant, sessionId, 'run', run, 'turn', turn]);
 }
 
-/** The id of a call's span. A child session can compute it: it knows the turn and the call id. */
+/** The id of a call's span. A child session can compute it: it knows its parent's id, the turn and the call id. */
 export function callSpanId({ tenant, sessionId }: Owner, turn: number, callId: string): string {
   return digest(16, [tenant, sessionId, 'turn', turn, 'call', callId]);
 }
 
-/** The id of any other work: an effect by its id, an approval by its call. */
+/** The id of any other span: of an effect by its id, of an approval by its call, of a suspension by its record. */
 export function workSpanId({ tenant, sessionId }: Owner, kind: string, id: string): string {
   return digest(16, [tenant, sessionId, kind, id]);
 }

@@ -1,4 +1,4 @@
-/** The span context of an effect, for a worker in another process. */
+/** The span context of an effect, for another process that runs the effect. */
 import type { SpanSink } from '@coxswain/ports';
 import { formatTraceparent, type SessionRef } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';

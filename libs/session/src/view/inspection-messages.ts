@@ -1,6 +1,7 @@
 /**
- * The messages of XState's inspector, as the library `@statelyai/inspect` sends and receives them: one for the actor, one for
- * each event, and one snapshot after each event. They depend on the journal alone, so the same record always gives the same bytes.
+ * The messages of XState's inspector, as the library `@statelyai/inspect` sends and receives them: one for the actor,
+ * one for each event, and one snapshot after each event. They depend on the journal, the options of the inspection and
+ * this release alone, so a repeated inspection gives the same bytes.
  */
 import type { JsonObject } from '@coxswain/protocol';
 import type { ShownSnapshot } from './shown-state.ts';
@@ -20,7 +21,7 @@ interface Message {
   readonly _version: string;
 }
 
-/** The position of a message in the journal. Viewers that do not know this member ignore it. */
+/** The position of a message in the journal. Viewers that do not know the member `coxswain` ignore it. */
 export interface InspectedPlace {
   /** The record's number; 0 before the first record. */
   readonly n: number;
@@ -51,7 +52,10 @@ export interface SnapshotMessage extends Message {
   readonly event: JsonObject & { readonly type: string };
   readonly snapshot: ShownSnapshot;
   readonly coxswain: InspectedPlace & {
-    /** The states that the event entered, in order, including those reached through guards. Empty where the state did not change. */
+    /**
+     * The states that the event entered, in order. Several if transitions without an event follow, none if the event
+     * stays in its state.
+     */
     readonly entered: readonly string[];
     /** Whether this is the last message of its record. */
     readonly last: boolean;

@@ -4,13 +4,13 @@ import { isDeepStrictEqual } from 'node:util';
 /** Maximum number of values that are kept. Beyond it the oldest is forgotten: later sessions do not share it. */
 const KEPT_MAX = 256;
 
-/** Keeps one copy per value. Callers must not modify the values that it returns. */
+/** Keeps one value per fingerprint. Callers must not modify the values that it returns. */
 export class Interned<T extends object> {
   readonly #kept = new Map<string, T>();
 
   /**
-   * Returns the kept copy of a value; if there is none, keeps and returns the value itself.
-   * @param fingerprint key of the value.
+   * Returns the kept value of this fingerprint, if it equals the given value. Otherwise keeps and returns the given
+   * value.
    */
   of(fingerprint: string, value: T): T {
     const known = this.#kept.get(fingerprint);

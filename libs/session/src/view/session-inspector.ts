@@ -2,8 +2,9 @@
  * Turns a session's records into messages of XState's inspector.
  *
  * INSPECT-1  The source is the journal, not a live actor: each process gives the same messages, also after the run.
- * INSPECT-2  Each event of a record is one step of the machine, sent through the machine itself. No step is guessed.
- * INSPECT-3  After each record the machine's state must equal the recorded state; otherwise the inspection ends with an error.
+ * INSPECT-2  Each event of a record is one step of the machine, by its compiled chart (`traceEvent`). No step is
+ *            guessed.
+ * INSPECT-3  After each record the machine must be in the recorded state; otherwise the inspection ends with an error.
  */
 import type { JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { EventNotAcceptedError, emptyState, leafOf, type SessionState, traceEvent, turnMachine } from '@coxswain/turn';
@@ -72,7 +73,7 @@ export class SessionInspector {
    * Takes the next record: the first of the session, or the one after `after`, then each following one. The generator must be
    * read to its end, because each message is made on demand.
    * @throws ChainBrokenError where the record is not the next one; FoldDivergedError or MachineVersionUnknownError where this
-   *   release's machine does not reach the recorded state.
+   *   release's machine does not accept an event, or does not reach the recorded state.
    */
   *take(record: JournalRecord): Generator<InspectionMessage, void, undefined> {
     const { n, at, events, session_id: sessionId } = record;
@@ -104,7 +105,7 @@ export class SessionInspector {
     const said = leafOf({ value: record.state } as Pick<SessionState, 'value'>);
     if (leafOf(this.#state) !== said)
       throw this.#diverged(`record ${n} of ${sessionId} leads to ${leafOf(this.#state)}, but it names ${said}`);
-    // The generator yields before the record is folded, so `fold` still has the state before it.
+    // A client that asks for records that do not exist yet gets the machine at once, with its state before them.
     if (!isTold && n === this.#from - 1) yield this.#actor(n, at);
   }
 

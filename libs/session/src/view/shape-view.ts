@@ -1,6 +1,7 @@
 /**
- * The messages that one model request shows: the view, reduced by the persona's setting `transform_context`, then replaced
- * by the list that hooks of the point `transform_context` returned last. Only the request changes, not the view.
+ * The messages that one model request shows: the view (the messages of the transcript), reduced by the persona's
+ * setting `transform_context`. If hooks of the point `transform_context` returned a list, their newest list replaces
+ * the reduced view. Only the request changes, not the view.
  */
 import {
   type AssistantMessage,
@@ -14,17 +15,17 @@ import {
 export interface ShownView {
   readonly messages: readonly Message[];
   readonly length: number;
-  /** Positions in the messages at which turns end, after a first entry: where what replaced older turns ends, or 0. */
+  /** Positions in `messages`: the end of the messages that replaced older turns, or 0; then the ends of the turns. */
   readonly turnEnds: readonly number[];
   /** The length of `turnEnds` at that moment. */
   readonly turns: number;
-  /** Whether the view begins with a summary. */
+  /** Whether the view begins with the summary or notes of a compaction. */
   readonly summarized: boolean;
-  /** Messages that are shown even if their turns are left out: as `pinOf` (libs/turn) says. */
+  /** Messages that are shown even if their turns are left out: pinned ones (`pinOf`, libs/turn), and the prompt. */
   readonly always: ReadonlySet<Message>;
 }
 
-/** The messages of a request. `replaced`: the list that hooks returned, as indexes into the shaped view or as messages. */
+/** The messages of a request. @param replaced the list of the hooks: indexes into the reduced view, or messages. */
 export function shapeView(
   view: ShownView,
   settings: TransformContext | undefined,
@@ -84,7 +85,7 @@ function withoutReasoning(messages: readonly Message[]): readonly Message[] {
   });
 }
 
-// A provider's own id links a part to the reasoning before it.
+// Without the provider's metadata: its id of a part refers to the reasoning before the part, which is dropped.
 function unsigned(part: AssistantMessage['content'][number]): AssistantMessage['content'][number] {
   const { provider_metadata: _, ...rest } = part;
   return rest;

@@ -18,9 +18,10 @@ export type FileCache = Map<string, string>;
 type StoredFile = FilePart & { readonly data: BlobRef };
 
 /**
- * Puts the bytes of stored files into results, newest first, up to the bound. A file beyond the bound, or one that cannot be
- * read now, stays a reference, which adapters show as a note. Only tool results get their files: a reference in a client's
- * message could name anyone's file.
+ * Puts the bytes of stored files into results, newest first, up to `BOUNDS.shownFilesMaxBytes`. A file beyond the
+ * bound, or one that is missing or cannot be read now, stays a reference, which adapters show as a note. Only tool
+ * results get their files: a reference in a client's message could name anyone's file.
+ * @param cache the files of the last request. Afterwards it holds those of this request.
  */
 export async function withStoredFiles(
   messages: readonly Message[],

@@ -42,7 +42,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['command_ids']);
 /** Shows the states of one session. */
 export class StateShower {
   readonly #context: boolean;
-  /** Shown members by name. Most events change few members; an unchanged member is not shown again. */
+  /** Shown members by name. Most events change few members; an unchanged member is not redacted again. */
   readonly #known = new Map<string, { readonly member: unknown; readonly shown: Json }>();
 
   /** @param context whether snapshots include the context. */

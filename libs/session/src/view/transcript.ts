@@ -1,15 +1,16 @@
 /**
  * The transcript: the messages of a session as models see them, built from events alone. A call always stays together
  * with its result. Messages that were injected during a batch of calls follow the results of the batch. One request may
- * show fewer or other messages, by the persona's `transform_context`: `shapeView` (shape-view.ts).
+ * show fewer or other messages, by the persona's setting `transform_context` and the hooks of that point: `shapeView`
+ * (shape-view.ts).
  *
- * Texts are unchanged, except that a mark follows a cut answer, and a placeholder stands for an empty result. Messages of
- * other sessions, notices and loaded skills name their origin. Adapters mark the text by origin when they build a request
- * (`prompt-marks.ts` of the protocol).
+ * Texts are unchanged, except that a mark follows a cut answer, and a placeholder stands for an empty result. Messages
+ * of other sessions, notices, loaded skills and summaries name their origin. Adapters mark the text by origin when they
+ * build a request (`prompt-marks.ts` of the protocol).
  *
- * Messages that exist change in two cases. A compaction replaces whole turns by a summary or by stubs (COMPACTION-2,
- * libs/turn, compaction.ts). The end of a reminder (`reminder_expired`, `reminder_deduped`) removes it. The journal keeps
- * what is removed here.
+ * Messages that exist change in two cases. A compaction replaces the messages of older turns by a summary, or their
+ * results by stubs (COMPACTION-2, libs/turn, compaction.ts). The end of a reminder (`reminder_expired`,
+ * `reminder_deduped`) removes it. The journal keeps what is removed here.
  */
 import {
   type AssistantMessage,
@@ -50,7 +51,7 @@ export type PinnedPersona = EventOf<'persona_changed'>['provision'];
 export interface OlderMessages {
   /** The summary or notes of the previous compaction. */
   readonly summary: string | null;
-  /** The messages after it, up to the turns that are kept. */
+  /** The messages after the summary, up to the turns that are kept. */
   readonly messages: readonly Message[];
 }
 
@@ -117,7 +118,7 @@ export class Transcript {
     return () => shapeView(view, settings, transformed);
   }
 
-  /** Number of messages. */
+  /** Number of messages. Those that wait for the end of a batch of calls do not count. */
   get length(): number {
     return this.#messages.length;
   }
@@ -132,12 +133,12 @@ export class Transcript {
     return this.#earlier.get(name);
   }
 
-  /** Whether a message holds a truncated result whose whole is stored under this SHA-256. */
+  /** Whether a result of the session, in the view or not, was truncated, and its whole is stored under this SHA-256. */
   hasWhole(sha256: string): boolean {
     return this.#wholes?.has(sha256) ?? false;
   }
 
-  /** Whether a result has a file in the object store. */
+  /** Whether a result of the session, in the view or not, has a file in the object store. */
   get hasStoredFiles(): boolean {
     return this.#storedFiles;
   }
@@ -151,7 +152,7 @@ export class Transcript {
     return { count: this.#answers, last: this.#lastAnswer };
   }
 
-  /** The messages before the newest `keptTurns` ended turns. */
+  /** The summary, and the messages after it that are before the newest `keptTurns` ended turns. */
   older(keptTurns: number): OlderMessages {
     const from = this.#summary === null ? 0 : 1;
     return { summary: this.#summary, messages: this.#messages.slice(from, this.#cut(keptTurns)) };
@@ -226,7 +227,8 @@ export class Transcript {
     }
   }
 
-  // A child's prompt is its task and has no mark: the parent session acts as the child's user.
+  // The prompt of a message from another session names that session as its origin (`from`). A child's first prompt is
+  // its task and names none: the parent session acts as the child's user.
   #beginRun({ command_id, messages, from }: EventOf<'prompt_received'>): void {
     this.#cancelled = null;
     for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
@@ -340,7 +342,7 @@ export class Transcript {
   }
 }
 
-/** The message that replaces the summarised messages. */
+/** The message that replaces the messages that a compaction summarises. */
 export function summaryMessage(strategy: 'summary' | 'notes', text: string): ShownUserMessage {
   return withOrigin(userText(text), { kind: strategy });
 }
