@@ -1,9 +1,10 @@
 /**
  * The way of a record into the journal: built, sealed as bytes, and appended at a fence (defined in libs/ports,
- * journal.ts). Replay uses the first two.
+ * journal.ts). Replay uses the first two steps.
  *
  * An append without an answer is repeated with the identical bytes. If the journal refuses an append, the first record after
- * the fence decides: it is this record, or another writer's (RUNNER-10, runner/session-runner.ts).
+ * the fence decides. It is this record, stored by an earlier attempt; or it is another one: of another host, of an
+ * earlier runner of this host, or a tombstone (RUNNER-10, runner/session-runner.ts).
  */
 import { hash } from 'node:crypto';
 import type { AppendResult, Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
@@ -33,7 +34,7 @@ export interface SealedRecord {
   readonly blobs: readonly { readonly sha256: string; readonly bytes: Uint8Array }[];
 }
 
-/** The members of a record that the machine does not compute. */
+/** The members of a record, besides its input, that the machine does not compute. */
 export interface RecordFrame {
   readonly sessionId: string;
   readonly n: number;
@@ -194,8 +195,9 @@ async function repeat<T extends object | null>(
 }
 
 /**
- * The result of a commit. `foreign`: another writer's record is at this position. `deleted`: a tombstone is at this position.
- * `unavailable`: the record may be stored, or was not sent; the session must be loaded again before it continues.
+ * The result of a commit. `foreign`: another record is at this position, of another host or of an earlier runner of
+ * this host; `attempt` is its writer. `deleted`: a tombstone is at this position. `unavailable`: the record may be
+ * stored, or was not sent; the session must be loaded again before it continues.
  */
 export type CommitResult =
   | { readonly status: 'stored'; readonly fence: number }
@@ -218,8 +220,9 @@ export interface CommitBounds {
 export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
 /**
- * Appends sealed bytes at a fence, and repeats it within `bounds` while the outcome is unknown, unless the runner has left. A
- * rejected append may be stored by an earlier attempt ({@link settle}). A failure of the journal is a result, not an exception.
+ * Appends sealed bytes at a fence, and repeats the append within `bounds` while the outcome is unknown, unless
+ * `hasLeft` says that the caller has given up. If the journal refuses an append, an earlier attempt may have stored the
+ * bytes ({@link settle}). A failure of the journal is a result, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.
  */
 export async function commit(
@@ -252,13 +255,15 @@ async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fenc
   }
 }
 
-/** The result of a rejected append, by the record after the fence. Null if there is none, or if it cannot be read. */
+/**
+ * The result of a refused append, by the first record after the fence. Null if there is none, or if it cannot be read.
+ */
 async function settle(journal: Journal, ref: SessionRef, hash: string, fence: number): Promise<CommitResult | null> {
   let first: StoredRecord | null;
   try {
     first = await journal.firstAfter(ref, fence);
   } catch {
-    // The leader is unreachable. The next attempt is refused in the same way and asks again.
+    // The leader is unreachable. The next attempt finds out.
     return null;
   }
   if (first === null) return null;
@@ -266,7 +271,7 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
   return foreignRecord(first.bytes);
 }
 
-/** Describes the record of another writer, or the tombstone, from its bytes. */
+/** The result for an append that found this record at its position: a tombstone, or another record with its writer. */
 export function foreignRecord(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) return { status: 'deleted', message: deletionSentence(tombstone) };

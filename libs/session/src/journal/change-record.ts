@@ -37,14 +37,17 @@ export type ChangedInput = { readonly input: Input } | { readonly problem: Comma
 const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', ...INJECTION_VERBS]);
 
 /**
- * Whether the record is of an accepted start, prompt or injection. A changed prompt replaces its text. After any other record
- * it is a new prompt (`splitPrompt`, plan-fork.ts).
+ * Whether the record is of an accepted start, prompt or injection. In such a record, the change `prompt` of a fork
+ * replaces the text. For any other record it is a new prompt after the record (`splitPrompt`, plan-fork.ts).
  */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
   return input.type === 'command' && PROMPTED.has(input.verb) && !rejectionIn(events, input.command_id);
 }
 
-/** Changes the input of a record. Ignores members of `changes` that concern later records. */
+/**
+ * Changes the input of a record. Ignores members of `changes` that concern later records.
+ * @param before the state before the record. Its `blobs` store a changed result that is too long for its tool.
+ */
 export async function changeRecord(
   record: JournalRecord,
   changes: ForkChanges,
@@ -132,7 +135,8 @@ function argsProblem(
   if (rewrite?.kind !== 'rewrite_args' || !tool) return {};
   const problem = argumentsProblem(tool, rewrite.args);
   if (problem !== null) return { args_problem: { code: 'invalid_call_arguments', message: problem } };
-  // A fork does not ask the tool whether the changed arguments need an approval. A tool that may require one gets one.
+  // A fork does not ask the tool whether the changed arguments need an approval. If the tool may require an approval,
+  // the call needs one.
   return tool.needs_approval ? { needs_approval: true } : {};
 }
 

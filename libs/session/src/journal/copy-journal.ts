@@ -1,11 +1,13 @@
 /**
- * The inputs of a copied session: those of the origin's journal. The copy recomputes all events from them. The first record
- * of the copy names the origin, so that any host can continue an unfinished copy.
+ * The inputs of a copied session, a fork or an import: those of the origin's journal. The copy recomputes all events
+ * from them. The first record of the copy names the origin. So any host can continue an unfinished fork, and a
+ * repetition of the import can continue an unfinished import.
  *
- * COPY-1  An origin is copied only if its journal replays byte for byte up to the record of the fork.
+ * COPY-1  An origin is copied only if its journal replays byte for byte, for a fork up to the last copied record.
  * COPY-2  The copy leaves out the address of each receipt, the member `copied_from` of the origin's inputs, and the inbox
- *         position of each record. The first record of the copy names all origins itself (`copied_from.before`), and
- *         contains the fork's own command with its position.
+ *         position of each record. Its first record names the origin and the earlier origins (`copied_from`), the
+ *         newest `originsNamedMax` of them. In a fork this member also names the fork's command and the address of its
+ *         receipt, and the first record holds the inbox position of that command.
  * COPY-3  Until the copy is complete and owned, the session starts no effect and accepts no command.
  */
 import type { Blobs, Journal } from '@coxswain/ports';
@@ -15,13 +17,13 @@ import { type BeforeRecord, changeRecord } from './change-record.ts';
 import { readRecord } from './load-session.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 
-/** Ports that a copy reads, and writes for results that are too large for a record. */
+/** Ports that a fork reads. A changed result that exceeds the output limit of its tool is stored in `blobs`. */
 export interface CopyPorts {
   readonly journal: Journal;
   readonly blobs: Blobs;
 }
 
-/** Errors of the origin's content. Any other error means that the origin cannot be read at present. */
+/** Codes of errors of the origin's content. Any other error means that the origin cannot be read at present. */
 const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'replay_diverged',
   'record_unreadable',
@@ -30,7 +32,7 @@ const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'session_deleted',
 ]);
 
-/** Whether the error means that this release can never copy the origin. */
+/** Whether this code means that the origin's content cannot be copied, so that a retry does not help. */
 export function isUnfit(code: string | undefined): code is ErrorCode {
   return code !== undefined && UNFIT.has(code);
 }
@@ -42,15 +44,15 @@ export interface CopiedInput {
   readonly input: Input;
 }
 
-/** The copy cannot be completed: since it started, its origin was changed or deleted, or became unreadable. */
+/** The fork cannot be completed: since it started, its origin was changed or deleted, or became unreadable. */
 export class OriginGoneError extends Error {
   readonly code = 'fork_origin_gone';
 }
 
 /**
- * The inputs of a copy after record `after`, in order.
+ * The inputs of a fork after record `after`, in order, up to the last copied record. The last input has the changes.
  * @param before the state of the copy so far, from which changes are computed.
- * @throws OriginGoneError where the origin changed; OriginAwayError where it cannot be read at present.
+ * @throws OriginGoneError where the origin no longer fits; OriginAwayError where it cannot be read at present.
  */
 export async function* copiedInputs(
   blobs: Blobs,
@@ -102,14 +104,17 @@ async function changedInput(record: JournalRecord, { changes }: CopyOrigin, befo
   return changed.input;
 }
 
-/** The input of a copy, without the parts that COPY-2 leaves out. The first input also gets its origin. */
+/**
+ * The input of a copy, without the parts that COPY-2 leaves out.
+ * @param copy the origin of the copy, for the input of its first record only.
+ */
 export function buildCopyInput(input: Input, copy: CopyOrigin | undefined): Input {
   if (input.type !== 'command') return input;
   const { receipt_to: _, copied_from: __, ...own } = input;
   return copy ? { ...own, copied_from: copy } : own;
 }
 
-/** The origins of the origin, from its first record. */
+/** The earlier origins, which the origin's first record names: the newest first, at most `originsNamedMax`. */
 export function lineage({ input }: JournalRecord): Pick<CopyOrigin, 'before'> {
   const from = input.type === 'command' ? input.copied_from : undefined;
   if (!from) return {};

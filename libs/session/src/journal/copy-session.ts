@@ -1,6 +1,7 @@
 /**
  * Makes a fork: checks the request (`planFork` in plan-fork.ts), writes the records of the copy (`copiedInputs` in
- * copy-journal.ts), and owns the result (COPY-1 to COPY-3, copy-journal.ts).
+ * copy-journal.ts), and owns the result (COPY-1 to COPY-3, copy-journal.ts). It also owns the copy that an import under
+ * a new id has written.
  */
 import type { CommandInput, CopyOrigin, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';
@@ -19,7 +20,7 @@ export interface CopyingRunner {
   readonly exit: SessionExit;
   /** The session as it is now, or null. */
   session(): LiveSession | null;
-  /** Makes one record. @returns false where the input cannot be judged now. @throws {SessionLeft} */
+  /** Applies one input: see `SessionIntake.apply`. */
   apply(session: LiveSession, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean>;
   /** Records the host's table of hooks, if it differs from the recorded one. @throws {SessionLeft} */
   recordHooks(session: LiveSession): Promise<void>;
@@ -44,9 +45,9 @@ export class SessionCopy {
   }
 
   /**
-   * Checks a fork command and makes the copy.
+   * Checks a fork command and makes the copy, or rejects the command.
    * @returns false where the command cannot be judged at present.
-   * @throws {SessionLeft}
+   * @throws {SessionLeft}; the error of the first record, if nothing is recorded.
    */
   async fork(session: LiveSession, input: CommandInput, place: InboxPlace | undefined): Promise<boolean> {
     try {
@@ -65,11 +66,11 @@ export class SessionCopy {
   }
 
   /**
-   * Continues an unfinished copy and becomes its first owner. A copy that cannot be completed is owned with an error, which ends
-   * it. Does nothing where no copy is unfinished.
+   * Continues an unfinished copy and becomes its first owner. A copy that cannot be completed is owned with an error,
+   * which fails its run. Does nothing where no copy is unfinished.
    * @param place the place of the fork command, for the first record.
-   * @param known the part of the origin that was read already.
-   * @throws {SessionLeft}
+   * @param known the origin, with the records that were read already.
+   * @throws {SessionLeft}; the error of the first record, if nothing is recorded.
    */
   async complete(session: LiveSession, place?: InboxPlace, known?: OriginRecords): Promise<void> {
     const { copy } = session;
@@ -94,7 +95,11 @@ export class SessionCopy {
     return new OriginRecords(this.#ports.journal, sessionRef(session, this.#ref.tenant));
   }
 
-  /** @returns the reason why the copy cannot be completed, or null where it is complete. @throws {SessionLeft} */
+  /**
+   * Writes the missing records of the copy.
+   * @returns the reason why the copy cannot be completed, or null where it is complete.
+   * @throws {SessionLeft}; any other error, if nothing is recorded.
+   */
   async #copyRest(
     session: LiveSession,
     copy: CopyOrigin,

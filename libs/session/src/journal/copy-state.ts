@@ -4,7 +4,7 @@ import { isEnded, type SessionState } from '@coxswain/turn';
 
 /**
  * The unfinished copy after a record, or null. A copy is unfinished from record 1, which names the origin:
- * - an import under its own id, until its last copied record
+ * - an import under the id that it has in the export, until its last copied record
  * - a fork, or an import under a new id, until this session's own `owned` with `after_copy`: after the last copied record, or
  *   earlier with an `error` if the copy cannot be completed
  * @param copy the unfinished copy before the record; not read at record 1.
@@ -21,7 +21,9 @@ export function unfinishedCopyAfter(
   return taken && (n > open.n || taken.error) ? null : open;
 }
 
-/** The session is an unfinished import. Only `cox session import` can continue it. */
+/**
+ * The session is an unfinished import. Only the same import (`importJournal`, `cox session import`) can continue it.
+ */
 export class ImportUnfinishedError extends Error {
   readonly code = 'import_unfinished';
   constructor(sessionId: string, n: number) {

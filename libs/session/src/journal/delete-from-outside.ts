@@ -5,11 +5,13 @@
  *
  * DELETE-1  The tombstone comes first, after the newest record of an ended session, or on request of an unreadable one. From
  *           then on, no host can write to the session, restart it or fork it. Only a mark in the index precedes it.
- * DELETE-2  Then the host that has the session in memory gets a message, so that it unloads the session and writes no snapshot.
- * DELETE-3  The deletion waits for unfinished forks that still copy its records.
+ * DELETE-2  Then a host that has the session in memory gets a message, so that it unloads the session. A snapshot that
+ *           it has stored before is removed (DELETE-4).
+ * DELETE-3  The deletion waits for unfinished forks that still copy its records, up to `forksWithinMs`.
  * DELETE-4  Then timers and snapshots are removed, the entry in the index is replaced, and the records are removed last. As
  *           long as records exist, the deletion is known to be unfinished, and a repetition continues it.
- * DELETE-5  A later sweep removes blobs that the records referred to: other sessions may refer to them.
+ * DELETE-5  The deletion removes no blobs, because other sessions may refer to them. A later sweep removes those
+ *           without a reference.
  */
 import type { ActiveSessions, Blobs, Clock, Journal, Purge, SessionIndex, StoredRecord } from '@coxswain/ports';
 import {
@@ -56,7 +58,10 @@ export interface DeleteOptions {
   readonly forksWithinMs?: number | undefined;
 }
 
-/** The result. `completed`: an earlier, unfinished deletion was completed. `would_delete`: a dry run has changed nothing. */
+/**
+ * The result. `completed`: an earlier, unfinished deletion was completed. `would_delete`: in a dry run, which has
+ * changed nothing, instead of the first two. `blobs`: hashes of blobs that the removed records referred to.
+ */
 export type Deletion =
   | { readonly status: 'deleted' | 'completed'; readonly tombstone: Tombstone; readonly blobs: readonly string[] }
   | { readonly status: 'would_delete'; readonly records: number }
@@ -67,12 +72,14 @@ const MAYBE_WITHIN_MS = 5_000;
 const LOOKED_AGAIN_MS = 250;
 
 /**
- * Deletes an ended session, or on request one of which damaged records do not show whether it has ended.
- * @returns the result, with the hashes of blobs that the records referred to; or the reason for a refusal, by its code:
+ * Deletes an ended session, or on request one of which damaged records do not show whether it has ended. Completes an
+ * unfinished deletion.
+ * @returns the result; or the reason for a refusal, by its code:
  *   - `session_being_copied`: the session is deleted, but this call has removed nothing. A repetition continues.
  *   - `journal_unavailable`: the session may be deleted, as the result of the append is unknown. A repetition finds out.
- *   - `session_deleted`: an earlier deletion was complete. A snapshot that a host has stored since is removed.
- *   - any other code: no records have changed. The index may have a mark in place of the session's entry.
+ *   - `session_deleted`: an earlier deletion was complete. A snapshot that a host has stored since is removed, except
+ *     in a dry run.
+ *   - any other code: this call has changed no records. The index may have a mark in place of the session's entry.
  * @throws errors of the ports: the session may be deleted in part; a repetition continues.
  */
 export async function deleteSession(
@@ -84,7 +91,7 @@ export async function deleteSession(
   if ('status' in placed) return placed;
   const { tombstone, fence, isNew } = placed;
   if (!isNew && !(await ports.purge.hasBefore(ref, fence))) {
-    // Includes a snapshot that a host wrote before it got the message.
+    // A host may have stored a snapshot since the earlier deletion.
     if (!options.dryRun) await ports.purge.snapshots(ref);
     return refused('session_deleted', `the session was already deleted at ${tombstone.deleted_at}`);
   }
@@ -113,7 +120,10 @@ interface Placed {
   readonly isNew: boolean;
 }
 
-/** The existing tombstone, or a new one (DELETE-1). If another record is appended meanwhile, that record is checked as well. */
+/**
+ * The existing tombstone, or a new one (DELETE-1); or a refusal, or the result of a dry run. If another record is
+ * appended meanwhile, that record is checked as well.
+ */
 async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: DeleteOptions): Promise<Placed | Deletion> {
   for (;;) {
     const last = await ports.journal.last(ref);
@@ -156,7 +166,7 @@ async function lookAt(
   }
 }
 
-/** Codes of a record that is damaged or incomplete, as opposed to one that cannot be reached. */
+/** Codes of a record that is damaged, incomplete or of another release, as opposed to one that cannot be reached. */
 const RECORD_CODES: ReadonlySet<string> = new Set<ErrorCode>(['record_unreadable', 'blob_missing']);
 
 async function isNoted(active: ActiveSessions, ref: SessionRef): Promise<boolean> {
@@ -164,7 +174,10 @@ async function isNoted(active: ActiveSessions, ref: SessionRef): Promise<boolean
   return (await active.list(partitionOf(ref.sessionId))).some((note) => subjects.journal(note.ref) === key);
 }
 
-/** Whether each fork that started before the tombstone has its records (DELETE-3). Hosts reject later forks. */
+/**
+ * Whether each fork that started before the tombstone has all its records (DELETE-3). Hosts reject later forks.
+ * @returns false where one lacks records after `withinMs`.
+ */
 async function forksAreDone(ports: DeletePorts, ref: SessionRef, withinMs: number): Promise<boolean> {
   const { clock } = ports;
   const fromMs = clock.monotonicMs();
@@ -178,7 +191,7 @@ async function forksAreDone(ports: DeletePorts, ref: SessionRef, withinMs: numbe
   }
 }
 
-/** All hashes in a session's records, which include the hashes of its blobs. */
+/** All hashes in a session's records before `fence`, among them the hashes of its blobs. */
 async function blobsOf(journal: Journal, ref: SessionRef, fence: number): Promise<readonly string[]> {
   const found = new Set<string>();
   for await (const { bytes, fence: at } of journal.read(ref)) {

@@ -1,7 +1,9 @@
 /**
- * Compares two journals: the first record that differs, and the differences of each turn. Values that always differ between
- * sessions are ignored: ids of sessions, children and commands, hosts, times, hashes. Records that only name the session's
- * owner are ignored as well, so an unchanged fork equals its origin.
+ * Compares two journals: the first record that differs, and the differences of each turn. The comparison ignores ids of
+ * sessions, children and commands, and members such as hosts, durations and copy origins ({@link OF_ONE_SESSION}). It
+ * takes only the input, events, state and open effects of a record, so times and hashes of records do not count. Due
+ * times of timers and suspensions count. Records that only name the session's owner are ignored, so an unchanged fork
+ * equals its origin up to the last copied record.
  */
 import { childIdOf, type JournalRecord, type Json } from '@coxswain/protocol';
 import { describeRecord } from './describe-record.ts';
@@ -20,12 +22,12 @@ export interface Divergence {
   readonly is: readonly [a: string | null, b: string | null];
 }
 
-/** One difference in a turn. Turn 0 stands for the run itself: its prompt and its end. */
+/** One difference in a turn. Turn 0 stands for the run itself: what precedes its first turn, and its end. */
 export interface Difference {
   readonly run: number;
   readonly turn: number;
   readonly what: SaidInTurn['what'];
-  /** The call or the hook that differs; for a message its seam. */
+  /** See {@link SaidInTurn}. */
   readonly of: string | null;
   /** A short description; null where the journal has no counterpart. */
   readonly a: string | null;
@@ -77,7 +79,7 @@ class Side {
   readonly digest = new JournalDigest((text) => this.#withoutChildIds(text));
   readonly #records: AsyncIterator<JournalRecord>;
   readonly #commands = new Map<string, string>();
-  /** Ids of child sessions, by the call that started each. */
+  /** What replaces the id of each child session in a comparison: `the child of`, and the effect that started it. */
   readonly #children = new Map<string, string>();
   /** The session and its origins: a copied journal may name the children of each. */
   readonly #lineage: string[] = [];
@@ -123,7 +125,7 @@ class Side {
     return this.#children.size === 0 ? text : text.replace(CHILD_ID, (id) => this.#children.get(id) ?? id);
   }
 
-  /** A record without values that always differ between sessions. Commands are named by their order. */
+  /** The compared content of a record. Commands are named by their order. */
   #comparable({ input, events, state, effects_open }: JournalRecord): Json {
     if (input.type === 'command' && !this.#commands.has(input.command_id))
       this.#commands.set(input.command_id, `command ${this.#commands.size + 1}`);
@@ -145,7 +147,7 @@ class Side {
     );
   }
 
-  /** The id of an effect starts with its record's number: here without the ignored records before it. */
+  /** The id of an effect starts with its record's number. The result counts records without the ignored ones. */
   #effect(id: string): string {
     const [n, rest] = id.split('-');
     return `${Number(n) - this.#claims.filter((claim) => claim < Number(n)).length}-${rest}`;

@@ -1,4 +1,4 @@
-/** Whether a session has ended, from its newest record alone. */
+/** Whether a session has ended, from its newest record. The first record shows whether it is an unfinished import. */
 import type { Blobs, Journal } from '@coxswain/ports';
 import { hasEnded, type JournalRecord, type SessionRef, topState } from '@coxswain/protocol';
 import { unfinishedCopyAfter } from './copy-state.ts';
@@ -10,8 +10,9 @@ export function isAtRest({ state, effects_open }: Pick<JournalRecord, 'state' | 
 }
 
 /**
- * The reason why a session with this newest record has not ended, or null where it has. An unfinished import counts as ended:
- * only another import can continue it.
+ * The reason why a session has not ended, or null where it has. An unfinished import counts as ended: only another
+ * import can continue it.
+ * @param record the session's newest record.
  * @throws RecordUnreadableError of the first record, and errors of the ports.
  */
 export async function whyNotEnded(

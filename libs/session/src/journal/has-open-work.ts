@@ -9,9 +9,9 @@ interface OpenWorkPorts {
 }
 
 /**
- * Whether the newest record of a session has open effects that some host should continue.
- * @returns false also for a deleted or damaged session, which no host can continue, and for an import without a new record.
- * @throws errors of the ports.
+ * Whether the newest record of a session has open effects, timers among them, so that a host should claim the session.
+ * @returns false also where this record is unreadable or a tombstone, and for an import without a record of its own.
+ * @throws errors of the ports, other than RecordUnreadableError.
  */
 export async function hasOpenWork(ports: OpenWorkPorts, ref: SessionRef): Promise<boolean> {
   try {
@@ -24,7 +24,10 @@ export async function hasOpenWork(ports: OpenWorkPorts, ref: SessionRef): Promis
   }
 }
 
-/** Whether the session is an import without a new record. It rests until its first command. */
+/**
+ * Whether the session is an import without a record of its own, complete or not. It rests until its first command.
+ * @param n the number of its newest record.
+ */
 async function isUntouchedImport({ journal, blobs }: OpenWorkPorts, ref: SessionRef, n: number): Promise<boolean> {
   const first = await journal.firstAfter(ref, 0);
   const input = first && (await readRecord(first.bytes, blobs)).input;

@@ -1,10 +1,11 @@
 /**
- * Imports an exported journal as a session. The import checks everything before it writes: each record must be readable, must
- * chain to its predecessor, and must replay byte for byte. The closing line must match the last record. An export without a
- * closing line is imported, with an unproven end.
+ * Imports an exported journal as a session. The import checks the whole export before it writes: each record must be
+ * readable, must chain to its predecessor, and must replay byte for byte. The closing line must match the number of
+ * records and the last one. An export without a closing line is imported, with an unproven end.
  *
- * An import keeps its id or gets a new one. In both cases it gets its own hash chain, because the import leaves out what
- * concerns the old bus: inbox positions and addresses of receipts.
+ * The imported session keeps the id of the export or gets a new one. In both cases it gets its own hash chain: its
+ * first record names the origin, and its records leave out what concerns the old bus, inbox positions and addresses of
+ * receipts.
  */
 import type { Blobs, Clock, Journal, SessionIndex, StoredRecord } from '@coxswain/ports';
 import {
@@ -35,10 +36,12 @@ export interface ImportPorts {
 
 /** One import. */
 export interface ImportRequest {
-  /** The lines of the export. Called twice: to check them, and to write them. */
+  /**
+   * The lines of the export. Called once to check them, then again to write the session: each call must give all lines.
+   */
   readonly lines: () => AsyncIterable<Uint8Array>;
   readonly tenant: string;
-  /** A new id for the session. */
+  /** A new id for the session. Without it, the session keeps its id in the export. */
   readonly as?: string | undefined;
 }
 
@@ -48,13 +51,15 @@ export interface Imported {
   /** The session's id in the export. */
   readonly origin: string;
   readonly records: number;
-  /** Whether the export has a closing line. Without it, a changed last record and missing records are not detected. */
+  /**
+   * Whether the export has a closing line. Without it, a changed last record and missing last records are not detected.
+   */
   readonly isTailProven: boolean;
 }
 
 /**
- * The import was refused. If a check failed, or the id was in use, nothing was written. {@link importJournal} names the codes
- * that may follow written records.
+ * The import was refused. If a check of the export failed, or the id was in use before, nothing was written.
+ * {@link importJournal} names the codes that may follow written records.
  */
 export class ImportRefusedError extends Error {
   readonly code: ErrorCode;
@@ -71,9 +76,10 @@ export class ImportRefusedError extends Error {
 /**
  * Imports a journal. A repetition continues an unfinished import.
  * @throws ImportRefusedError before anything is written: with the code of the failed check, or `session_exists` or
- *   `session_deleted` where the id is in use. While records are written: `journal_unavailable` where the store did not answer
- *   (repeat the import), or `session_exists` or `session_deleted` where another writer took the id meanwhile.
- * @throws errors of the ports and of `lines`.
+ *   `session_deleted` where the id is in use, also by the complete import of the same export. While records are
+ *   written: `journal_unavailable` where the store did not answer (repeat the import), or `session_exists` or
+ *   `session_deleted` where another writer took the id meanwhile.
+ * @throws RecordTooLargeError where a record exceeds its bound in the new session; errors of the ports and of `lines`.
  */
 export async function importJournal(ports: ImportPorts, { lines, tenant, as }: ImportRequest): Promise<Imported> {
   const checked = await check(lines(), ports.blobs);
@@ -150,7 +156,7 @@ function follows(record: JournalRecord, replay: JournalReplay): void {
     throw new ChainBrokenError(`${is}, but its hash does not chain to the previous record: one of the two was changed`);
 }
 
-/** The records under the new id, with their own hash chain. */
+/** The records of the imported session, with their own hash chain. */
 async function* recomputed(
   lines: AsyncIterable<Uint8Array>,
   { copy, exported }: Checked,

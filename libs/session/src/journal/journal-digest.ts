@@ -13,38 +13,44 @@ import {
   textOf,
 } from '@coxswain/protocol';
 
-/** One event of a turn. */
+/** One item of a turn: an event, or one part of an answer. */
 export interface SaidInTurn {
   readonly what: 'prompt' | 'message' | 'answer' | 'call' | 'verdict' | 'decision' | 'result' | 'persona' | 'outcome';
-  /** The call or the hook; for a message its seam. */
+  /**
+   * For a call, a decision and a result the id of the call. For a verdict the hook, its point, and the id of the call
+   * if it concerns one. For a message its seam. Otherwise null.
+   */
   readonly of: string | null;
-  /** A short text. */
+  /** The text, cut to {@link SHORT_CHARS}. */
   readonly text: string;
-  /** Hash of the whole text, without names that always differ between sessions. */
+  /**
+   * Hash of the whole text, without names that always differ between sessions. For a persona: of its own fingerprint
+   * and its system prompt.
+   */
   readonly fingerprint: string;
 }
 
-/** One turn; turn 0 stands for the run itself. */
+/** One turn. Turn 0 stands for the run itself: what precedes its first turn, and its end. */
 export interface TurnDigest {
   readonly run: number;
   readonly turn: number;
-  /** Events in their order, by name. */
+  /** Items in their order. Each key is made of `what`, `of`, and a number for a repetition of both. */
   readonly said: Map<string, SaidInTurn>;
 }
 
 const SHORT_CHARS = 160;
-/** Maximum number of turns of one run, for keys of runs and turns. */
+/** The factor of a run's number in the keys of turns: more than the turns of any run. */
 const TURNS_OF_RUN = 10_000_000;
 
 /** The digest of a journal. Add every record, in order. */
 export class JournalDigest {
-  /** Turns, ordered by run and turn. */
+  /** Turns by a key that sorts them by run, then by turn. */
   readonly turns = new Map<number, TurnDigest>();
   readonly #comparable: (text: string) => string;
   #run = 0;
   #turn = 0;
 
-  /** @param comparable removes names that always differ between sessions from a text. Shown texts keep them. */
+  /** @param comparable replaces names that always differ between sessions, for `fingerprint`. Shown texts keep them. */
   constructor(comparable: (text: string) => string = (text) => text) {
     this.#comparable = comparable;
   }

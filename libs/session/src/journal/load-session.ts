@@ -1,6 +1,6 @@
 /**
- * Loads a session from a snapshot and the journal after it. A journal of another machine version loads as long as its events
- * lead to the recorded states (machine-version.ts).
+ * Loads a session from a snapshot and the journal after it, or from the whole journal. A journal of another machine
+ * version loads as long as its events lead to the recorded states (VERSION-3, version.ts in libs/turn).
  */
 import type { Blobs, Journal, Publisher, Snapshots, StoredRecord } from '@coxswain/ports';
 import {
@@ -49,7 +49,7 @@ export interface LoadedSession {
   readonly cursor: Cursor | undefined;
   /** `attempt` of the newest record: the id and generation of the host that wrote it. Empty without records. */
   readonly writer: string;
-  /** Number of records after the snapshot, or of all records. */
+  /** Number of records after the snapshot; without a snapshot, of all records. */
   readonly tail: number;
   /** The copy that is still unfinished, or null. */
   readonly copy: CopyOrigin | null;
@@ -86,8 +86,9 @@ export interface LoadPorts {
 }
 
 /**
- * Version of the snapshot's shape. It changes with the shape of the context's members, not with every machine version. A
- * snapshot is a cache: another version is ignored, and the journal is read from its start.
+ * Version of the snapshot's format. Raise it if a member of the snapshot or of the context changes its form or its
+ * meaning. Added and removed members of the context need no new version: `shape` detects them. A snapshot is a cache:
+ * one of another version is ignored, and the journal is read from its start.
  */
 export const SNAPSHOT_VERSION = 8;
 /** The members of the context. A snapshot with other members is ignored. */
@@ -116,8 +117,8 @@ function isState(value: unknown): boolean {
 /**
  * Loads a session: its state from the newest snapshot and the records after it.
  * @param whole true: reads every record, for the transcript; those up to the snapshot are neither fed to the machine nor
- *   checked by schema, as the snapshot's hash covers them. false: starts at the snapshot's record, so the cost does not depend
- *   on the session's length.
+ *   checked by schema, as the snapshot's hash covers them. false: starts at the snapshot's record, so the cost does not
+ *   depend on the session's length; without a snapshot reads every record.
  * @param onRecord called for each record read; for some twice, where the snapshot turns out to be unusable.
  * @param newest position of the newest record, where the caller has just read it.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, EventNotAcceptedError, MachineVersionUnknownError, and
@@ -217,7 +218,7 @@ async function fold(
       if (!(error instanceof EventNotAcceptedError)) throw error;
       throw otherMachine(record.n, machine, `record ${record.n} of ${ref.sessionId}: ${error.message}`) ?? error;
     }
-    // XState ignores an unknown state, and an event without transition, without an error.
+    // A machine that accepts all events of a record can still reach another state than the machine that wrote it.
     if (leafOf(actor.state) !== leafOf({ value: record.state } as Pick<SessionState, 'value'>)) {
       const folded = `${leafOf(actor.state)}, the record says ${JSON.stringify(record.state)}`;
       const diverged = `record ${record.n} of ${ref.sessionId} leads to ${folded}`;
@@ -282,7 +283,7 @@ interface Link {
 /**
  * Yields records, each checked to follow its predecessor: consecutive numbers, and the hash of the previous bytes. Where
  * records are missing, they are read again from the stream's leader, as a damaged replica skips them.
- * @param decodeNext decodes the record after an end of the chain.
+ * @param decodeNext chooses the decoder of the record that follows this end of the chain.
  * @throws ChainBrokenError, RecordUnreadableError, and errors of the journal and the object store.
  */
 async function* linksOf(
@@ -322,10 +323,11 @@ function checkedEnd(chain: ChainEnd, record: JournalRecord, { bytes, fence }: St
 }
 
 /**
- * Reads one record of any released version and restores its large fields.
+ * Reads one record of this version or an earlier one, and restores its large fields.
  * @param upcasts converters from earlier versions.
  * @param decode {@link decodeUnchangedRecord} where a hash covers the bytes.
- * @throws RecordUnreadableError (its subclass SessionDeletedError for a tombstone), and errors of the object store.
+ * @throws RecordUnreadableError or a subclass: BlobMissingError for a missing large field, SessionDeletedError for a
+ *   tombstone, RecordVersionUnknownError. Errors of the object store.
  */
 export async function readRecord(
   bytes: Uint8Array,
@@ -374,7 +376,7 @@ async function newestSnapshot(snapshots: Snapshots, ref: SessionRef): Promise<Sn
   }
 }
 
-/** Versions of all formats that this release stores or sends. The member names are the names in JSON reports. */
+/** Versions of this release and of what it stores for sessions. The member names are the names in JSON reports. */
 export const FORMAT_VERSIONS = {
   /** Version of the packages and of the image. */
   version: VERSION,

@@ -2,7 +2,10 @@
 import type { JournalRecord } from '@coxswain/protocol';
 import { MACHINE_VERSION, REPLAYED_VERSIONS } from '@coxswain/turn';
 
-/** The journal comes from another version of the machine, which this release cannot replay, or which decided differently. */
+/**
+ * A record comes from another version of the machine: this release cannot replay its run, or its events do not lead the
+ * machine of this release to the recorded state.
+ */
 export class MachineVersionUnknownError extends Error {
   readonly code = 'machine_version_unknown';
   /** Number of the record that cannot be taken. */
@@ -16,14 +19,15 @@ export class MachineVersionUnknownError extends Error {
   }
 }
 
-/** The machine version of a run, from the record that starts the run; undefined for other records. */
+/** The machine version of a run, from the record with its `agent_start`; undefined for other records. */
 export function machineOf({ events }: JournalRecord): number | undefined {
   for (const event of events) if (event.type === 'agent_start') return event.machine_version;
   return undefined;
 }
 
 /**
- * Rejects a record that starts a run which this release cannot recompute.
+ * Rejects a record with the start of a run whose machine version this release does not replay.
+ * @param replayed the machine versions that this release replays.
  * @throws MachineVersionUnknownError
  */
 export function rejectUnreplayable(record: JournalRecord, replayed: ReadonlySet<number> = REPLAYED_VERSIONS): void {
@@ -35,9 +39,11 @@ export function rejectUnreplayable(record: JournalRecord, replayed: ReadonlySet<
 }
 
 /**
- * The error where a record's events do not reach the recorded state because of another version.
- * @param made the version that made the record; undefined where no record with it was read, as after a snapshot.
- * @returns null where this version made the record, and where `made` is undefined.
+ * The error for a record whose events the machine does not accept, or which lead it to another state than the recorded
+ * one, if another machine version wrote the record.
+ * @param made the version that wrote the record; undefined where no record that names it was read, as after a snapshot.
+ * @param diverged what happened, for the message.
+ * @returns null where this version wrote the record, and where `made` is undefined.
  */
 export function otherMachine(n: number, made: number | undefined, diverged: string): Error | null {
   if (made === undefined || made === MACHINE_VERSION) return null;

@@ -1,11 +1,11 @@
 /**
- * The journal from which a copy is made. The check and the copy share one read of the records, up to a size limit. The copy
- * reads the rest again.
+ * The journal from which a fork is made. The check of the fork (plan-fork.ts) and the copy (copy-journal.ts) share one
+ * read of the records, up to a size limit. The copy reads the rest again.
  */
 import type { Journal } from '@coxswain/ports';
 import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 
-/** Maximum bytes of records that are kept during a copy. */
+/** Maximum bytes of records that one {@link OriginRecords} keeps in memory. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** The origin cannot be read at present; a retry may succeed. */
@@ -29,7 +29,8 @@ export class OriginRecords {
   }
 
   /**
-   * A sentence that says when the origin was deleted, or null. Records of a deleted session may still exist, but must not be copied.
+   * A sentence about the deletion of the origin; null if it is not deleted. Records of a deleted session may still
+   * exist, but must not be copied.
    * @throws OriginAwayError as {@link OriginRecords.read}.
    */
   async deleted(): Promise<string | null> {
@@ -42,7 +43,7 @@ export class OriginRecords {
 
   /**
    * All records, from the first. Only one reader at a time.
-   * @throws OriginAwayError where the store is unreachable, which says nothing about the origin.
+   * @throws OriginAwayError for each error of the journal: such an error says nothing about the content of the origin.
    */
   async *read(): AsyncGenerator<Uint8Array, void, undefined> {
     yield* this.#kept;

@@ -1,7 +1,7 @@
 /**
  * Checks a fork before its first record is made. The fields of its changes, and which of them combine: `ForkChanges`
  * (libs/protocol, forks.ts). Which change matches which record: `changeRecord` (change-record.ts). The inputs of the copy:
- * `copiedInputs` and `buildCopyInput` (COPY-2, copy-journal.ts). `SessionCopy` (copy-session.ts) writes it.
+ * `copiedInputs` and `buildCopyInput` (COPY-2, copy-journal.ts). `SessionCopy` (copy-session.ts) writes the copy.
  */
 import {
   BOUNDS,
@@ -31,8 +31,9 @@ export function asksForFork(input: Input): input is CommandInput {
 }
 
 /**
- * Checks that n is within its bound, and that the origin is not deleted, has record n, replays up to it, and contains no
- * command with this id up to it. The changes must match record n, and a new prompt must be possible after it. The origin may
+ * Checks that n is within its bound, and that the origin is not deleted, has record n, replays up to it, and up to it
+ * has no command with the id of the fork's own command. The changes must match record n, and the changed record must
+ * fit its bound. A prompt that record n does not hold is a new prompt, so the run must have ended there. The origin may
  * be running.
  * @param pause called after each record, so that a long origin does not block the host's other sessions.
  * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the rejection, with a code below, the code of
@@ -114,7 +115,8 @@ function askedBy({
 
 /**
  * Checks changes by computing the changed record.
- * @returns the rejection; or as `unsent` the calls that only the changed record starts, or starts with other arguments.
+ * @returns the rejection; or as `unsent` the calls that the changed record starts, and the original record does not
+ *   start or starts with other arguments. Without such calls an empty object.
  */
 async function tryChanges(
   record: JournalRecord,

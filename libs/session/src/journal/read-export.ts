@@ -6,7 +6,9 @@ import type { Blobs } from '@coxswain/ports';
 import { BOUNDS, checkExportEnd, ExportLineInvalidError, readBlobLine, readClosingLine } from '@coxswain/protocol';
 import { sha256Hex } from './append-record.ts';
 
-/** Reads an exported journal once. The blobs are known as far as the records were read. */
+/**
+ * Reads an exported journal once. It knows the blobs of the lines read so far: those of a record precede the record.
+ */
 export class ExportedJournal implements Pick<Blobs, 'get'> {
   readonly #lines: AsyncIterable<Uint8Array>;
   readonly #elsewhere: Pick<Blobs, 'get'> | undefined;
@@ -29,14 +31,14 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   }
 
   /**
-   * Whether a closing line confirmed the newest record as the last one. False until all records were read, and for an export
-   * without a closing line.
+   * Whether a closing line confirmed the newest record as the last one. False until that line was read, and for an
+   * export without a closing line.
    */
   get isTailProven(): boolean {
     return this.#isTailProven;
   }
 
-  /** The blobs of the export, by hash. */
+  /** The blobs read so far, by hash. */
   get blobs(): ReadonlyMap<string, Uint8Array> {
     return this.#blobs;
   }
@@ -46,9 +48,9 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
   }
 
   /**
-   * The stored bytes of its records, in order. Skips empty lines.
-   * @throws ExportLineInvalidError for a line that is not valid at its position; ExportEndMismatchError where the closing line
-   *   does not match the records.
+   * The stored bytes of the export's records, in order. Only their size is checked. Skips empty lines.
+   * @throws ExportLineInvalidError for a line that is too long or not valid at its position, or a blob that does not
+   *   match its hash; ExportEndMismatchError where the closing line does not match the records. Errors of the lines.
    */
   async *records(): AsyncGenerator<Uint8Array, void, undefined> {
     for await (const bytes of this.#lines) {

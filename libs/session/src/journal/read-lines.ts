@@ -5,8 +5,8 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /**
- * The lines, without line breaks. A last line without a line break counts.
- * @throws ExportLineInvalidError for a line that exceeds the size of an export's line.
+ * The lines, without line breaks (LF or CRLF). A last line without a line break counts.
+ * @throws ExportLineInvalidError for a line with more than {@link BOUNDS}.exportLineMaxBytes; errors of `input`.
  */
 export async function* linesOf(input: AsyncIterable<Buffer | string>): AsyncGenerator<Uint8Array, void, undefined> {
   let parts: Buffer[] = [];

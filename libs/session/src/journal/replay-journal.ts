@@ -1,8 +1,9 @@
 /**
- * Replay: runs a journal through the pure core again, with all outside input from the journal, and compares each record with
- * the recorded bytes. It needs no model, tool or hook. Replay takes some members from the record: `input`, `at`, `attempt`,
- * `cursor` and the machine version. If one of them was altered and the events stay the same, only the hash chain shows it, in
- * the next record. For the newest record, only the closing line of an export shows it.
+ * Replay: runs a journal through the pure core again, with all outside input from the journal, and compares each
+ * recomputed record with the recorded bytes. It needs no model, tool or hook. Replay takes some members from the
+ * record: `input`, `at`, `attempt`, `cursor`, the machine version, and in record 1 the session's id. If one of them was
+ * altered and the other members still follow from it, only the hash chain shows that, in the next record. For the
+ * newest record, only the closing line of an export shows it.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
@@ -25,12 +26,18 @@ import { firstDifference } from './first-difference.ts';
 import { readRecord } from './load-session.ts';
 import { machineOf, rejectUnreplayable } from './machine-version.ts';
 
-/** The recomputed record differs from the recorded one, or a record is unreadable, missing, repeated or of another session. */
+/**
+ * A record differs from its recomputation, cannot be recomputed, or is unreadable, missing, repeated or of another
+ * session.
+ */
 export class ReplayDivergedError extends Error {
   readonly code = 'replay_diverged';
   /** The record's number. */
   readonly n: number;
-  /** RFC 6901 pointer to the first member that differs. */
+  /**
+   * RFC 6901 pointer to the first member that differs. Empty for an unreadable record, and for one that is not
+   * canonical.
+   */
   readonly path: string;
   /** The recorded value, or what is wrong with the record; undefined if the record has none. */
   readonly expected: Json | undefined;
@@ -53,11 +60,12 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
 /**
  * Replays a whole journal.
  * @param records the stored bytes of every record, from the first.
- * @returns the number of records, none of which differs, and the session's id. A record of an earlier version is compared in
- *   today's shape.
- * @throws ReplayDivergedError at the first record that differs or is unreadable; BlobMissingError where the object store lacks
- *   a blob; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release; SessionDeletedError at
- *   a tombstone. Also errors of `records` and of the object store.
+ * @param blobs the store of large fields. By default it is empty.
+ * @returns the number of records, none of which differs, and the session's id. A record of an earlier version is
+ *   compared in today's shape.
+ * @throws ReplayDivergedError at the first record that it describes; BlobMissingError where `blobs` lacks a large
+ *   field; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release;
+ *   SessionDeletedError at a tombstone. Also errors of `records` and of `blobs`.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -69,9 +77,11 @@ export async function replayJournal(
   return { records: replay.n, sessionId: replay.sessionId };
 }
 
-/** Support of earlier releases, as replay knows it. Tests replace it. */
+/** The versions of records and of the machine that replay supports. Tests replace them. */
 export interface EarlierReleases {
+  /** Converters of records, by the earlier version. Default `UPCASTS`. */
   readonly upcasts?: ReadonlyMap<number, Upcast>;
+  /** Machine versions whose runs are replayed, with the current one. Default `REPLAYED_VERSIONS`. */
   readonly machines?: ReadonlySet<number>;
 }
 
@@ -94,7 +104,7 @@ export class JournalReplay {
     return this.#n;
   }
 
-  /** Hash of the newest record. */
+  /** Hash of the newest record's bytes; `GENESIS_HASH` before the first. */
   get hash(): string {
     return this.#hash;
   }
@@ -109,13 +119,17 @@ export class JournalReplay {
     return this.#actor?.state ?? emptyState(this.#sessionId);
   }
 
-  /** Reads the next record without taking it. Checks neither its position nor its content. @throws as {@link take}. */
+  /**
+   * Reads the next record without taking it. Checks its schema, but neither its position nor whether it replays.
+   * @throws ReplayDivergedError for an unreadable record, and otherwise as {@link replayJournal}.
+   */
   read(bytes: Uint8Array): Promise<JournalRecord> {
     return readOrDiverge(bytes, this.#blobs, this.#n + 1, this.#earlier.upcasts);
   }
 
   /**
    * Recomputes the next record and compares it with its bytes.
+   * @param read the record, if the caller has read it from these bytes.
    * @throws as {@link replayJournal}. After an error, no further record may be taken.
    */
   async take(bytes: Uint8Array, read?: JournalRecord): Promise<JournalRecord> {
@@ -151,7 +165,6 @@ function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): Repl
   return diverged('/n', recorded.n, n, said);
 }
 
-// A record with this release's version but an invalid shape was not written by this release: a divergence.
 async function readOrDiverge(
   bytes: Uint8Array,
   blobs: Pick<Blobs, 'get'>,
@@ -166,8 +179,9 @@ async function readOrDiverge(
 }
 
 /**
- * Maps a read error of record `n`. It is not a divergence if the session is deleted, or only another release or another store
- * can read the record.
+ * Maps the error of reading record `n`: an unreadable record is a divergence, because no release wrote it like this.
+ * Other errors are returned as they are, also for a deleted session, and for a record that only another release or
+ * another store can read.
  */
 export function asDivergence(error: unknown, n: number): unknown {
   const isOther =
@@ -181,7 +195,7 @@ export function asDivergence(error: unknown, n: number): unknown {
 
 /**
  * Recomputes a record from its input, and compares the bytes. @returns the hash of the stored bytes.
- * @throws ReplayDivergedError if they differ.
+ * @throws ReplayDivergedError if the bytes differ, or if the machine cannot apply the input.
  */
 function recomputeOrDiverge(
   actor: SessionActor,
@@ -215,7 +229,10 @@ function asMadeBy(machine_version: number | undefined, events: readonly SessionE
   return events.map((event) => (event.type === 'agent_start' ? { ...event, machine_version } : event));
 }
 
-/** A record of an earlier version cannot be reproduced byte for byte. Its content, written in today's shape, must be. */
+/**
+ * The bytes to compare with the recomputed ones: those of the stored record. A record of an earlier version cannot be
+ * recomputed byte for byte, so it is written again in today's shape, if its stored bytes are canonical JSON.
+ */
 function inTodaysShape(recorded: JournalRecord, bytes: Uint8Array): Uint8Array {
   const stored = Buffer.from(bytes).toString('utf8');
   const raw = JSON.parse(stored) as { readonly v: number };

@@ -1,8 +1,8 @@
 /**
  * The retention job purges sessions that have a tombstone. The command `delete` is durable with its tombstone. Hosts have no
- * permission to purge, so this job does the rest.
+ * permission to purge, so this job does the rest. From time to time it also sweeps blobs (sweep.ts).
  *
- * RETENTION-1  Nothing is purged without a tombstone; the job never writes one.
+ * RETENTION-1  No session is purged without a tombstone; the job never writes one.
  * RETENTION-2  At its start, the job reads the newest record of every session; then it reads each new tombstone. So it finds
  *              every deletion, also those made while it did not run.
  * RETENTION-3  A failed purge is repeated until it succeeds. The read position advances only past tombstones whose sessions are
@@ -16,17 +16,17 @@ import { sweepBlobs } from './sweep.ts';
 
 /** Intervals in milliseconds. */
 export interface RetentionOptions {
-  /** Interval between reads of the journals. Default 5,000. */
+  /** Pause between two rounds of reading the journals and purging. Default 5,000. */
   readonly lookEveryMs?: number;
-  /** Interval between sweeps of files, also before the first one: a sweep reads every record. Default 24 hours. */
+  /** Interval between sweeps of blobs, also before the first one: a sweep reads every record. Default 24 hours. */
   readonly sweepFilesEveryMs?: number;
 }
 
 /** A running retention job. */
 export interface RetentionJob {
-  /** The promised time until a purge. */
+  /** The times within which the job promises to purge. */
   readonly within: PurgesWithin;
-  /** The result of the last round: rejects with its error. Resolves before the first round. */
+  /** The result of the last round: rejects with its error. Resolves before the first round has ended. */
   ping(): Promise<void>;
   /** Stops after the purges or the sweep in progress. Does not reject. */
   stop(): Promise<void>;
@@ -34,11 +34,14 @@ export interface RetentionJob {
 
 const LOOK_EVERY_MS = 5_000;
 const HOUR_MS = 3_600_000;
-/** Maximum number of sessions in memory that wait for their purge; more are read later. */
+/** Once this many sessions wait for their purge, the job purges before it reads more. */
 const WAITING_MAX = 10_000;
-/** A round waits this long for forks that still copy a session; the next round continues. */
+/** A purge waits this long for forks that still copy the session. The next round tries again. */
 const FORKS_WITHIN_MS = 10_000;
-/** Time for one round, forks, the session's host and the purges, doubled. */
+/**
+ * Twice the expected time of a purge: the pause, the waits for forks and for the session's host, and the purges before
+ * it.
+ */
 const RECORDS_WITHIN_MS = 60_000;
 
 /**

@@ -3,8 +3,8 @@
  * reference.
  *
  * SWEEP-1  A blob is removed only if it is older than {@link BOUNDS}.unusedBlobKeptMs and no record of any session refers to it.
- *          A host that stores an existing blob renews it once it is half that old. So a blob for a record that is still to be
- *          written is never old enough.
+ *          Storing a blob that exists already renews it once it is half that old. So a blob is never old enough while
+ *          the record for which it was stored is still to be written.
  * SWEEP-2  A blob is removed only at the revision of its entry that the sweep has read: a renewed blob stays.
  */
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
@@ -15,9 +15,12 @@ import { isAtRest } from './ended-record.ts';
 
 /** Options of a sweep of sessions. */
 export interface SweepOptions {
-  /** How long a tenant's sessions are kept after their last record, in milliseconds; null: until they are deleted. */
+  /**
+   * How long a tenant's ended sessions are kept after their last record, in milliseconds; null: until a command deletes
+   * them.
+   */
   readonly keptMs: (tenant: string) => number | null;
-  /** Maximum number of sessions that one sweep deletes. Rejected deletions do not count. */
+  /** Maximum number of sessions that one sweep deletes, with completed deletions. Rejected deletions do not count. */
   readonly max: number;
   readonly dryRun?: boolean | undefined;
   readonly by?: Actor | undefined;
@@ -27,8 +30,8 @@ export interface SweepOptions {
 export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deletion };
 
 /**
- * Deletes sessions whose time is over, tenant by tenant, never a running one, and completes unfinished deletions. Ends at
- * `max`; the next sweep continues.
+ * Deletes ended sessions whose time is over, tenant by tenant, and completes unfinished deletions. Ends at `max`; the
+ * next sweep continues. Yields each session with the result of its deletion, also of a rejected one.
  * @throws errors of the ports. Earlier deletions remain done.
  */
 export async function* sweepSessions(
@@ -94,17 +97,22 @@ export interface SweptBlobs {
   readonly deleted: number;
   /** Number of blobs that are old enough, but that a record refers to. */
   readonly used: number;
-  /** Number of blobs that are too new to decide, or were stored again meanwhile. */
+  /** Number of blobs that are not old enough, or were stored again meanwhile. */
   readonly left: number;
 }
 
-/** Maximum number of blobs that a sweep holds in memory. More are swept in several rounds, each of which reads every record. */
+/**
+ * Maximum number of candidates, blobs that are old enough, in one round of a sweep. Each round looks for their
+ * references in every record, until no candidate is left.
+ */
 const BLOBS_AT_ONCE = 100_000;
 
 /**
- * Removes blobs without a reference (SWEEP-1, SWEEP-2). Reads every record of the bus if there is a candidate.
+ * Removes blobs without a reference (SWEEP-1, SWEEP-2). Reads the records of the bus once for each round: see
+ * {@link BLOBS_AT_ONCE}.
  * @param only these hashes; without it, all blobs of the store.
- * @param atOnce the number of blobs of one round.
+ * @param dryRun only counts the blobs to delete.
+ * @param atOnce the number of candidates in one round.
  * @throws errors of the ports.
  */
 export async function sweepBlobs(
@@ -143,7 +151,7 @@ export async function sweepBlobs(
   return swept;
 }
 
-/** Removes the blobs to which a record refers. */
+/** Takes the blobs to which a record refers out of the map. */
 async function dropReferenced(purge: Purge, blobs: Map<string, StoredBlob>): Promise<void> {
   if (blobs.size === 0) return;
   for await (const record of purge.records()) {

@@ -3,7 +3,7 @@
  * commands.ts), and {@link applyPolicy} applies the policy of the host. Then `SessionIntake` applies the quotas, answers a
  * repeated start, and limits the number of rejections that get a record (`#rejectBeyondShare`). Last, a command to a session
  * without a record passes {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork`
- * (plan-fork.ts). These functions return the input, with a problem if the command is to be rejected.
+ * (plan-fork.ts). Except `planFork`, these return the input, with a problem if the command is to be rejected.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
@@ -63,7 +63,10 @@ export function inputOfTimer(command: StoredCommand): TimerInput | null {
   }
 }
 
-/** Reads one stored command. Never throws: an unreadable command becomes an input with a problem, which is rejected. */
+/**
+ * Reads one stored command. Never throws: an unreadable command, or one with an invalid header, becomes an input with a
+ * problem, which is rejected.
+ */
 export function inputOfCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parsedBody(command);
   const position = positionalCommandId(incarnation, command.seq);
@@ -133,7 +136,8 @@ const badReceipt: CommandProblem = {
 };
 
 function internal(command: StoredCommand): CommandProblem | null {
-  // Subjects of workers and hosts. The broker checks who may publish there, and the machine checks for an open effect.
+  // Workers and hosts send these. The broker checks which keys may publish them. The machine checks that a reported
+  // call, job or child is open.
   if (command.verb === 'call_outcome' || command.verb === 'feedback' || isCrewVerb(command.verb)) return null;
   if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
   return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
@@ -145,7 +149,10 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
   return problemOfPersonas(parsed.body);
 }
 
-/** The problem of the first invalid persona definition in a start. The schema has checked all other values, such as names. */
+/**
+ * The problem of the first invalid persona definition in a start. The names of personas, and all other values, have
+ * passed the schema of the command.
+ */
 function problemOfPersonas(body: JsonObject): CommandProblem | null {
   const { persona, personas, fork } = body as { persona?: unknown; personas?: unknown; fork?: ForkOfStart };
   const places: [at: string, value: unknown][] = [
@@ -176,7 +183,8 @@ type Problem = NonNullable<CommandInput['problem']>;
 
 /**
  * The command with a problem if it names something that the policy does not allow. The rejection is logged, and the body is
- * dropped: its record keeps nothing of it. A rejection for a literal secret is logged too, without the value.
+ * dropped, so its record keeps nothing of the body. The same applies to a command that was rejected for a literal
+ * secret; the log does not show the secret.
  */
 export function applyPolicy(
   { rulesFor, log }: PolicyPorts & { readonly log: Log },
@@ -207,10 +215,11 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
 /**
  * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
- * Provisioning finds other problems. A rejection by the policy, such as of a file whose symbolic link leads out of the
- * allowed folders, is logged.
- * @returns the input unchanged if the model can be asked, if another process runs the persona's steps, or if a lookup
- *   fails now.
+ * Provisioning finds other problems, such as an unknown persona. A rejection by the policy, such as of a file whose
+ * symbolic link leads out of the allowed folders, is logged.
+ * @returns the input unchanged if it is not a start or has a problem already; if the model can be asked, or its failure
+ *   is retryable or not of the error catalogue; if the persona is unknown, or another process runs its steps; or if a
+ *   lookup fails now.
  */
 export async function checkStart(
   ports: ProvisionPorts & { readonly log: Log },

@@ -1,6 +1,7 @@
 /**
  * Feedback for the model that no record holds yet. It is kept until a record with it is acknowledged. Feedback beyond the
- * bound is only counted, and the count is recorded with the next feedback. The machine queues it: `decideFeedback` (libs/turn).
+ * bound is only counted, and the next record of feedback holds the count. The machine queues recorded feedback for the
+ * model: `decideFeedback` (libs/turn, feedback.ts).
  *
  * FEEDBACK-1  After an append without an answer, the journal shows whether it holds the offered feedback: by the number and
  *             the writer of the record for which it was offered. A writer offers feedback only once for one number.
@@ -14,7 +15,7 @@ export class FeedbackBuffer {
   #dropped: FeedbackInput['dropped'];
   #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
-  /** Adds one text, cut to its bound. Beyond the bound on texts it is only counted. A blank text is ignored. */
+  /** Adds one text, cut to its bound. If the buffer is full, the text is only counted. A blank text is ignored. */
   add(source: string, text: string): void {
     const body = boundedFeedback(String(text));
     if (body === '') return;
@@ -28,7 +29,10 @@ export class FeedbackBuffer {
     return this.#items.length === 0 && this.#dropped === undefined;
   }
 
-  /** The feedback as the input of record `n`. It stays here until it is {@link recorded}. */
+  /**
+   * The feedback as the input of record `n`. It stays here until it is {@link recorded}.
+   * @param attempt the writer of that record, as in its member `attempt`.
+   */
   offer(n: number, attempt: string): FeedbackInput {
     const input: FeedbackInput = {
       type: 'feedback',
@@ -49,7 +53,7 @@ export class FeedbackBuffer {
     this.#dropped = this.#dropped && left > 0 ? { ...this.#dropped, count: left } : undefined;
   }
 
-  /** Compares a record of the journal with the offered one (FEEDBACK-1). */
+  /** Removes the offered feedback if this record of the journal holds it (FEEDBACK-1). */
   recall({ n, attempt, input }: Pick<JournalRecord, 'n' | 'attempt' | 'input'>): void {
     if (input.type === 'feedback' && this.#offered?.n === n && this.#offered.attempt === attempt) this.recorded();
   }

@@ -1,4 +1,7 @@
-/** Feedback of one session for its model: from tools, MCP servers and hooks into its mailbox, and into one record at a time. */
+/**
+ * Feedback of tools, MCP servers and hooks for the model of one session. It waits in a buffer. One job at a time in the
+ * mailbox records all of it.
+ */
 import type { Log } from '@coxswain/ports';
 import { BOUNDS, type JournalRecord } from '@coxswain/protocol';
 import { type FeedbackBuffer, logLostFeedback } from './feedback-buffer.ts';
@@ -22,8 +25,8 @@ export class FeedbackIntake {
 
   /**
    * Takes one text. While the session holds as many undelivered texts as it may, new ones stay in the bounded buffer until
-   * the next outcome. So a server that never stops notifying cannot fill the journal.
-   * @param undelivered the number of recorded texts that no prompt has shown.
+   * the next outcome of an effect. So a server that never stops notifying cannot fill the journal.
+   * @param undelivered the number of recorded texts that still wait for delivery to the model.
    */
   take(source: string, text: string, undelivered: number): void {
     this.buffer.add(source, text);
@@ -44,7 +47,7 @@ export class FeedbackIntake {
   }
 
   /**
-   * Compares a record of the journal with the offered feedback: it may hold that feedback (FEEDBACK-1,
+   * Removes the offered feedback from the buffer if this record of the journal holds it (FEEDBACK-1,
    * feedback-buffer.ts).
    */
   readonly recall = (record: JournalRecord): void => this.buffer.recall(record);

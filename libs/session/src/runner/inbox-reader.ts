@@ -24,12 +24,15 @@ export class InboxReader {
     this.#log = log;
   }
 
-  /** A command has arrived. */
+  /** A command or a due timer has arrived. */
   notify(notification: CommandNotification): void {
     this.#notifications.push(notification);
   }
 
-  /** Starts the next read with the stored commands: the former owner may have received notifications that this host did not. */
+  /**
+   * The next {@link read} also takes stored commands without a notification: the former owner may have received
+   * notifications that this host did not.
+   */
   catchUp(): void {
     this.#catchesUp = true;
   }
@@ -41,11 +44,12 @@ export class InboxReader {
   }
 
   /**
-   * Reads the notified commands, and takes one after another.
+   * Reads the commands up to the last notified one, and takes one after another.
+   * @param cursor the session's cursor. Commands up to it are not taken.
    * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
    *   unacknowledged, for a later read or the session's next owner.
-   * @returns the sequence numbers of the commands whose deliveries were acknowledged. A command may be taken before its
-   *   delivery arrives: a later read acknowledges that.
+   * @returns the sequence numbers of the commands whose deliveries were acknowledged; none if the inbox cannot be read.
+   *   A command may be taken before its delivery arrives: a later read acknowledges that delivery.
    * @throws what `take` throws.
    */
   async read(
@@ -76,8 +80,9 @@ export class InboxReader {
   }
 
   /**
-   * Acknowledges due timers that the session no longer waits for, if there are no other notifications.
-   * @returns true if it has acknowledged timers and nothing is left to read; false also without any notification.
+   * Drops the notifications if all are of due timers, and the session waits for none of these. The deliveries of timers
+   * that the inbox still has are acknowledged.
+   * @returns whether the notifications were dropped, and no new one has arrived. False also without any notification.
    * @throws what `areSpent` throws.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
@@ -93,9 +98,10 @@ export class InboxReader {
   }
 
   /**
-   * Rejects all notified commands, because the journal is damaged or deleted and a retry cannot help. Their senders get
-   * the reason. If the inbox cannot be read, rejects none: the store repeats the deliveries.
-   * @param code of the journal's problem. @param message its text.
+   * Rejects the commands up to the last notified one, because the journal is damaged or deleted and a retry cannot
+   * help. Their senders get the reason. If the inbox cannot be read, rejects none: the store repeats the deliveries.
+   * @param code the code of the journal's problem.
+   * @param message the text of this problem.
    */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const notifications = this.#takeNotifications();
@@ -112,8 +118,9 @@ export class InboxReader {
   }
 
   /**
-   * Acknowledges deliveries whose commands were found or passed. A command that was not found stays unacknowledged: it is
-   * gone, or the server that was read lags behind the server that notified. The store repeats the delivery.
+   * Acknowledges deliveries whose commands were found, or are not after the position `after`. Any other stays
+   * unacknowledged: its command is gone, or the server that was read lags behind the server that notified. The store
+   * repeats the delivery.
    */
   #acknowledge(
     notifications: Iterable<CommandNotification>,
@@ -160,7 +167,8 @@ export class InboxReader {
   }
 
   /**
-   * Reads the commands after one position, up to another one or to the end (`last` null).
+   * Reads the commands after the position `after`, up to the position `last`. Null for `last` reads as many as one
+   * catch-up returns (`CommandInbox.read`).
    * @returns null if the inbox cannot be read.
    */
   async #readUpTo(last: number | null, after: number): Promise<readonly StoredCommand[] | null> {

@@ -156,8 +156,8 @@ export class JournalWriter {
    * @param copiedAt the time of the record that this one copies.
    * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
    *   leaves no record, and the caller has to answer it.
-   * @throws {SessionLeft}; RecordTooLargeError; or an error of the machine, if the input breaks it. After the last two the
-   *   machine is ahead of the journal: fold it again.
+   * @throws {SessionLeft}; RecordTooLargeError; or an error of the machine, if the input breaks it. After the last two,
+   *   and after a returned rejection, the machine is ahead of the journal: fold it again.
    */
   async apply(
     session: Live,
@@ -228,9 +228,9 @@ export class JournalWriter {
   }
 
   /**
-   * Stores a snapshot if there are records after the last one, or if that one was not stored. A session that was left gets
-   * none: after an append without an answer its machine is ahead of the journal, and the next owner would accept a command
-   * that has no record.
+   * Stores a snapshot of the loaded session if there are records after the last one, or if that one was not stored. A
+   * session that was left gets none: after an append without an answer its machine is ahead of the journal, and the
+   * next owner would count a command as accepted that has no record. Contract: does not reject.
    */
   async keepSnapshot(): Promise<void> {
     if (this.#exit.hasLeft) return;
@@ -246,7 +246,7 @@ export class JournalWriter {
   /**
    * Appends a record by `appendRecord` (append-record.ts), which retries within `commitBounds`, {@link COMMIT_BOUNDS} by
    * default. If the record is not stored, the runner leaves the session.
-   * @returns the record's fence. @throws {SessionLeft}
+   * @returns the record's fence. @throws {SessionLeft}; RecordTooLargeError, after which the runner stays.
    */
   async #append(session: Live, sealed: SealedRecord): Promise<number> {
     const hasLeft = () => this.#exit.hasLeft;

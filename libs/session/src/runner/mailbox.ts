@@ -27,7 +27,7 @@ export class Mailbox<Job> {
     return this.#clock.monotonicMs() - this.#emptySinceMs;
   }
 
-  /** Whether such a job is queued. */
+  /** Whether a queued job matches. The job in progress does not count. */
   some(like: (job: Job) => boolean): boolean {
     return this.#jobs.some(like);
   }

@@ -1,7 +1,7 @@
 /**
  * Writes of a session to stores outside its journal: its timers, and the rules that its persona remembers. A write is retried
- * until the store acknowledges it. After a recovery each item is stored once more. That changes nothing, because the store
- * has it under the same key.
+ * until the store acknowledges it, the session no longer waits for the timer, or the runner leaves the session. The
+ * session's next runner stores each item once more. That changes nothing, because the store has it under the same key.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
 import {
@@ -16,7 +16,7 @@ import type { TimerEffect } from '@coxswain/turn';
 
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
 
-/** The writes of one session to one store. Each is retried until the store acknowledges it. */
+/** The writes of one session to one store. */
 export class OutsideWrites<Item> {
   readonly #clock: Clock;
   readonly #store: (item: Item) => Promise<void>;

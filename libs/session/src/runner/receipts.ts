@@ -42,7 +42,10 @@ export class Receipts {
     return Object.fromEntries(this.#waiting);
   }
 
-  /** Reads a record of the journal while the session is loaded: which receipts are still to be sent. Sends nothing. */
+  /**
+   * Reads a record of the journal while the session is being loaded: which receipts are still to be sent. Sends
+   * nothing.
+   */
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (
       isCommand(input) &&
@@ -93,7 +96,10 @@ export class Receipts {
     }
   }
 
-  /** Reports that the session is deleted, and within what time the retention job purges what is left; null without a job. */
+  /**
+   * Reports that the session is deleted.
+   * @param within the times within which the retention job purges what is left; null without a job.
+   */
   deleted(input: CommandInput, n: number, within: PurgesWithin | null): void {
     if (!input.receipt_to) return;
     const purge = within && { records_within_ms: within.recordsMs, files_within_ms: within.filesMs };
@@ -109,7 +115,7 @@ export class Receipts {
     });
   }
 
-  /** Sends a rejection that left no record, such as of a command to an unknown session. */
+  /** Sends a rejection that left no record, for example of a command to an unknown session. */
   rejectedUnrecorded(input: CommandInput, rejected: Extract<SessionEvent, { type: 'command_rejected' }>): void {
     if (input.receipt_to) this.#send(input.receipt_to, { ...this.#head(input.command_id), ...rejectedFate(rejected) });
   }

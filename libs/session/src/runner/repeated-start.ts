@@ -1,6 +1,6 @@
 /**
  * Compares a start with the start of its session: a repetition has the same message id and body, under any command id.
- * Repetitions of other commands, by their id: `outcomeOfCommand` (libs/turn, command-memory.ts).
+ * Repetitions of any command under the same command id: `outcomeOfCommand` (libs/turn, command-memory.ts).
  */
 import type { Blobs, Journal } from '@coxswain/ports';
 import {
@@ -26,8 +26,8 @@ export function namesMessage({ verb, body, problem }: CommandInput): boolean {
 /**
  * Compares a start with the start in the session's first record.
  * @param input a start with a `message_id`, to a session that has a record.
- * @returns null if the session was started under another message id, or under none. Then the machine decides: `decideStart`
- *   (libs/turn, prompts.ts).
+ * @returns null if the session was started under another message id, under none, or by another command than `start`.
+ *   Then the machine decides: `decideStart` (libs/turn, prompts.ts).
  * @throws RecordUnreadableError if the first record is unreadable, and errors of the ports.
  */
 export async function repeatedStart(
@@ -50,7 +50,7 @@ function startOf({ command_id, body, copied_from }: CommandInput): { commandId: 
   return { commandId: copied_from.command_id ?? command_id, body: forkedBy(copied_from) };
 }
 
-/** The start that asked for a fork. */
+/** The body of the start that asked for a fork, from the member `copied_from` of the fork's first record. */
 function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): JsonObject {
   const asked = { ...changes, ...(prompt === undefined ? {} : { prompt }) };
   return {
@@ -59,7 +59,7 @@ function forkedBy({ session, n, message_id, prompt, changes }: CopyOrigin): Json
   };
 }
 
-/** The body without the members that headers add: the sender's trace, and whether the sender is restricted. */
+/** The body without the members that headers may add: the sender's trace, and whether the sender is restricted. */
 function comparable({ trace: _, restricted: __, ...body }: JsonObject): string {
   return canonicalJson(body);
 }

@@ -30,15 +30,17 @@ export interface RunnerOptions {
   /** The number of records between two snapshots. */
   readonly snapshotEvery: number;
   readonly commitBounds?: CommitBounds | undefined;
-  /** Resolves when the host's note of the session is stored. The runner appends no record before. */
+  /**
+   * Resolves when the host's note of the session is stored, rejects if it is not. The runner appends no record before.
+   */
   readonly noted: () => Promise<void>;
   /** Stores the note once more, because the session has work again. */
   readonly notedAgain: () => void;
   /** Bounds how many sessions the host loads at a time. */
   readonly loads: LoadLimit;
-  /** Bounds how many transcripts it reads at a time, of sessions that were loaded without one. */
+  /** Bounds how many transcripts the host reads at a time, of sessions that were loaded without one. */
   readonly transcripts: LoadLimit;
-  /** Bounds how many journals it reads at a time for spans that started on another host. */
+  /** Bounds how many journals the host reads at a time for spans that started on another host. */
   readonly traces: LoadLimit;
   /** Whether effects may start: the host has its lease, or knows no other host. */
   readonly mayBegin: () => boolean;

@@ -20,7 +20,7 @@ export class SessionLeft extends Error {}
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
  * - `handed_over`: the session had work when its host stopped or lost its partition.
  * - `unloadable`: the session or its transcript cannot be loaded now. A later attempt may succeed.
- * - `unreadable`: the journal is damaged, incomplete, or of a later release.
+ * - `unreadable`: the journal is damaged, incomplete, or of another release.
  * - `deleted`: the journal has a tombstone.
  *
  * The host claims the session again with back-off after `late_append`, `journal_unavailable`, `unrecoverable` and
@@ -40,7 +40,7 @@ export type LeaveReason =
 
 /** What a runner knows that no record holds: for the session's next runner on this host. */
 export interface Carried {
-  /** Settled outcomes (RUNNER-9, session-runner.ts). */
+  /** Settled outcomes by the ids of their effects (RUNNER-9, session-runner.ts). */
   readonly outcomes: ReadonlyMap<string, Outcome>;
   /** Feedback for the model. Empty after a reason of `LOSES_FEEDBACK` (session-runner.ts). */
   readonly feedback: FeedbackBuffer;
@@ -57,7 +57,10 @@ export interface LeftSession {
   readonly hasWritten: boolean;
 }
 
-/** The record at the position of the runner's append: of another writer, or a tombstone. */
+/**
+ * The record at the position of the runner's append: of another host, of an earlier runner of this host, or a
+ * tombstone.
+ */
 export type ConflictingRecord = Extract<CommitResult, { readonly status: 'foreign' | 'deleted' }>;
 
 /** Whether the runner still has its session. A runner leaves once, and never comes back. */
@@ -81,7 +84,9 @@ export class SessionExit {
     return this.#hasLeft;
   }
 
-  /** The sentence about the tombstone that this runner found or wrote, or null. */
+  /**
+   * The sentence about the tombstone, if this runner wrote it, or found it at the position of its next record; or null.
+   */
   get tombstone(): string | null {
     return this.#tombstone;
   }
@@ -104,7 +109,7 @@ export class SessionExit {
     this.leave('deleted', tombstone);
   }
 
-  /** Leaves because the session's next record `n` exists already: of another writer, or a tombstone. */
+  /** Leaves because the session's next record, `n`, exists already: see {@link ConflictingRecord}. */
   leaveByConflict(n: number, found: ConflictingRecord): void {
     if (found.status === 'deleted') this.leaveDeleted(found.message);
     else {

@@ -4,8 +4,9 @@
  *
  * These commands leave no record: beyond a quota (`#quotaProblem`) or the share of rejections (`#rejectBeyondShare`;
  * RUNNER-11, session-runner.ts); rejected ones to an unknown session (`#rejectUnknown`); repeated starts
- * (`#compareStart`); those that the machine ignores (`JournalWriter.apply`); and those to a session that is deleted or cannot be
- * read (`InboxReader.refuse`). A deletion leaves a tombstone.
+ * (`#compareStart`); those that the machine ignores (`JournalWriter.apply`); and those to a session that is deleted or
+ * cannot be read (`InboxReader.refuse`). Timers that the session no longer waits for leave none either (`#takeTimer`).
+ * A deletion leaves a tombstone.
  */
 import type { StoredCommand } from '@coxswain/ports';
 import {
@@ -56,7 +57,7 @@ export class SessionIntake {
   readonly #inbox: InboxReader;
   readonly #copy: SessionCopy;
   readonly #unrecorded: UnrecordedReceipts;
-  /** The log has a warning that rejections leave no record. */
+  /** Whether the log has a warning that rejections leave no record. */
   #warnedOfRejections = false;
 
   constructor(ports: RunnerPorts, ref: SessionRef, parts: IntakeParts) {
@@ -71,9 +72,9 @@ export class SessionIntake {
   }
 
   /**
-   * Acknowledges due timers that the session no longer waits for. These timers alone do not cause a load of the session.
-   * @returns true if the notifications were of such timers only, so that nothing is left to read; false also if there were
-   *   none, or if the store cannot be read.
+   * Drops notifications of due timers that the session no longer waits for, if there are no others: such timers alone
+   * do not cause a load of the session.
+   * @returns whether nothing is left to read; false also if there was no notification, or if the store cannot be read.
    */
   async dropSpentTimers(): Promise<boolean> {
     try {
@@ -99,8 +100,8 @@ export class SessionIntake {
   }
 
   /**
-   * Applies an input without checks of quotas and of the share of rejections: an input of a copy, or a command whose first
-   * record failed.
+   * Applies an input as it is, without the checks of `#judge` and without a claim: an input of a copy, the claim of a
+   * copy, a fork that was rejected, or a command whose first record failed.
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */
@@ -127,7 +128,7 @@ export class SessionIntake {
       const rebuilt = this.#writer.session;
       if (!rebuilt) throw new SessionLeft();
       this.#exit.check();
-      // Both are answered and recorded, so that the store does not deliver the command again and again.
+      // Both are rejected and so settled: otherwise the store would deliver the command again and again.
       const problem: CommandProblem = isTooLarge
         ? {
             code: 'body_too_large',
@@ -182,10 +183,10 @@ export class SessionIntake {
   }
 
   /**
-   * Answers a rejected command to an unknown session. It leaves no record, so no fence checks whether the session is still
-   * unknown: another host may have started it. The journal is read once more, which also discards the machine that has
-   * taken the command in. If the store may hold a first record of this host, that is appended again first, and its fence
-   * decides.
+   * Answers a rejected command to an unknown session. The rejection leaves no record, so no fence checks whether the
+   * session is still unknown: another host may have started it. The journal is read once more, which also discards the
+   * machine, whose state has changed by the rejection. If the store may hold a first record of this host, that record
+   * is appended again before, and its fence decides.
    * @returns false where the command cannot be judged now.
    * @throws {SessionLeft}
    */
@@ -198,7 +199,7 @@ export class SessionIntake {
     await this.#writer.settleFirst(unknown);
     const session = await this.#lifecycle.foldAgain();
     if (session.n > 0) {
-      // It may be an import by now, or an aborted fork.
+      // The session may be a copy by now that has no owner yet.
       await this.#copy.complete(session);
       return this.#judge(this.#writer.session ?? session, input, place);
     }
@@ -223,7 +224,7 @@ export class SessionIntake {
       return true;
     } catch (error) {
       const { code, message } = error as Error & { readonly code?: ErrorCode };
-      // A damaged start can never be compared: the machine decides by its state.
+      // A start in a damaged journal can never be compared: the machine decides by its state.
       if (code !== undefined && JOURNAL_CODES.has(code)) return input;
       this.#ports.log.warn({ session_id: this.#ref.sessionId, error: message }, 'the journal cannot be read now');
       return false;
@@ -254,7 +255,8 @@ export class SessionIntake {
     const checked = toWellFormed(await this.#check(session, input));
     const decision = decide(state, checked, this.#writer.nowMs(checked));
     if (decision.kind !== 'rejected') return null;
-    // An unreadable command is invalid in every state. Any other may be valid in a state that another host has made.
+    // A command that has its problem before the machine decides is invalid in every state. Any other may be valid in a
+    // state that another host has made.
     if (!input.problem && !(await this.#lifecycle.isNewest(session))) return false;
     return this.#leaveUnrecorded(session, place, checked, decision.events[0], 'rejections');
   }

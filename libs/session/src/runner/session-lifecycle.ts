@@ -16,7 +16,10 @@ import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
 import { type SessionWork, workOf } from './session-work.ts';
 
-/** Codes of a journal that is damaged, incomplete, deleted, or of a later release, as opposed to one that cannot be reached. */
+/**
+ * Codes of a journal that is damaged, incomplete, deleted, or of another release, as opposed to one that cannot be read
+ * now.
+ */
 export const JOURNAL_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
@@ -48,9 +51,9 @@ export class SessionLifecycle {
   readonly #work: SessionWork;
   readonly #inbox: InboxReader;
   readonly #feedback: FeedbackIntake;
-  /** The host's table of hooks may differ from the table in the journal. */
+  /** Whether the host's table of hooks may differ from the table in the journal. */
   #hooksMayDiffer = true;
-  /** Effects whose outcomes broke the machine once. */
+  /** Ids of effects whose outcomes broke the machine once. */
   #poisoned: ReadonlySet<string> = NONE;
 
   constructor(ports: RunnerPorts, ref: SessionRef, options: RunnerOptions, parts: LifecycleParts) {
@@ -80,7 +83,7 @@ export class SessionLifecycle {
   async #loadNow(whole: boolean, newest: number | undefined): Promise<Live> {
     this.#exit.check();
     try {
-      // Both at the same time, so that a session that wakes waits only for the slower one.
+      // The load and the host's note at the same time, so that a session that wakes waits only for the slower one.
       const [loaded] = await Promise.all([
         loadSession(this.#ports, this.#ref, whole, this.#feedback.recall, newest),
         this.#options.noted(),
@@ -114,8 +117,8 @@ export class SessionLifecycle {
   }
 
   /**
-   * Leaves a session that cannot be loaded: as `unloadable` if the host shall try again (`Host.#retry`), otherwise as `unreadable`
-   * or `deleted`, after its notified commands were rejected.
+   * Leaves a session that cannot be loaded: as `unloadable` if the host shall try again (`Host.#retry`), otherwise as
+   * `unreadable` or `deleted`, after its notified commands were rejected.
    * @throws {SessionLeft} if that is the error.
    */
   async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {
@@ -127,9 +130,9 @@ export class SessionLifecycle {
   }
 
   /**
-   * Decides about what an earlier runner of this host has carried over. Its feedback is queued for a record, and its
-   * outcomes wait for their effects. If another host has owned the session since, the feedback is lost, and outcomes
-   * without an open effect are late.
+   * Decides about the feedback and outcomes that the session's last runner on this host has left. The feedback is
+   * queued for a record, and the outcomes wait for their effects. If another host wrote the newest record, the feedback
+   * is lost, and outcomes without an open effect are dropped as late.
    */
   #settleCarried(loaded: LoadedSession): void {
     if (loaded.n === 0 || this.#options.isOwnRecord(loaded.writer)) {
@@ -211,8 +214,8 @@ export class SessionLifecycle {
   }
 
   /**
-   * Recovers from an exception: folds the journal again, and ends the run as failed. If that fails too, leaves the session.
-   * A session without records has no run to end.
+   * Recovers from an exception: folds the journal again, and fails the run, if one is active. If that causes an
+   * exception too, leaves the session. A session without records has no run to end.
    * @throws {SessionLeft} also if that is the error.
    */
   async recover(error: Error): Promise<void> {
@@ -239,9 +242,9 @@ export class SessionLifecycle {
   }
 
   /**
-   * Recovers from an outcome that breaks the machine: ends the run as failed. A new outcome, which says that the effect was
-   * stopped, replaces it once. If the new outcome breaks the machine as well, the run cannot end here, and the runner leaves
-   * the session.
+   * Recovers from an outcome that breaks the machine: fails the run ({@link recover}). An outcome that says that the
+   * effect was stopped replaces the one that broke it. If the replacement breaks the machine as well, the run cannot
+   * end here, and the runner leaves the session.
    * @throws {SessionLeft} also if that is the error.
    */
   async recoverFrom(outcome: Outcome, error: Error): Promise<void> {

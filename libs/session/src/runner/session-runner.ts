@@ -12,16 +12,18 @@
  * RUNNER-6  Effects are reconciled after each commit and after recovery, by the same code; not while records are copied.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
  * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
- *           effect, and one job for the feedback in its own bounded buffer.
+ *           effect, one job for changed hooks, and one job for the feedback in its own bounded buffer.
  * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
  *           After a rebuild it is offered again.
- * RUNNER-10 A runner whose append conflicts with another writer's record aborts its effects and appends nothing more. The
- *           session's next runner begins with `owned {epoch: last + 1}`.
+ * RUNNER-10 A runner whose append finds another record at its position aborts its effects and appends nothing more.
+ *           That record is of another host, of an earlier runner of this host, or a tombstone. Unless it is a
+ *           tombstone, the first record of the session's next runner is `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
  *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks that
- *           its state is the newest: a newer one may accept the command. An unreadable command needs no check. The receipt
- *           is sent once the delivery is acknowledged, or the cursor of a record has passed it. So a rejected command is
- *           not accepted later, unless its sender sends it again.
+ *           its state is the newest: a newer one may accept the command. A command with a `problem`, such as an
+ *           unreadable one, needs no check. The receipt is sent once the command's delivery is acknowledged, or the
+ *           cursor of a record has passed the command. So a rejected command is not accepted later, unless its sender
+ *           sends it again.
  */
 import type { CommandNotification, SessionSummary } from '@coxswain/ports';
 import {
@@ -93,11 +95,14 @@ export class SessionRunner {
   readonly #copy: SessionCopy;
   readonly #intake: SessionIntake;
   #inboxJobIsQueued = false;
-  /** Resolves the waits of {@link wake}. */
+  /** Functions that resolve the promises of {@link wake}. */
   #wakes: readonly (() => void)[] = [];
   #closed: Promise<void> = Promise.resolve();
 
-  /** @param onLeft called once, when the runner has left the session. */
+  /**
+   * @param onLeft called once, when the runner has left the session.
+   * @param carried what the session's last runner on this host has left.
+   */
   constructor(
     given: RunnerPorts,
     ref: SessionRef,
@@ -165,12 +170,15 @@ export class SessionRunner {
     return this.#writer.status;
   }
 
-  /** The text so far of the answer that this host streams. */
+  /** See {@link SessionWorker.answer}. */
   get answer(): AnswerSoFar {
     return this.#worker.answer;
   }
 
-  /** Whether work is in flight that a stopping host should let end. A model call is not, because it can be repeated. */
+  /**
+   * Whether work is in flight that a stopping host should let end: a job, or what {@link SessionWork.hasWorkToDrain}
+   * names.
+   */
   get hasWorkToDrain(): boolean {
     return !this.#mailbox.isEmpty || this.#work.hasWorkToDrain;
   }
@@ -198,7 +206,7 @@ export class SessionRunner {
 
   // ---- what the host calls ----
 
-  /** A command has arrived. */
+  /** A command or a due timer has arrived. */
   notify(notification: CommandNotification): void {
     if (this.#exit.hasLeft) return;
     this.#inbox.notify(notification);
@@ -214,8 +222,9 @@ export class SessionRunner {
   }
 
   /**
-   * Wakes the session after a restart, a retry, or a regained lease. If it has open effects other than timers, the runner
-   * owns it and continues them. Resolves when the session is owned, needs no owner, or was left.
+   * Wakes the session, for example after a restart of the host, a failure, or a regained lease. If the session has open
+   * effects other than timers, the runner owns it and continues them. Resolves when the session is owned, needs no
+   * owner, or was left.
    */
   wake({ isNews = false, newest }: Wake = {}): Promise<void> {
     if (this.#exit.hasLeft) return Promise.resolve();
@@ -244,7 +253,7 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.#writer.session?.actor.rest();
   }
 
-  /** Stores a snapshot, then leaves the session if it is still idle. */
+  /** Stores a snapshot if one is due, then leaves the session if it is still idle. */
   async passivate(): Promise<void> {
     await this.keepSnapshot();
     if (this.idleMs() > 0) this.leave('passivated');
@@ -260,7 +269,7 @@ export class SessionRunner {
     this.#exit.leave(reason, reason);
   }
 
-  /** Resolves when the tool connections of a session that was left are closed. */
+  /** Resolves when the tool connections of a session that was left are closed. Resolved until the session is left. */
   get closed(): Promise<void> {
     return this.#closed;
   }
@@ -278,7 +287,7 @@ export class SessionRunner {
     this.#feedback.take(source, text, this.#writer.session?.actor.state.context.feedback.length ?? 0);
   }
 
-  /** The one place that catches {@link SessionLeft}: the job ends, and the mailbox is closed. */
+  /** Every {@link SessionLeft} ends here, and with it the job. The runner has closed the mailbox before. */
   async #handleJob(job: Job): Promise<void> {
     try {
       try {

@@ -28,15 +28,15 @@ export function workOf(state: SessionState): WorkEffect[] {
 }
 
 /**
- * Effects that a stopping host lets end. The next owner can repeat all others: model calls, hand-offs, and commands and
- * notices with fixed ids.
+ * Effects that a stopping host lets end. The next owner can repeat all others: model calls, compactions, hand-offs,
+ * orders to stop a call, and commands and notices with fixed ids.
  */
 const DRAINED: readonly WorkEffect['kind'][] = ['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'];
 
 /** Effects that ask a model. A quiescing runner starts none. */
 const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 
-/** The effects and stored items of one session. */
+/** The effects, timers and remembered rules of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
   readonly #timers: OutsideWrites<TimerEffect>;
@@ -62,7 +62,8 @@ export class SessionWork {
 
   /**
    * Whether work is in flight that a stopping host should let end: effects of {@link DRAINED}, and writes of timers and rules.
-   * True also for such an effect that is recorded and has not started: the next owner could not know that.
+   * A recorded effect that has not started counts too: the next owner could not know that it has not. An effect that
+   * another process has taken does not count, unless it is being stopped.
    */
   get hasWorkToDrain(): boolean {
     return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
@@ -96,7 +97,10 @@ export class SessionWork {
     this.#hadWork = workOf(state).length > 0;
   }
 
-  /** Reconciles timers and rules with the newest record, and effects if the transcript is loaded. New work repeats the note. */
+  /**
+   * Reconciles timers and rules with the newest record, and effects if the transcript is loaded. If the session has
+   * work again, the host stores its note once more.
+   */
   reconcile({ actor: { state }, n, transcript }: LiveSession): void {
     this.#reconcileTimers(awaitedTimers(state));
     this.#reconcileRules(state.context.remembered);
@@ -160,6 +164,7 @@ export class EffectTable {
 
   /**
    * @param sessionId for the log.
+   * @param to `offer` takes each settled outcome; `broken` takes the error of a worker that rejects.
    * @param carried outcomes of an earlier runner of the session that no record holds yet.
    */
   constructor(
@@ -186,7 +191,7 @@ export class EffectTable {
     return count;
   }
 
-  /** Whether an effect was started. */
+  /** Whether an effect was started and is still wanted. */
   has(id: string): boolean {
     return this.#started.has(id);
   }
@@ -204,6 +209,7 @@ export class EffectTable {
   /**
    * Starts missing effects, as far as they may start. Passes abort orders on to started ones. Aborts unwanted ones, and drops
    * their outcomes. Call it after each commit, and after recovery.
+   * @param mayStart whether an effect may start. Not asked for one that has an abort order or a kept outcome.
    */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
@@ -345,7 +351,7 @@ function isOrderToStop({ kind }: WorkEffect): boolean {
   return kind === 'stop_call' || kind === 'stop_child';
 }
 
-/** Logs an outcome that is dropped: its effect is no longer open, or another host owns the session. */
+/** Logs an outcome that is dropped: its effect is no longer open, or the runner has left the session. */
 export function noteLate(
   log: Log,
   sessionId: string,

@@ -1,7 +1,8 @@
 /**
- * Receipts of rejected commands that left no record; which ones: `SessionIntake.#judge`. Each is sent once its command is
- * settled: the store acknowledged the delivery, or the cursor of a record has passed it (RUNNER-11, session-runner.ts).
- * Until then the command may be delivered again and be accepted, so a receipt of its rejection would be wrong.
+ * Receipts of commands that were rejected without a record, beyond a quota or the share of rejections
+ * (`SessionIntake.#leaveUnrecorded`). Each is sent once its command is settled: the runner has acknowledged the
+ * delivery, or the cursor of a record has passed the command (RUNNER-11, session-runner.ts). Until then the command may
+ * be delivered again and be accepted, so a receipt of its rejection would be wrong.
  */
 export class UnrecordedReceipts {
   /** By place in the command stream. At most the deliveries that the inbox allows in flight. */
