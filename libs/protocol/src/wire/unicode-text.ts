@@ -73,8 +73,8 @@ const MIDDLE_CUT_MIN_CHARS = 48;
 
 /**
  * Shortens a text for people to a number of UTF-16 units, and states the length of the omitted middle. The beginning
- * gets three fifths. The end stays visible, so that a long beginning cannot hide the end of a command. With less than
- * {@link MIDDLE_CUT_MIN_CHARS} units, only the beginning and an ellipsis remain.
+ * gets three fifths. The end stays visible, so that a long beginning cannot hide the end of a command. If
+ * `maxChars` is below {@link MIDDLE_CUT_MIN_CHARS}, only the beginning and an ellipsis remain.
  */
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
