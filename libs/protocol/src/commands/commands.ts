@@ -277,7 +277,7 @@ export const INVALID_COMMAND_ID: CommandProblem = {
  * members. Other text is the `body` of `prompt`, `steer`, `followup` and `remind`. Blank text counts as `{}` for other
  * verbs. Never throws.
  * @param verb the last token of the subject.
- * @param payload the message's bytes as published: at most {@link BOUNDS}.commandBodyMaxBytes.
+ * @param payload the message's bytes as published. More than {@link BOUNDS}.commandBodyMaxBytes are rejected.
  */
 export function parseCommand(verb: string, payload: Uint8Array): ParsedCommand {
   const isKnown = Object.hasOwn(COMMAND_BODIES, verb);

@@ -45,9 +45,9 @@ export const AnswerPlace = z.strictObject({
 });
 export type AnswerPlace = z.infer<typeof AnswerPlace>;
 
-/** Reply of a host to `get_answer`: the newest answer from the requested place on. */
+/** Reply of a host to `get_answer`: the running answer from the requested place on. */
 export const AnswerPieces = z.strictObject({
-  /** At most one piece of reasoning and one of text; empty if the reader has everything. */
+  /** At most one piece of reasoning and one of text; empty if the reader has everything, or no answer is running. */
   pieces: z.array(Delta).max(2),
   /** Whether the answer continues after these pieces. */
   more: z.boolean(),

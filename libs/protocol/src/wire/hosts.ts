@@ -13,8 +13,8 @@ export interface HostLiveness {
   /** Silence after which other hosts declare a host dead. */
   readonly ttlMs: number;
   /**
-   * Time for which a host may work after a heartbeat that it received back from the bus. Shorter than `ttlMs`: an
-   * isolated host stops before another host claims its sessions.
+   * Time for which a host may work after it sent a heartbeat that came back to it from the bus. Shorter than `ttlMs`:
+   * an isolated host stops before another host claims its sessions.
    */
   readonly leaseMs: number;
 }
