@@ -4,7 +4,10 @@ import { BOUNDS } from '../wire/bounds.ts';
 
 /** The sender of a command, as records, statuses and tombstones store it. */
 export const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
-/** The sender of a command. Only a gateway sets `verified`, after authentication. On the bus the sender chooses the name. */
+/**
+ * The sender of a command. `verified` is always false: NATS does not report the publisher, so a sender can choose the
+ * name.
+ */
 export type Actor = z.infer<typeof StoredActor>;
 
 // A new schema each time: a shared one becomes a `$ref` in every generated schema of a command.

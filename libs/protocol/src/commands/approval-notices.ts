@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { Json } from '../wire/json.ts';
 
-/** A call waits for a human approval. The same on the bus and as the body of a webhook. */
+/** The notification that a call waits for a human approval. The same on the bus and as the body of a webhook. */
 export const ApprovalNotice = z.strictObject({
   type: z.literal('approval.requested'),
   /** Time of the request, ISO 8601. */
@@ -27,7 +27,10 @@ export const ApprovalNotice = z.strictObject({
 });
 export type ApprovalNotice = z.infer<typeof ApprovalNotice>;
 
-/** The outcome of a notification. `failed`: all attempts failed, or the receiver rejected it permanently. */
+/**
+ * The outcome of a notification. `failed`: all attempts failed, the receiver rejected it permanently, or the host has
+ * no receiver. `cancelled`: the call no longer waits for the approval.
+ */
 export const NoticeOutcome = z.strictObject({
   type: z.literal('notice_outcome'),
   effect_id: z.string(),

@@ -1,5 +1,6 @@
 /**
- * Commands to a session. The same strict bodies apply on NATS, HTTP and in programs.
+ * Commands to a session. The same strict bodies apply on NATS, over HTTP and in programs, with other spellings of names
+ * over HTTP (http-command-fields.ts) and in programs (casing.ts).
  */
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
@@ -28,7 +29,7 @@ import { secretProblem } from './request-secrets.ts';
 const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
-/** The id of an injection: of its command, or of the event for a reminder of a hook. */
+/** The id of an injection: that of its command, or `hook:<effect id>:<number>` for a reminder of a hook. */
 const InjectionId = z.union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)]);
 const CallIdText = z.string().min(1).max(256);
 const SignalData = Json.refine(
@@ -53,10 +54,10 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
   return preempt === true && mode === undefined ? { ...value, mode: 'interrupt_immediate' } : value;
 }
 
-/** Settings of a session in addition to its persona. */
+/** Settings of a session: its persona and model, and those in addition to the persona. */
 export const StartSettings = z.strictObject({
   ...CHOICE_FIELDS,
-  /** The name of a mode of the persona. */
+  /** The name of a mode that the persona defines. */
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
@@ -76,7 +77,7 @@ export const StartSettings = z.strictObject({
       error: 'names must be unique',
     })
     .optional(),
-  /** The id of the session's traces. Child sessions inherit it. */
+  /** A name for the session's trace, or the `traceparent` of the caller. Child sessions get theirs from the parent. */
   trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   /**
    * The policy of the host applies to the session, even if the host trusts the bus. Hosts set it for restricted
@@ -228,10 +229,10 @@ export const COMMAND_BODIES = {
 
 /** A verb that clients may publish. */
 export type Verb = keyof typeof COMMAND_BODIES;
-/** All verbs, in the order of the command table. */
+/** All verbs that clients may publish, in the order of {@link COMMAND_BODIES}. */
 export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
 
-/** A parsed body by verb. */
+/** The parsed body of a verb, without the identity of the command. */
 export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
 
 const TEXT_VERBS: ReadonlySet<string> = new Set<Verb>(['prompt', ...INJECTION_VERBS]);
@@ -244,7 +245,7 @@ export function takesText(verb: string): boolean {
 /** Verbs of hosts and workers that are parsed as commands. */
 export type InternalVerb = 'call_outcome' | 'feedback' | 'start_child' | 'cancel_child' | 'child_ended' | 'message';
 
-/** A parsed command: its body, or its problem. Both cases contain the identity. */
+/** A parsed command: its body, or its problem; in both cases with the valid part of its identity. */
 export type ParsedCommand = CommandIdentity &
   (
     | { readonly ok: true; readonly verb: Verb | InternalVerb; readonly body: JsonObject }
@@ -272,8 +273,9 @@ export const INVALID_COMMAND_ID: CommandProblem = {
 };
 
 /**
- * Parses a published command. Plain text is a body for `prompt`, `steer`, `followup` and `remind`. Text with `{` as its
- * first non-blank character must be valid JSON. Never throws.
+ * Parses a published command. Text with `{` as its first non-blank character must be valid JSON without repeated
+ * members. Other text is the `body` of `prompt`, `steer`, `followup` and `remind`. Blank text counts as `{}` for other
+ * verbs. Never throws.
  * @param verb the last token of the subject.
  * @param payload the message's bytes as published. More than {@link BOUNDS}.commandBodyMaxBytes are rejected.
  */
@@ -337,9 +339,10 @@ export function identityOf(value: unknown): CommandIdentity {
 }
 
 /**
- * The problem for which a command is rejected. An invalid id has priority. An unknown field has the code `unknown_field`.
+ * The problem for which a command is rejected. An invalid id has priority. An unknown field has the code
+ * `unknown_field`.
  * @param codeOf the code for a problem of a field's value.
- * @param fields the end of the message about an unknown top-level field.
+ * @param fields the end of the message about an unknown top-level field: which fields the verb takes.
  */
 export function problemOf(
   problems: readonly [SchemaProblem, ...SchemaProblem[]],
@@ -371,7 +374,7 @@ function fieldsOf(verb: Verb): string[] {
   return Object.keys(COMMAND_BODIES[verb].shape);
 }
 
-/** The known verb with the most similar spelling, or null if none is similar enough. */
+/** The verb of clients with the most similar spelling, or null if none is similar enough. */
 export function nearestVerb(verb: string): Verb | null {
   return nearestWord(verb.toLowerCase().replaceAll('-', '_'), VERBS);
 }

@@ -27,7 +27,7 @@ export const StartChildBody = z.strictObject({
 });
 export type StartChildBody = z.infer<typeof StartChildBody>;
 
-/** Cancels a child's first run, because its parent's call ends. */
+/** Cancels the first run of a child, because the parent stops the call that started the child. */
 export const CancelChildBody = z.strictObject({
   id,
   from: Session,
@@ -36,7 +36,7 @@ export const CancelChildBody = z.strictObject({
 });
 export type CancelChildBody = z.infer<typeof CancelChildBody>;
 
-/** Reports the outcome of a child to its parent. */
+/** Reports the outcome of a child's first run to its parent. */
 export const ChildEndedBody = z.strictObject({
   id,
   session: Session,

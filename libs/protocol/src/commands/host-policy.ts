@@ -15,7 +15,7 @@ import type { MessageBody } from './crew-commands.ts';
 import { DEFAULT_QUOTAS, Quotas } from './quotas.ts';
 import { type NamedThing, namesIn } from './request-names.ts';
 
-/** Providers with a key on the host. `openai-chat` uses the key of `openai`. */
+/** Providers for which a host may have a key. `openai-chat` uses the key of `openai`. */
 export const KEY_OWNERS = ['openai', 'openai-compatible', 'anthropic', 'google'] as const;
 /** A provider of {@link KEY_OWNERS}. */
 export type KeyOwner = (typeof KEY_OWNERS)[number];
@@ -30,7 +30,7 @@ const OriginText = z.string().refine(isOrigin, {
   error: 'must be an origin such as https://models.example.org or http://127.0.0.1:8080, without a path',
 });
 
-/** An origin that requests may name. `key_of`: the host sends it its key of that provider. */
+/** An origin that requests may name. `key_of`: the provider whose key the host may send to the origin. */
 const AllowedOrigin = z.union([
   OriginText.transform((origin) => ({ origin: new URL(origin).origin })),
   z
@@ -43,25 +43,29 @@ export interface AllowedOrigin {
   readonly key_of?: KeyOwner | undefined;
 }
 
-/** The possible effects of a message from another session, in ascending order. */
+/** The possible effects of a message from another session, from the weakest to the strongest. */
 const SESSION_MESSAGES = ['followup', 'steer', 'interrupt'] as const;
 
 const SECTIONS = {
-  /** Folders in which the roots of sessions, and the files of scripted and replay models, must lie. Default: the working folder of the host. */
+  /**
+   * Folders in which the roots of sessions, and the files of scripted and replay models, must lie. Default: the working
+   * folder of the host.
+   */
   roots: z.array(Folder).max(64).optional(),
   /**
-   * Environment variables of the host that requests may reference as `${NAME}`, in headers for listed origins only.
-   * Default: none.
+   * Environment variables of the host that MCP servers of requests may reference as `${NAME}`, in headers only if the
+   * origin of the server is in `origins`. Default: none.
    */
   variables: z.array(Variable).max(256).optional(),
   /**
-   * Origins of providers and MCP servers, in addition to the default origins of providers and those in the environment
-   * of the host. Default: none.
+   * Origins of providers and MCP servers that may belong to a private network and get variables of the host; with
+   * `key_of` also a key. In addition to the default origins of providers and those in the environment of the host.
+   * Default: none.
    */
   origins: z.array(AllowedOrigin).max(256).optional(),
   /**
-   * MCP servers of requests: none, HTTP addresses, or also commands, which run with the rights of the host. Default:
-   * none.
+   * MCP servers that requests may contain: none, HTTP addresses, or also commands, which run with the rights of the
+   * host. Default: none.
    */
   mcp_servers: z.enum(['none', 'http', 'any']).optional(),
   /** Globs on `provider/name`. Default: all. */
@@ -69,16 +73,16 @@ const SECTIONS = {
   /** Whether a request may contain a persona, or only the name of one. Default: any. */
   personas: z.enum(['named', 'any']).optional(),
   /**
-   * The most permissive action for `run_command` in the rules of a request. Every session is limited to it, whatever its
-   * rules say ({@link commandCeiling}). Default: ask.
+   * The most permissive action for `run_command` in the rules of a request. Every session to which this section applies
+   * is limited to it, whatever its rules say ({@link commandCeiling}). Default: ask.
    */
   run_command: z.enum(['deny', 'ask', 'allow']).optional(),
   /** Whether a start may replace built-in tools by tools of the bus. Default: none. */
   stand_ins: z.enum(['none', 'any']).optional(),
   /**
-   * The most a message from another session may do: wait for the end of the current work (`followup`), wait for the next seam
-   * (`steer`), or interrupt. It applies to every session of the host, even if the bus is trusted. Default: `steer`, which
-   * never ends a pending approval.
+   * The most a message from another session may do: wait for the end of the current work (`followup`), wait for the
+   * next model request (`steer`), or interrupt. It applies to every session of the host, even if the bus is trusted.
+   * Default: `steer`, which never ends a pending approval.
    */
   session_messages: z.enum(SESSION_MESSAGES).optional(),
   /**
@@ -96,12 +100,12 @@ export type PolicySections = z.infer<typeof PolicySections>;
 export const HostPolicy = z.strictObject({
   ...SECTIONS,
   /**
-   * Whether senders on the bus may configure the host. If true, the sections apply only to commands that a gateway
-   * marks as restricted, and to sessions that such commands started. Default: true for `cox up` and `cox run`, false
-   * for `cox serve sessions`.
+   * Whether senders on the bus may configure the host. If true, the sections apply only to restricted commands
+   * (`Cox-Restricted`, which gateways set), and to the sessions that restricted commands started. `session_messages`
+   * and `quotas` always apply. Default: true for `cox up` and `cox run`, false for `cox serve sessions`.
    */
   trust_bus: z.boolean().optional(),
-  /** Sections of single tenants. Each replaces the section above. */
+  /** Sections of single tenants. Each replaces the section of the same name above. */
   tenants: z
     .record(z.string().regex(ID_PATTERN), PolicySections)
     .refine((tenants) => Object.keys(tenants).length <= 1_024, { error: 'may have at most 1024 tenants' })
@@ -152,7 +156,10 @@ export interface HostRules {
   readonly refused: readonly RefusedPath[];
 }
 
-/** The rules for a sender who may configure the host. Adapters still refuse the host's own files. */
+/**
+ * The rules for a sender who may configure the host, on a host without a policy. {@link rulesFor} replaces the quotas,
+ * the limit of messages and the refused files by those of the policy.
+ */
 export const OPEN_RULES: HostRules = {
   folder: '/',
   roots: 'any',
@@ -170,8 +177,8 @@ export const OPEN_RULES: HostRules = {
 
 /**
  * The rules for one tenant.
- * @param restricted whether the sections apply although the bus is trusted, because of the sender or of the sender who
- * started the session.
+ * @param restricted whether the sections apply although the bus is trusted: the sender is restricted, or started the
+ *   session as a restricted sender.
  */
 export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: string, restricted: boolean): HostRules {
   const { trust_bus = host.trustsBus, tenants, ...shared } = policy;
@@ -195,8 +202,9 @@ export function rulesFor(policy: HostPolicy, host: HostSurroundings, tenant: str
 }
 
 /**
- * The first thing in a `start` or `prompt`, or the mode of a `message`, that the rules do not allow; null if all are
- * allowed. The body has passed its schema. Paths are compared as text; adapters check the file system.
+ * The problem with the first thing in a `start` or `prompt`, or with the mode of a `message`, that the rules do not
+ * allow; null if all are allowed, and for other verbs. The body has passed its schema. Paths are compared as text;
+ * adapters check the file system.
  */
 export function checkRequest(rules: HostRules, verb: string, body: object): CommandProblem | null {
   if (verb === 'message') return messageProblem(rules, (body as MessageBody).mode);
@@ -237,7 +245,9 @@ export function rootProblem({ roots }: Pick<HostRules, 'roots'>, root: string, f
   return notAllowed(field, what, `roots allows ${namesInMessage(roots)}; use a folder there, or add this one to roots`);
 }
 
-/** Why a session may not use this model; null if it may. Files of scripted and replay models must lie below the roots. */
+/**
+ * Why a session may not use this model; null if it may. Files of scripted and replay models must lie below the roots.
+ */
 export function modelProblem(rules: HostRules, model: string, field = 'model'): CommandProblem | null {
   const shown = cutText(model, 256);
   if (!rules.models.some((glob) => globMatches(glob, model)))
@@ -273,7 +283,11 @@ function originProblem(
   return isNumericOrLocal(url) ? notAllowed(field, `${origin} may be an address of a private network`, policy) : null;
 }
 
-/** Why a session may not use this MCP server; null if it may. The DNS lookup later checks for private networks. */
+/**
+ * Why a session may not use this MCP server; null if it may. Whether a host name is in a private network is checked
+ * only at its DNS lookup.
+ * @param ofOtherSession the request changes or forks an existing session, which may have more rights than the request.
+ */
 export function serverProblem(
   rules: HostRules,
   server: McpServer,
@@ -351,7 +365,9 @@ function rankOf(mode: MessageMode): number {
   return SESSION_MESSAGES.indexOf(mode === 'prompt' ? 'followup' : mode);
 }
 
-/** The first rule of a request that allows `run_command` more than the policy does; null without one. */
+/**
+ * The problem with the first rule of a request that allows `run_command` more than the policy does; null without one.
+ */
 function commandProblem(
   { run_command: most }: HostRules,
   { field, permissions: { rules } }: Extract<NamedThing, { section: 'run_command' }>,
@@ -364,7 +380,7 @@ function commandProblem(
         `a rule of a request may not ${rule.action === 'ask' ? 'ask about' : 'allow'} run_command`,
         `run_command is "${most}"; put a rule {tool: run_command, action: ${most}} before this one`,
       );
-    // Later rules are unreachable.
+    // Later rules cannot apply to `run_command`.
     if (rule.when === undefined) return null;
   }
   return null;
@@ -417,7 +433,10 @@ function segmentsOf(path: string): string[] {
   return segments;
 }
 
-/** Whether a host is numeric or this machine, so that no DNS lookup will check it. WHATWG URLs normalize IPv4. */
+/**
+ * Whether the host name of an address is an IP address or a name of this machine, so that no DNS lookup will check it.
+ * WHATWG URLs normalize IPv4.
+ */
 function isNumericOrLocal(url: string): boolean {
   const { hostname } = new URL(url);
   return /^(\[|\d+(\.\d+){3}$)/.test(hostname) || /(^|\.)localhost\.?$/.test(hostname);
@@ -438,7 +457,10 @@ function namesInMessage(names: readonly string[]): string {
   return names.length > NAMED_MAX ? `${shown} and ${names.length - NAMED_MAX} more` : shown;
 }
 
-/** The rejection: `<field>: <problem>; policy.<section> is …`, or `… allows …`; `policy: <line>` for other lines. */
+/**
+ * The rejection: `<field>: <what>; policy.<line>` if the line begins with `<section> is` or `<section> allows`;
+ * otherwise `<field>: <what>; policy: <line>`.
+ */
 function notAllowed(field: string, what: string, line: string): CommandProblem {
   const policy = /^[a-z_]+ (allows|is) /.test(line) ? `policy.${line}` : `policy: ${line}`;
   // Senders choose names of headers and hosts. Logs and receipts need a bound.

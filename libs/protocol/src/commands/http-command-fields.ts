@@ -1,7 +1,7 @@
 /**
  * The names of command fields over HTTP and WebSockets. On NATS a command's own id is `id`; `command_id` of `revoke`
- * and `replace` is the command that they change. Over HTTP `command_id` is always the command itself, in requests and
- * responses, so the changed one is `target_command_id`.
+ * and `replace` is the id of the command that they change. Over HTTP `command_id` is always the id of the command
+ * itself, in requests and responses, and `target_command_id` the id of the changed one.
  */
 
 const HTTP_NAMES: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,6 @@
 /**
- * Commands with subjects for hosts and workers only. The permissions of the broker enforce this; here they are parsed.
+ * Bodies of commands that only hosts and workers may publish. The permissions of the broker enforce this; this module
+ * only parses the commands.
  */
 import * as z from 'zod';
 import { JobReceipt } from '../hooks/job-receipts.ts';

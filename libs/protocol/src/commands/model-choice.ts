@@ -1,12 +1,12 @@
 /**
- * The choice of persona and model, in a start and in the changes of a fork. `chooseModel` (provision-session.ts) pins the
- * model.
+ * The choice of persona and model, in a start and in the changes of a fork; that of the model also in a prompt.
+ * `chooseModel` (provision-session.ts) pins the model.
  */
 import * as z from 'zod';
 import { ModelName, Persona } from '../personas/persona.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 
-/** The members of this choice. */
+/** The members of a choice of persona and model. */
 export const CHOICE_FIELDS = {
   persona: z.union([z.string().trim().regex(ID_PATTERN), Persona]).optional(),
   provider: z
@@ -18,7 +18,7 @@ export const CHOICE_FIELDS = {
   base_url: z.url({ protocol: /^https?$/ }).optional(),
 };
 
-/** The full `provider/name` of the requested model, or undefined. */
+/** The full `provider/name` of the requested model; undefined if none is requested. */
 export function modelName(body: { provider?: string | undefined; model?: string | undefined }): string | undefined {
   if (body.model === undefined) return undefined;
   return body.provider === undefined ? body.model : `${body.provider}/${body.model}`;

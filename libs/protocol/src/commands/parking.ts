@@ -1,8 +1,8 @@
 /**
  * The fields of a request to park a session, by the command `suspend` or by a call of the tool `park`, and their
- * validation. In libs/turn: `suspendRequestOfCall` (requests.ts) handles the request, `suspensionStart` and `suspensionEnd`
- * (suspension.ts) decide when the suspension starts and ends. A call with the status `parked` is something else: it waits
- * for an approval (approvals.ts in libs/turn).
+ * validation. In libs/turn: `suspendRequestOfCall` (requests.ts) handles the request, `suspensionStart` and
+ * `suspensionEnd` (suspension.ts) decide when the suspension starts and ends. A call with the status `parked` is
+ * something else: it waits for an approval (approvals.ts in libs/turn).
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -10,26 +10,29 @@ import { ID_PATTERN } from '../wire/ids.ts';
 import { Reason } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 
-/** What happens when the time limit of a suspension is reached. */
+/**
+ * What happens when the time limit of a suspension is reached. `fail` ends the run; otherwise the session resumes with
+ * a note on the suspension, and with `resume_with_input` also with the `input`. Default: `resume_with_summary`.
+ */
 export const OnTimeout = z.enum(['resume_with_summary', 'fail', 'resume_with_input']);
 export type OnTimeout = z.infer<typeof OnTimeout>;
 
 /** The fields of a request to park, the same in the command `suspend` and in the tool `park`. */
 export const PARKING_FIELDS = {
   reason: Reason.optional(),
-  /** The end of the suspension. */
+  /** The latest end of the suspension. */
   until: z.iso
     .datetime({
       offset: true,
       error: 'expected an ISO 8601 time with Z or an offset, for example 2030-01-31T09:00:00Z',
     })
     .optional(),
-  /** Duration of the suspension from its start. */
+  /** The longest duration of the suspension, from its start. */
   for_ms: z.number().int().min(1).max(BOUNDS.parkMaxMs).optional(),
   /** The name of a signal that ends the suspension. */
   signal: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   on_timeout: OnTimeout.optional(),
-  /** User message to the model when the time has passed. */
+  /** User message to the model when the time has passed; only with `resume_with_input`. */
   input: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 } as const;
 
@@ -57,7 +60,10 @@ export function parkingProblem(fields: ParkingFields): { readonly field: string;
   return null;
 }
 
-/** The problem of the requested time at a moment (milliseconds since 1970); null if it is valid. */
+/**
+ * The problem of `until`; null if it is absent, or in the future and within the bound.
+ * @param atMs the present time, milliseconds since 1970.
+ */
 export function parkingTimeProblem(fields: ParkingFields, atMs: number): string | null {
   if (fields.until === undefined) return null;
   const untilMs = Date.parse(fields.until);

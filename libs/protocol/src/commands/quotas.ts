@@ -1,5 +1,6 @@
 /**
- * Quotas of a tenant: limits for all its keys together. Hosts enforce them; docs/operations/set-quotas.md explains how.
+ * Quotas: limits for a tenant, and for each of its senders. Hosts enforce them; docs/operations/set-quotas.md explains
+ * how.
  */
 import * as z from 'zod';
 
@@ -10,15 +11,18 @@ const bytes = () => z.number().int().positive().max(BYTES_MAX);
 
 /** The quotas of one tenant. Absent members have their defaults. */
 export const Quotas = z.strictObject({
-  /** Commands of all senders per second, at each host. Messages and controls are counted apart, each up to this rate. */
+  /**
+   * Commands of all senders per second, at each host. Controls, such as a cancel or an approval, are counted apart from
+   * other commands, each up to this rate.
+   */
   commands_per_second: rate(1_000),
-  /** Burst of commands of all senders. */
+  /** Burst of commands of all senders, at each host. */
   commands_burst: burst(10_000),
   /** Commands of one sender per second, at each host. */
   sender_commands_per_second: rate(500),
-  /** Burst of commands of one sender. */
+  /** Burst of commands of one sender, at each host. */
   sender_commands_burst: burst(5_000),
-  /** Queued steers, reminders and follow-ups of the tenant's sessions on a host together, in bytes. */
+  /** Queued steers, reminders and follow-ups of the tenant's sessions at each host together, in bytes. */
   pending_bytes: bytes().default(256 * 1024 * 1024),
   /** Sessions in the store without deleted ones; null: unlimited. */
   sessions: z.number().int().positive().nullable().default(null),

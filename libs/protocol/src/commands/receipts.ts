@@ -1,5 +1,5 @@
 /**
- * Receipts: the progress of a command, sent to the inbox that its sender chose.
+ * Receipts: reports on the progress of a command, sent to the inbox that its sender chose.
  */
 import * as z from 'zod';
 import { INJECTION_VERBS } from '../catalogues/seams.ts';
@@ -10,8 +10,8 @@ import { JsonObject } from '../wire/json.ts';
 import { RememberedRule } from './remembered-rules.ts';
 
 /**
- * The names in the detail of a receipt or of a rejection. The mapper renames further members too, and keeps their
- * values.
+ * The names in the detail of a receipt or of a rejection, for the mapper of names (casing.ts). It renames further
+ * members too, and keeps their values.
  */
 export const DetailNames = z.looseObject({
   purge: z.object({ records_within_ms: z.number(), files_within_ms: z.number() }).nullable(),
@@ -25,8 +25,8 @@ export const Receipt = z.strictObject({
   command_id: z.string(),
   stage: z.enum(['accepted', 'rejected', 'delivered', 'blocked', 'revoked']),
   /**
-   * The number of the record. Absent if nothing was recorded: an unknown or deleted session, a damaged journal, a used-up
-   * quota or share of rejections, or a repeated command. With `duplicate`: the record of the first start.
+   * The number of the record. Absent if nothing was recorded: an unknown or deleted session, a damaged journal, a
+   * used-up quota or share of rejections, or a repeated command. With `duplicate`: the record of the first start.
    */
   n: z.number().int().positive().optional(),
   code: z.string().optional(),
@@ -50,7 +50,10 @@ export type Receipt = z.infer<typeof Receipt>;
 
 const INJECTIONS: ReadonlySet<string> = new Set(INJECTION_VERBS);
 
-/** The `became` member for a prompt with `if_running`, by the record that accepted it; empty for any other command. */
+/**
+ * The member `became` of the receipt for a prompt with `if_running`; empty for any other command.
+ * @param events of the record that accepted the command.
+ */
 export function becameIn(
   { command_id, body }: Pick<CommandInput, 'command_id' | 'body'>,
   events: readonly SessionEvent[],
@@ -61,8 +64,8 @@ export function becameIn(
 }
 
 /**
- * Whether a record that does not reject a command ({@link rejectionIn}) queues it as an injection. Its delivery is reported
- * later.
+ * Whether a record that does not reject a command ({@link rejectionIn}) queues it as an injection. Its delivery is
+ * reported later.
  */
 export function isQueuedBy(
   input: Pick<CommandInput, 'command_id' | 'body' | 'verb'>,
@@ -71,13 +74,13 @@ export function isQueuedBy(
   return INJECTIONS.has(input.verb) || becameIn(input, events).became === 'steer';
 }
 
-/** The end of an injection's wait, as members of a receipt. */
+/** The end of an injection's time in the queue, as members of a receipt. */
 export type InjectionFate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
 
 /**
- * Whether a record defers the decision on a command to a later one. This applies to the report of a job that no hook
- * has started so far, and to an `approve` with an edited call that hooks check. The receipt follows from the later
- * record.
+ * Whether a record defers the decision on a command to a later record. This applies to a report of a job that the
+ * session does not know yet (`decideFeedbackCommand` in libs/turn), and to an `approve` with an edited call that hooks
+ * check. The later record causes the receipt.
  */
 export function isDeferredBy(events: readonly SessionEvent[], commandId: string): boolean {
   return events.some(
@@ -87,8 +90,8 @@ export function isDeferredBy(events: readonly SessionEvent[], commandId: string)
 }
 
 /**
- * The command that an event decides, and the decision. Null unless commands of its kind can be deferred. The
- * caller knows which commands were deferred ({@link isDeferredBy}).
+ * The command that an event decides, and the decision. Null unless commands of this verb can be deferred. The command
+ * need not have been deferred: the caller knows which were ({@link isDeferredBy}).
  */
 export function deferredFateIn(event: SessionEvent): { readonly of: string; readonly fate: DeferredFate } | null {
   if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };
@@ -100,7 +103,7 @@ export function deferredFateIn(event: SessionEvent): { readonly of: string; read
 
 const DEFERRABLE: ReadonlySet<string> = new Set(['feedback', 'approve']);
 
-/** The decision on such a command, as members of a receipt. */
+/** The decision on a command, accepted or rejected, as members of a receipt. */
 export type DeferredFate = Pick<Receipt, 'stage' | 'code' | 'message' | 'field' | 'detail'>;
 
 /**
@@ -124,7 +127,7 @@ export function rejectedFate({ code, message, field, detail }: EventOf<'command_
   };
 }
 
-/** The injection whose wait an event ends, and how; null for other events. */
+/** The injection that an event removes from the queue, and how it ends; null for other events. */
 export function injectionFateIn(event: SessionEvent): { readonly of: string; readonly fate: InjectionFate } | null {
   if (isDelivery(event)) {
     const { command_id, seam, turn, replaced_by } = event;

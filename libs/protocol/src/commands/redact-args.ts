@@ -21,12 +21,15 @@ const COUNT_KEY = /tokens/i;
 export interface ShownBounds {
   /** Characters of all texts and names together. */
   readonly chars: number;
-  /** The number of characters that any value other than a text counts for. */
+  /** The number of characters for which any value other than a text counts. */
   readonly valueChars: number;
   /** Characters of one text. */
   readonly textChars: number;
+  /** Items of one list. */
   readonly listItems: number;
+  /** Members of one object. */
   readonly members: number;
+  /** Levels of lists and objects. A deeper one becomes an ellipsis. */
   readonly depth: number;
   /** Whether numbers with the name of a token count are shown. */
   readonly counts: boolean;
@@ -48,15 +51,17 @@ const DECIDED: ShownBounds = { ...ARGS, textChars: 2_000, keepsEnd: true };
 
 /**
  * Like {@link redactArgs}, for a person who decides about the call: up to 2,000 characters of each text, with its end,
- * so that a long beginning cannot hide it. All texts together are bounded: after about six long ones, the next are shorter.
+ * so that a long beginning cannot hide it. All texts together are bounded: after about six long ones, nothing of the
+ * next is shown.
  */
 export function redactForDecision(value: Json): Json {
   return redactJson(value, DECIDED);
 }
 
 /**
- * A copy of arguments for other readers: secrets by name or form are replaced, long texts and lists cut, deep members
- * omitted. At most about 12,000 characters of texts and names. It is not a security boundary: a secret under an innocent name remains.
+ * A copy of arguments for other readers: secrets by name or form are replaced, long texts, lists and objects cut, deep
+ * members omitted. At most about 12,000 characters of texts and names. It is not a security boundary: a secret of no
+ * known form under an innocent name remains.
  */
 export function redactArgs(value: Json): Json {
   return redactJson(value, ARGS);

@@ -5,9 +5,9 @@
  * REMEMBER-1  A remembered rule only answers a question: it never overrules a rule that denies, and never asks by
  *     itself.
  * REMEMBER-2  If several rules match, one that denies wins.
- * REMEMBER-3  Only a remembered command of plain words also matches commands that start with it. To allow one, the rest
- *     must be plain words too: no shell syntax, no option, no path outside of the folder. A denial matches any rest that
- *     does not continue the last word: after `rm a` also `rm a b` and `rm a;b`, but not `rm a/b`.
+ * REMEMBER-3  Only a remembered command of plain words also matches commands that start with it. To allow one, the
+ *     rest must be plain words too: no shell syntax, no option, no path outside of the folder. A denial matches any
+ *     rest that does not continue the last word: after `rm a` also `rm a b` and `rm a;b`, but not `rm a/b`.
  * REMEMBER-4  A rule applies only to the root and the agent definition of its creation (`RuleHolder`). Stores keep the
  *     rules of each tenant apart. With another definition or root, the person is asked again.
  */
@@ -21,13 +21,13 @@ import { StoredActor } from './actor.ts';
 export const RememberScope = z.enum(['session', 'persona']);
 export type RememberScope = z.infer<typeof RememberScope>;
 
-/** The calls of a tool that a remembered rule matches. */
+/** Which calls of its tool a remembered rule matches. */
 export const RememberedMatch = z.discriminatedUnion('kind', [
-  /** Exactly this path, as spelled by the call. Other arguments are ignored. */
+  /** Calls with exactly this `path`, as spelled in the remembered call. Other arguments are ignored. */
   z.strictObject({ kind: z.literal('path'), path: z.string() }),
-  /** This command in this folder; with `prefix` also commands that start with it (REMEMBER-3). */
+  /** Calls of this command in this folder; with `prefix` also of commands that start with it (REMEMBER-3). */
   z.strictObject({ kind: z.literal('command'), command: z.string(), cwd: z.string(), prefix: z.boolean() }),
-  /** Exactly these arguments. */
+  /** Calls with exactly these arguments. */
   z.strictObject({ kind: z.literal('args'), args: JsonObject }),
 ]);
 export type RememberedMatch = z.infer<typeof RememberedMatch>;
@@ -39,7 +39,7 @@ export type RememberedMatch = z.infer<typeof RememberedMatch>;
 export const PersonaSource = z.enum(['host', 'served', 'request', 'built_in']);
 export type PersonaSource = z.infer<typeof PersonaSource>;
 
-/** The identity of an agent definition, apart from its name. */
+/** The identity of an agent definition: its source and content. */
 export const PersonaIdentity = z.strictObject({
   source: PersonaSource,
   /** SHA-256 of the definition's canonical JSON, hex. */
@@ -84,7 +84,8 @@ export const StoredRule = z.strictObject({
 export type StoredRule = z.infer<typeof StoredRule>;
 
 /**
- * Built-in tools with one argument that identifies the target. The meaning of other tools' arguments is unknown here.
+ * Built-in tools with one argument that identifies the target, and the name of this argument. The meaning of other
+ * tools' arguments is unknown here.
  */
 const BY_ARGUMENT: Readonly<Record<string, 'path' | 'command'>> = {
   read_file: 'path',
@@ -207,8 +208,9 @@ export function describeHolder(holder: RuleHolder): string {
 }
 
 /**
- * The rule that decides a call: the first that denies (REMEMBER-2), otherwise the first that allows.
- * @param rules the applicable rules, in any order.
+ * The rule that decides a call: the first that matches and denies (REMEMBER-2), otherwise the first that matches;
+ * undefined without one.
+ * @param rules the rules with the binding of the session, in any order.
  */
 export function rememberedFor(rules: readonly RememberedRule[], tool: string, args: Json): RememberedRule | undefined {
   const matching = rules.filter((rule) => isRemembered(rule, tool, args));

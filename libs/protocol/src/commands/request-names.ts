@@ -129,7 +129,7 @@ export type NamedThing =
       readonly section: 'models';
       readonly field: string;
       readonly model: string;
-      /** Provider options of the request. */
+      /** The provider options in the request for this model. */
       readonly options?: ModelSettings['provider_options'];
     }
   | {
@@ -138,13 +138,14 @@ export type NamedThing =
       readonly url: string;
       /** The provider at this address; undefined if the request does not name it. */
       readonly provider: string | undefined;
-      /** The request would change an existing session, which may have more rights than the request. */
+      /** The request changes or forks an existing session, which may have more rights than the request. */
       readonly ofOtherSession: boolean;
     }
   | {
       readonly section: 'mcp_servers';
       readonly field: string;
       readonly server: McpServer;
+      /** As for `origins`. */
       readonly ofOtherSession: boolean;
     }
   | { readonly section: 'personas'; readonly field: string }
@@ -158,7 +159,7 @@ export type NamedThing =
 type Choice = Pick<ForkChanges, 'persona' | 'provider' | 'model' | 'base_url'>;
 type Body = Partial<StartSettings> & { readonly fork?: ForkRequest | undefined };
 
-/** All things that a `start` or `prompt` names, in the order of its members. The body has passed its schema. */
+/** All things that a `start` or `prompt` names; none for other verbs. The body has passed its schema. */
 export function namesIn(verb: string, body: object): NamedThing[] {
   if (verb !== 'start' && verb !== 'prompt') return [];
   const { fork, personas, mcp_servers, permissions, stand_ins, root, ...choice } = body as Body;
@@ -228,7 +229,7 @@ function namesInPermissions(permissions: Persona['permissions'], at: string): Na
   return permissions ? [{ section: 'run_command', field: `${at}permissions`, permissions }] : [];
 }
 
-/** The provider of `provider/name`. */
+/** The provider of `provider/name`: the part before the first slash, or the whole text without a slash. */
 export function providerOf(model: string | undefined): string | undefined {
   return model?.split('/', 1)[0];
 }

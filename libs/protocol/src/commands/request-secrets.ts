@@ -1,7 +1,7 @@
 /**
- * Secrets in requests: credentials in a URL, literal keys in headers and environment variables of MCP servers and in options of
- * providers. Journals and exports would contain them. So a request must reference a variable of the host instead, or the host
- * holds the key.
+ * Secrets in requests: credentials in a URL, literal keys in headers and environment variables of MCP servers and in
+ * options of providers. Journals and exports would contain them. So a request must reference a variable of the host
+ * instead, or the host holds the key.
  */
 
 import type { McpServer } from '../personas/persona.ts';
@@ -10,7 +10,7 @@ import type { CommandProblem } from './commands.ts';
 import { hasSecretForm } from './redact-args.ts';
 import { namesIn } from './request-names.ts';
 
-/** Names of headers, variables and query parameters with credentials. */
+/** Names of headers, variables, and parameters of a URL that indicate a credential. */
 const CREDENTIAL_NAME =
   /authorization|authentication|cookie|token|secret|key|passw|passphrase|credential|signature|(^|[-_])(auth|pat|pwd|pass|sig|jwt)([-_]|$)/i;
 const REFERENCE = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/g;
@@ -19,7 +19,7 @@ const AROUND_REFERENCE = /^[A-Za-z _=;:-]{0,16}$/;
 // Only the end of the scheme: a search for a whole scheme takes quadratic time on a long word.
 const USER_INFO_IN_TEXT = /[a-z0-9+.-]:\/\/[^/?#\s]*@/i;
 
-/** Whether the name of a header or variable indicates a credential. */
+/** Whether the name of a header, a variable or a parameter of a URL indicates a credential. */
 export function isCredentialName(name: string): boolean {
   return CREDENTIAL_NAME.test(name);
 }
@@ -31,8 +31,9 @@ export function isReference(value: string): boolean {
 }
 
 /**
- * The problem with the first literal secret in a `start` or `prompt`; null without one. The body has passed its schema.
- * The message names the field and never quotes the value.
+ * The problem with the first literal secret in a `start` or `prompt`; null without one, and for other verbs. Checked
+ * are addresses, options of providers, and headers and variables of MCP servers. The body has passed its schema. The
+ * message names the field and never quotes the value.
  */
 export function secretProblem(verb: string, body: object): CommandProblem | null {
   for (const named of namesIn(verb, body)) {
@@ -57,7 +58,10 @@ export function secretProblem(verb: string, body: object): CommandProblem | null
   return null;
 }
 
-/** Narrower than {@link CREDENTIAL_NAME}: options have names such as `promptCacheKey` and `maxTokens`. */
+/**
+ * Names of options with credentials. Narrower than {@link CREDENTIAL_NAME}: options have names such as `promptCacheKey`
+ * and `maxTokens`.
+ */
 const CREDENTIAL_OPTION =
   /authorization|passw|passphrase|secret|credential|api[-_]?key|(access|auth|bearer|refresh)[-_]?token/i;
 
@@ -75,7 +79,7 @@ function secretInOptions(value: unknown, at: string, name = ''): string | null {
   return null;
 }
 
-/** Why a journal must not contain an address, for example `a user name or password`; null if it may. */
+/** The secret in an address, for example `a user name or password`; null if there is none, or the text is not a URL. */
 export function secretInUrl(text: string): string | null {
   if (!URL.canParse(text)) return null;
   const url = new URL(text);

@@ -10,11 +10,13 @@ type Start = Pick<CommandBody<'start'>, 'persona' | 'personas' | 'permissions' |
 type Rules = Pick<Persona, 'permissions' | 'mcp_servers'>;
 
 /**
- * The path of the first field by which calls or programs would run without an approval, or by which the value of a variable
- * of the host would leave the host. In a start, or in a persona that it contains: a rule or a default that allows, an MCP
- * server that is a command, or one with `${VARIABLE}` in a header. In a fork: replaced verdicts of hooks. A persona given
- * by name belongs to the host.
- * @returns the path, such as `permissions.rules.0.action`; null if there is none.
+ * The first field by which calls or programs would run without an approval, or by which the value of a variable of the
+ * host would leave the host:
+ * - in a start, or in a persona that the start contains: a permission rule or default that allows, an MCP server that
+ *   is a command, or a header of an MCP server with `${`. A persona given by name belongs to the host and is not
+ *   checked.
+ * - in the changes of a fork: such a persona, or replaced verdicts of hooks
+ * @returns the path of the field, such as `permissions.rules.0.action`; null if there is none.
  */
 export function allowanceOf({ persona, personas = [], fork, ...start }: Start): string | null {
   const { changes } = fork ?? {};

@@ -7,7 +7,7 @@ import * as z from 'zod';
 const OfferedPersona = z.strictObject({
   name: z.string(),
   description: z.string().nullable(),
-  /** Its model as `provider/name`; null if a start must name one. */
+  /** Its model as `provider/name`; null if a start must name one, or if the file is not valid. */
   model: z.string().nullable(),
   definition: z
     .record(z.string(), z.unknown())

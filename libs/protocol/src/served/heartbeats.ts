@@ -5,15 +5,26 @@ import * as z from 'zod';
 export type ServedKind = 'tools' | 'personas' | 'hooks';
 
 /**
- * Time limits of served work, in milliseconds. An instance without a heartbeat for `ttlMs` is declared dead, and its
- * repeatable work (work.ts) is sent to another instance (`Asking` in libs/bus, asking.ts). Other work waits `silentMaxMs` for
- * a silent instance that is still connected: a blocked event loop looks like a frozen process. Work that no instance
- * accepts, and repeatable work while no other instance is alive, waits `unacceptedMaxMs`.
+ * Time limits of served work, in milliseconds; `Asking` applies them (libs/bus, asking.ts). work.ts says which work is
+ * repeatable.
  */
 export const SERVED_LIVENESS = {
+  /** Interval of the heartbeats of an instance. */
   heartbeatMs: 300,
+  /**
+   * Silence after which an instance counts as dead, and its repeatable work moves to another instance. A hook with a
+   * short time limit waits less.
+   */
   ttlMs: 3_000,
+  /**
+   * Silence of a connected instance after which work that is not repeatable is lost. Longer than `ttlMs`: a blocked
+   * event loop looks like a frozen process.
+   */
   silentMaxMs: 5_000,
+  /**
+   * Time that a call waits until an instance accepts it, and that repeatable work waits for its silent instance while
+   * no other one is alive.
+   */
   unacceptedMaxMs: 15_000,
 } as const;
 
@@ -25,21 +36,21 @@ export const QUEUE_GROUPS: Readonly<Record<ServedKind, string>> = {
 };
 
 /**
- * The heartbeat of an instance. `draining` accepts no new work and finishes its own. `standby` does the same, and
- * accepts new work when another instance has gone. `gone` is the last one.
+ * The heartbeat of an instance. `draining`: it finishes its calls and steps and accepts no new ones; it still answers
+ * questions. `standby`: it accepts no new work until it takes over from another instance. `gone`: its last heartbeat.
  */
 export const Heartbeat = z.strictObject({
   v: z.literal(1),
   state: z.enum(['serving', 'draining', 'standby', 'gone']),
-  /** The served version: that of a persona, or the digest of a tool. */
+  /** The served version of a persona, or the digest of a tool (`toolDigest`). */
   version: z.string().min(1).max(128).optional(),
   /** Start time of the instance, for people. */
   since: z.iso.datetime().optional(),
   /** Number of running requests, for people. */
   running: z.number().int().nonnegative().optional(),
   /**
-   * Only for tools of which one instance at a time accepts calls, the one with the newest claim: time of its claim,
-   * milliseconds since 1970; 0 for never.
+   * Only for tools of which one instance at a time accepts calls, the one with the newest claim: the time of this
+   * instance's claim, milliseconds since 1970; 0 without a claim.
    */
   claimed: z.number().int().nonnegative().optional(),
 });

@@ -10,11 +10,11 @@ export interface StartedWork {
   readonly name: string;
   readonly tenant: string;
   readonly sessionId: string;
-  /** The tool call of the work; undefined for a hook without a call. */
+  /** The tool call of the work; `step-<attempt>` for a model step; undefined for a hook without a call. */
   readonly callId: string | undefined;
-  /** The consult of a hook's question. */
+  /** The consult that asks a hook; undefined for calls and steps. */
   readonly effectId?: string | undefined;
-  /** Trace context of the request: the span of the session that contains it. */
+  /** Trace context of the request: the span in the session under which the work runs; undefined without tracing. */
   readonly traceparent: string | undefined;
 }
 
@@ -29,11 +29,11 @@ export interface EndedWork {
 export interface RunningWork {
   /** Trace context for outgoing calls; undefined without tracing. */
   readonly traceparent: string | undefined;
-  /** Contract: called once; does not throw. */
+  /** Reports the end. Contract: the caller calls it once; it does not throw. */
   end(how: EndedWork): void;
 }
 
-/** Observes the work of a process. Contract: does not throw. */
+/** Observes the work of a process. Contract: `begin` does not throw. */
 export interface WorkObserver {
   begin(work: StartedWork): RunningWork;
 }

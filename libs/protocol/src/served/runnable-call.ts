@@ -12,13 +12,17 @@ export type CallEnding = Pick<WorkEnded, 'status' | 'result' | 'edited'>;
 
 /** A call or a step, ready to run. */
 export interface RunnableCall extends Pick<StartedWork, 'kind' | 'name'> {
-  /** Whether its outcome is sent as a command, and may arrive later. */
+  /** Whether its outcome is sent as the command `call_outcome`, possibly after this process has ended. */
   readonly isLongRunning: boolean;
-  /** Runs it. Contract: never rejects. @returns LATER if another process sends the outcome. */
+  /** Runs it. Contract: never rejects. @returns LATER if the outcome is sent later, possibly by another process. */
   run(args: JsonObject, context: Omit<ToolCallContext, 'edited'>): Promise<CallEnding | typeof LATER>;
 }
 
-/** The ending of a failed call. */
+/**
+ * The ending of a failed call.
+ * @param message shown to the model as its result, cut at 16,384 characters.
+ * @param code the `code` in the detail of the result.
+ */
 export function failedCall(message: string, code = 'tool_failed'): CallEnding {
   return { status: 'error', result: { ...errorText(cutText(message, 16_384)), detail: { code } } };
 }

@@ -5,8 +5,8 @@
  *
  * - Repeatable work may run more than once: steps, questions, and calls of idempotent tools.
  * - Calls of tools are held until the host orders their start. Steps and questions start when they arrive.
- * - Instances keep a ledger of calls and steps. A repeated request gets the outcome of the first one, and an older epoch
- *   of the session is refused. Questions have neither ledger nor epoch.
+ * - Instances keep a ledger of calls and steps. A repeated request gets the outcome of the first one, and a request or
+ *   order with an older epoch of the session is refused. Questions have no epoch, and no entry after their end.
  */
 import * as z from 'zod';
 import { HookId } from '../hooks/hook-registrations.ts';
@@ -18,28 +18,31 @@ import { ID_PATTERN } from '../wire/ids.ts';
 import { JsonObject } from '../wire/json.ts';
 import { SERVED_LIVENESS } from './heartbeats.ts';
 
-/** Bounds of one instance, and of what a host knows about the services of a tenant. */
+/** Bounds of one instance, of messages, and of what a host knows about the services of a tenant. */
 export const SERVED_BOUNDS = {
-  /** Maximum number of concurrent calls of one service, and of its steps, and of its questions. Further ones are refused. */
+  /**
+   * Maximum number of concurrent calls at one instance; also of its steps, and of its questions. Further ones are
+   * refused.
+   */
   requestsAtOnceMax: 256,
-  /** Ended calls in the ledger. The oldest are removed first. */
+  /** Ended calls and steps in the ledger. The oldest are removed first. */
   ledgerEntriesMax: 4_096,
-  /** Their results together, as JSON. */
+  /** Results of the ended calls and steps in the ledger together, as JSON. */
   ledgerMaxBytes: 64 * 1024 * 1024,
-  /** Maximum age of an ended call in the ledger. */
+  /** Maximum age of an ended call or step in the ledger. */
   ledgerMaxAgeMs: 3_600_000,
   /**
    * Time that a held request waits for the order `start`. Then it is dropped and has never run. Not longer than the
    * heartbeat timeout: when a host moves a call away from a silent instance, a late order must find nothing.
    */
   heldMaxMs: SERVED_LIVENESS.ttlMs,
-  /** Sessions with a remembered epoch. The least recently used one is removed first. */
+  /** Sessions whose newest epoch an instance remembers. The least recently used one is removed first. */
   sessionsFencedMax: 65_536,
   /** Maximum size of a heartbeat. */
   heartbeatMaxBytes: 1024,
   /** Maximum size of an order, and of a request for a part of long data. */
   orderMaxBytes: 16 * 1024,
-  /** Maximum size of one outcome as JSON. The default limit of NATS messages is twice that. */
+  /** Maximum size of one outcome as JSON. The default limit of NATS messages is twice as much. */
   outcomeMaxBytes: 512 * 1024,
   progressMaxChars: 4_096,
   feedbackMaxChars: 8_192,
@@ -67,12 +70,12 @@ const sending = z.number().int().positive();
 /** One call, step or question: to the queue group of a service, or to one of its instances. */
 export const WorkRequest = z.strictObject({
   ...about,
-  /** The call of the session. Absent for a question to a hook. */
+  /** The call of the session; `step-<attempt>` for a model step. Absent for a question to a hook. */
   call_id: z.string().min(1).max(256).optional(),
   /**
    * The instance reports `ready` and waits for the order `start`. Without this order it has certainly not run the
-   * request, which may be sent to another instance, even if the first one finds it later. The number identifies the
-   * sending: a late order for an earlier sending has no effect.
+   * request. So the host may send the request to another instance, even if the first instance receives it later. The
+   * number identifies the sending: a late order for an earlier sending has no effect.
    */
   hold: sending.optional(),
   /** The tool of a persona's service. A request to a persona without `tool` and `hook` is a model step. */
@@ -86,9 +89,9 @@ export const WorkRequest = z.strictObject({
 export type WorkRequest = z.infer<typeof WorkRequest>;
 
 /**
- * An order about a request. `start` runs a held request with the same number. `attach` sends its outcome to the asker
- * from now on. `abort` stops it, or keeps it from starting. `probe` asks for its state; from then on the instance
- * refuses older epochs of the session, and drops the request if it is still held.
+ * An order about a request. `start` runs a held request with the same number. `attach` sends the reports to the sender
+ * of this order from now on. `abort` stops the request, or keeps it from starting. `probe` asks for its state, and
+ * drops the request if it is still held. After an order with an epoch the instance refuses older epochs of the session.
  */
 export const WorkOrder = z.discriminatedUnion('want', [
   z.strictObject({ ...about, want: z.literal('start'), hold: sending }),
@@ -111,7 +114,7 @@ export const WorkEnded = z.strictObject({
 });
 export type WorkEnded = z.infer<typeof WorkEnded>;
 
-/** A report of an instance about a request, to the last asker. */
+/** A report of an instance about a request, to the sender of the newest request or order for it. */
 export const WorkReport = z.discriminatedUnion('type', [
   /** The request is held, and runs after the order `start`. */
   z.strictObject({ ...report, type: z.literal('ready'), hold: sending }),
@@ -120,20 +123,24 @@ export const WorkReport = z.discriminatedUnion('type', [
   z.strictObject({ ...report, type: z.literal('progress'), text: z.string().max(SERVED_BOUNDS.progressMaxChars) }),
   z.strictObject({ ...report, type: z.literal('feedback'), text: z.string().max(SERVED_BOUNDS.feedbackMaxChars) }),
   WorkEnded,
-  /** The answer to a question. `raw` of a question about an approval: false if none is needed. */
+  /** The answer to a question. For a question about an approval `raw` is false if no approval is needed. */
   z.strictObject({ ...report, type: z.literal('answered'), answer: ServedHookAnswer }),
   /**
-   * The outcome arrives as the command `call_outcome`, even if this instance ends. `epoch`: the epoch of that outcome,
+   * The outcome arrives as the command `call_outcome`, even if this instance ends. `epoch`: the epoch in that command,
    * if it is older than the asker's.
    */
   z.strictObject({ ...report, type: z.literal('accepted'), epoch: z.number().int().positive().optional() }),
   /**
-   * The instance stopped the work because the instance ends. The outcome is unknown, and the session did not cancel it.
+   * The outcome is unknown: the instance stopped the work because the instance ends, or no longer has the outcome. The
+   * session did not cancel the work.
    */
   z.strictObject({ ...report, type: z.literal('given_up'), message: z.string().max(2_048) }),
-  /** The instance does not know the request. */
+  /** The instance does not know the request, or has dropped it before it ran. */
   z.strictObject({ ...report, type: z.literal('unknown') }),
-  /** The asker has an older epoch of the session, or the instance accepts no more work. Nothing ran. */
+  /**
+   * The instance has not started the work for this request or order. `stale_epoch`: the instance knows a newer epoch of
+   * the session. `tool_unavailable`: the instance is stopping, does not serve the work, or has reached its limit.
+   */
   z.strictObject({
     ...report,
     type: z.literal('refused'),
@@ -143,14 +150,15 @@ export const WorkReport = z.discriminatedUnion('type', [
 ]);
 export type WorkReport = z.infer<typeof WorkReport>;
 
-/** The members that identify the report of an end, for a report that is otherwise invalid. */
+/** The members by which the report of an end is recognized if the report is otherwise invalid. */
 export const WorkEndHead = z.object({ ...report, type: z.enum(['ended', 'answered']) });
 
 const EFFECT = /^\d{1,15}-\d{1,15}(-\d{1,15}-\d{1,15})?(\.[A-Za-z0-9_:-]{1,129})?$/;
 
 /**
- * Whether an idempotency key belongs to a session of a tenant. It is `<tenant>.<sid>.<effect id>`. The key of a step
- * also contains its epoch and its attempt, the key of a question the id of the hook.
+ * Whether an idempotency key belongs to a session of a tenant. The key of a call is `<tenant>.<session>.<effect id>`.
+ * The key of a step also contains its epoch and its attempt, the key of a question the id of the hook. A question about
+ * an approval has a random key with the effect id `0-0`.
  */
 export function isKeyOf(key: string, tenant: string, sessionId: string): boolean {
   const prefix = `${tenant}.${sessionId}.`;
@@ -158,9 +166,10 @@ export function isKeyOf(key: string, tenant: string, sessionId: string): boolean
 }
 
 /**
- * Fetches data that is too long for a request from the host that asks: the request of a step, or a list of messages that
- * a hook reads. The body of the reply is a part of its UTF-8 JSON, from `offset` on. The header `Cox-Total` is the size
- * of all of it. If the host cannot provide it, the reply is empty, with the header `Cox-Error`.
+ * A request of an instance to the host that sent it work, for data that does not fit in one message: the request of a
+ * step, or messages that a hook reads. The body of the reply is a part of the data's UTF-8 JSON, from `offset` on. The
+ * header `Cox-Total` is the size of all of it in bytes. If the host cannot provide the data, the reply is empty, with
+ * the header `Cox-Error`.
  */
 export const WorkFetch = z.strictObject({
   want: z.enum(['request', 'transcript', 'messages']),

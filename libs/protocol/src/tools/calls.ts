@@ -15,12 +15,12 @@ export const ToolTraits = z.strictObject({
   long_running: z.boolean(),
   /** A batch with such a call runs one call after another. */
   sequential: z.boolean(),
-  /** A batch in which every call that ran terminates without error ends the run. */
+  /** A batch ends the run if each of its calls that ran is of such a tool and ended with `ok`. */
   terminates: z.boolean(),
 });
 export type ToolTraits = z.infer<typeof ToolTraits>;
 
-/** Traits of a tool without declarations: not idempotent, quick, parallel, and the run continues after it. */
+/** The traits of a tool that declares none: not idempotent, quick, parallel, and the run continues after it. */
 export const DEFAULT_TRAITS: ToolTraits = {
   idempotent: false,
   long_running: false,
@@ -42,7 +42,7 @@ export const MaxOutput = z.number().int().min(BOUNDS.toolResultInlineMinBytes).m
 /** Tool names that every provider accepts and a subject can contain. */
 export const TOOL_NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** A tool in the form for models. `input_schema` is JSON Schema; `source` says who runs it. */
+/** A tool as a session and its model know it. `input_schema` is JSON Schema; `source` says who runs it. */
 export const ToolDefinition = z.strictObject({
   name: z.string().regex(TOOL_NAME_PATTERN, { error: 'must have 1 to 128 characters of A-Z a-z 0-9 _ -' }),
   description: z.string().max(16_384),
@@ -54,7 +54,7 @@ export const ToolDefinition = z.strictObject({
    * for each call. Absent: the rules decide.
    */
   needs_approval: z.enum(['always', 'by_call']).optional(),
-  /** Maximum size of a result's text in the record and for the model, in bytes. Default: the bound of a result. */
+  /** Maximum size of a result's text in the record and for the model, in bytes. Default: `toolResultInlineMaxBytes`. */
   max_output: MaxOutput.optional(),
 });
 export type ToolDefinition = z.infer<typeof ToolDefinition>;

@@ -9,7 +9,7 @@ import { DEFAULT_TRAITS, type ToolDefinition } from './calls.ts';
 /** `source` of tools that the session executes itself. */
 export const SESSION_SOURCE = 'session';
 
-/** Whether a child session restarts after an error. */
+/** Whether a failed child session is replaced by a new one. */
 export const Restart = z.enum(['never', 'on_failure']);
 export type Restart = z.infer<typeof Restart>;
 

@@ -1,15 +1,16 @@
 /**
- * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`. Numbers and
- * booleans have no quotes and compare by value: `path == 5`, `path != true`.
+ * Patterns on tools, on their arguments and on the payloads of hooks. They are globs, or conditions: `path == "v"`,
+ * `path != "v"` and `path =~ "regex"`. Numbers and booleans have no quotes and compare by value: `path == 5`,
+ * `path != true`.
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import type { Json } from '../wire/json.ts';
 import { regexMatches, regexProblem } from '../wire/regular-expressions.ts';
 
-/** A parsed argument condition. */
+/** A parsed condition on JSON: on the arguments of a call, or on the payload of a hook. */
 export interface Condition {
-  /** Member names from the payload's root; indexes for list members. */
+  /** Names of members from the root; for items of lists their indexes. */
   readonly path: readonly string[];
   readonly operator: '==' | '!=' | '=~';
   /** A regular expression if the operator is `=~`. */
@@ -45,9 +46,9 @@ export function parseCondition(text: string): Condition | string {
 }
 
 /**
- * Whether a payload satisfies a condition. A number or boolean in the condition equals only the same value in the payload. A
- * text in the condition is compared with the payload's text, or with the JSON of another value: `count == "3"`. A missing
- * member satisfies only `!=`.
+ * Whether a payload satisfies a condition. A number or boolean in the condition equals only the same value in the
+ * payload. A text in the condition is compared with the payload's text, or with the JSON of another value:
+ * `count == "3"`. A missing member satisfies only `!=`.
  */
 export function conditionHolds(condition: Condition, payload: Json): boolean {
   let value: Json | undefined = payload;
@@ -124,8 +125,9 @@ const hookPatterns = new Map<string, HookPattern | string>();
 const CACHE_MAX = 512;
 
 /**
- * Whether the pattern of a hook matches; an invalid pattern does not. If the payload is not known yet, a condition on it counts
- * as true.
+ * Whether the pattern of a hook matches; an invalid pattern does not.
+ * @param target what a glob is compared with, such as the name of a tool.
+ * @param payload undefined if it is not known yet: a condition then counts as true.
  */
 export function hookPatternMatches(text: string, target: string, payload: Json | undefined): boolean {
   let pattern = hookPatterns.get(text);
@@ -150,7 +152,7 @@ export const Glob = z
     error: 'a glob on tool names has only A-Z a-z 0-9 _ - and * for any characters, ? for any one',
   });
 
-/** The text of a condition. The schema parses it as a check. */
+/** The text of a valid condition. The output is the text, not the parsed condition. */
 export const ConditionText = z.string().superRefine((text, context) => {
   const parsed = parseCondition(text);
   if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });

@@ -1,5 +1,5 @@
 /**
- * The context of a tool's functions, in addition to the input. It is the same in every process.
+ * The context of a tool's functions, in addition to the input. Its type is the same in every process.
  */
 import type { SessionRef } from '../wire/ids.ts';
 
@@ -8,7 +8,7 @@ export interface ToolCallContext {
   /** Aborts when the call should stop. The session waits only briefly for the function. */
   readonly abortSignal: AbortSignal;
   readonly toolCallId: string;
-  /** The same if the call is sent again after a crash. */
+  /** Identifies the call. It stays the same if the call is sent again, for example after a crash. */
   readonly idempotencyKey: string;
   /** The epoch of the call's request. A late outcome must contain it. */
   readonly epoch: number;
@@ -24,7 +24,7 @@ export interface ToolCallContext {
    * Not for calls with a late outcome (`longRunning`).
    */
   readonly edited: (path: string) => void;
-  /** Sends the model a text that is not the call's result. It is shown before the next answer. */
+  /** Sends the model a text that is not the call's result. The model gets it with its next request. */
   readonly feedback: (text: string) => void;
 }
 

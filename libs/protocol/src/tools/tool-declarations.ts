@@ -13,13 +13,13 @@ import { unwritableProblem } from '../wire/unwritable-json.ts';
 import { DEFAULT_TRAITS, ToolDefinition, type ToolTraits } from './calls.ts';
 import type { ToolApprovalContext, ToolCallContext } from './tool-call-context.ts';
 
-/** The return value of a `longRunning` tool's function if the outcome is sent later, by `session.endCall()`. */
+/** The return value of a `longRunning` tool's `execute` if the outcome is sent later, by `session.endCall()`. */
 export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
 
 /**
- * The return value of a tool's function: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}. Any
- * other value becomes its JSON text, and undefined an empty text. An object with the member `content` is always read as
- * a whole result. A result without `isError` is a success.
+ * The return value of a tool's `execute`: a text, a whole result (`{ content, isError, detail }`), or {@link LATER}.
+ * Any other value becomes its JSON text, and undefined an empty text. An object with the member `content` is always
+ * read as a whole result. A result without `isError` is a success. A value without JSON, such as a Map, is a problem.
  */
 export type ToolAnswer =
   | string
@@ -39,8 +39,8 @@ export type WireToolResult =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * Converts the return value of a tool's function to a result with wire names. The function may be JavaScript, or return
- * another type than declared.
+ * Converts the return value of a tool's `execute` to a result with wire names. The function may be JavaScript, or
+ * return another type than declared.
  * @param returned the return value ({@link ToolAnswer}), except {@link LATER}.
  */
 export function toolAnswerToWire(returned: unknown): WireToolResult {
@@ -64,10 +64,13 @@ function jsonText(value: unknown): { readonly ok: true; readonly text: string } 
   }
 }
 
-/** Classes of objects that `JSON.stringify` writes by their content. */
+/** Kinds of objects that `JSON.stringify` writes by their content, even if they have no enumerable members. */
 const WRITTEN = /^(Object|Array|Number|String|Boolean)$/;
 
-/** Rejects objects that `JSON.stringify` would write as `{}` regardless of their content. */
+/**
+ * A replacer for `JSON.stringify` that rejects objects which it would write without their content.
+ * @throws TypeError
+ */
 function withoutOpaque(_key: string, value: unknown): unknown {
   if (value instanceof Map) throw new TypeError('a Map has no JSON; Object.fromEntries() makes an object of it');
   if (value instanceof Set) throw new TypeError('a Set has no JSON; Array.from() makes an array of it');
@@ -90,7 +93,7 @@ function wholeResult(returned: object): WireToolResult {
   return { ok: false, problem: problemSentences(problems).join('; ') };
 }
 
-/** A schema of Zod, or of another library that implements Standard Schema with its JSON Schema. */
+/** A schema of Zod, or of another library that implements Standard Schema and gives the JSON Schema of the input. */
 export interface InputSchema<Input = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -104,7 +107,7 @@ type Checked<Input> =
   | { readonly value: Input; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
-/** The input of a tool's function: typed by a Zod schema; any JSON object with JSON Schema. */
+/** The type of a tool's input: that of its Standard Schema (such as Zod); any JSON object for a JSON Schema. */
 export type InputOf<Schema> = Schema extends InputSchema<infer Input> ? Input : JsonObject;
 
 // Methods, so that a tool with a typed input is assignable to a list of tools.
@@ -119,11 +122,12 @@ export interface Tool<Schema = InputSchema | JsonObject> {
   readonly name: string;
   /** For the model, at most 16,384 characters. */
   readonly description: string;
-  /** The schema of the input: Zod, or JSON Schema. The function never gets an invalid input. */
+  /** The schema of the input: Standard Schema such as Zod, or JSON Schema. `execute` never gets an invalid input. */
   readonly inputSchema: Schema;
   /**
-   * Runs one call. A string is the text of the result. An exception becomes an error result with the code `tool_failed`.
-   * When `context.abortSignal` aborts, the function should stop; the session waits for it for a grace period only.
+   * Runs one call. {@link ToolAnswer} lists what it may return. An exception becomes an error result with the code
+   * `tool_failed`. When `context.abortSignal` aborts, the function should stop; the session waits for it for a grace
+   * period only.
    */
   readonly execute: Functions<Schema>['execute'];
   /**
@@ -138,9 +142,11 @@ export interface Tool<Schema = InputSchema | JsonObject> {
   readonly longRunning?: boolean | undefined;
   /** A batch with such a call runs one call after another. */
   readonly sequential?: boolean | undefined;
-  /** A batch in which every call that ran terminates without an error ends the run. */
+  /** A batch ends the run if each of its calls that ran is of such a tool and ended without an error. */
   readonly terminates?: boolean | undefined;
-  /** On the bus: the only session with the tool. The start of the session names it in `stand_ins`. */
+  /**
+   * On the bus: the id of the only session that has the tool. The start of the session names the tool in `stand_ins`.
+   */
   readonly forSession?: string | undefined;
   /**
    * Stops a call whose function returned {@link LATER}. Only for tools in the process of a session host.
@@ -161,20 +167,23 @@ export interface DeclaredTool {
   readonly definition: Omit<ToolDefinition, 'source' | 'max_output'>;
   readonly forSession: string | undefined;
   /**
-   * Validates an input by a Zod schema. Null with JSON Schema, which is not validated here.
+   * Validates an input by its Standard Schema, such as Zod. Null for a JSON Schema: validate-arguments.ts checks those.
    * @returns the input with the schema's defaults and transformations, or a sentence for the model.
    */
   readonly validate:
     | ((input: JsonObject) => Promise<{ readonly input: unknown } | { readonly problem: string }>)
     | null;
-  /** Whether a person must approve this call. Never rejects: an exception counts as true. */
+  /**
+   * Whether a person must approve this call. Never rejects: an exception counts as true. A function is not asked about
+   * an input that `validate` refuses: such a call needs no approval.
+   */
   needsApproval(input: JsonObject, context: ToolApprovalContext): Promise<boolean>;
   /** @param input as `validate` returned it. */
   execute(input: unknown, context: ToolCallContext): unknown;
   readonly stop: Tool['stop'];
 }
 
-/** Names in other libraries and earlier versions, with the right name. */
+/** Names of members in other libraries and in earlier versions, each with the right name. */
 const MISNAMED: Readonly<Record<string, string>> = {
   run: 'execute',
   schema: 'inputSchema',
@@ -186,8 +195,9 @@ const MISNAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Validates a definition, which may be JavaScript.
- * @throws ToolDefinitionError naming the tool and the wrong member.
+ * Validates a definition, which may be JavaScript. Whether a JSON Schema is valid is not checked: `inputSchemaProblem`
+ * (validate-arguments.ts).
+ * @throws ToolDefinitionError naming the tool and what is wrong.
  */
 export function readTool(given: unknown): DeclaredTool {
   const tool = given as Tool;

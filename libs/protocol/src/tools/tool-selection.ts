@@ -12,7 +12,7 @@ export const ToolSelection = z.strictObject({
 });
 export type ToolSelection = z.infer<typeof ToolSelection>;
 
-/** The same before parsing: a list of globs means `allow`. */
+/** A tool selection as people write it: also a list of globs, which means `allow`. */
 export const WrittenToolSelection = z.union([
   z
     .array(Glob)

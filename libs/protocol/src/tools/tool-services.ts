@@ -6,7 +6,8 @@ import { ID_PATTERN } from '../wire/ids.ts';
 import { fnv1a32 } from '../wire/subjects.ts';
 import { TOOL_NAME_PATTERN, ToolDefinition } from './calls.ts';
 
-// Names of a host's own tools: with such a name, a bus tool would pass the built-in rules.
+// Names of a host's own tools. The built-in permission rules allow some of them, and would also allow a bus tool of the
+// same name.
 const HOSTS_OWN = new Set([
   ...BUILT_IN_RULES.map(({ tool }) => tool),
   'fetch_url',
@@ -22,20 +23,23 @@ export const BusToolName = z
   .refine((name) => !name.includes('__'), { error: 'a name with __ is one of an MCP server’s tool' })
   .refine((name) => !HOSTS_OWN.has(name), { error: 'a host has a tool of this name itself' });
 
-/** The announcement of a tool. The registry keeps it until another announcement or its removal. */
+/** The announcement of a tool. The registry keeps it until another announcement of the tool, or its removal. */
 export const ToolAnnouncement = z.strictObject({
   v: z.literal(1),
-  /** Time of the first announcement of this version. */
+  /** Time of the announcement. Repeated announcements of the same definition keep the first time. */
   since: z.iso.datetime(),
   ...ToolDefinition.omit({ source: true, max_output: true }).shape,
   name: BusToolName,
-  /** Only this session has the tool, under the name in its start. */
+  /**
+   * Only this session has the tool, under the name of the built-in tool that it replaces (`stand_ins` of the start).
+   */
   for_session: z.string().regex(ID_PATTERN).optional(),
 });
 export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
 
 /**
  * Distinguishes versions of a tool, as eight hexadecimal digits. It is not a security feature: digests can collide.
+ * `for_session` does not count.
  * @param announced the announcement of an instance or of the registry.
  */
 export function toolDigest({

@@ -12,12 +12,15 @@ const options = { strict: false, validateFormats: false, allErrors: false, logge
 // Created on demand for each draft: a validator compiles its own meta-schema.
 const drafts: { ajv?: Ajv; ajv2020?: Ajv2020 } = {};
 
-// Cache of compiled schemas: configured tools repeat from session to session. It is cleared when it is full.
+// Compiled schemas, or why they cannot be compiled, by their canonical JSON: configured tools repeat from session to
+// session. The cache is cleared when it is full.
 const compiled = new Map<string, ValidateFunction | string>();
 const COMPILED_MAX = 1_024;
 const bySchema = new WeakMap<JsonObject, ValidateFunction | string>();
 
-/** The problem of a call's arguments as a sentence, or null. */
+/**
+ * The problem of a call's arguments as a sentence for the model, or null. A schema that cannot be compiled is one too.
+ */
 export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, args: Json): string | null {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return 'The arguments are not a JSON object.';
   const validate = validatorOf(tool.input_schema);

@@ -1,23 +1,23 @@
 /**
- * The bounds that users can reach, and those that several files share. A bound of one algorithm is a constant of its file.
- * The names contain the units. The error catalogue says what happens at a bound.
+ * The bounds that users can reach, and those that several files share. A bound of one algorithm is a constant of its
+ * file. The names contain the units. docs/operations/bounds.md lists what happens at the most important bounds.
  */
 export const BOUNDS = {
   /** Body of one command, as published. */
   commandBodyMaxBytes: 256 * 1024,
   /** Queued injections (steers, reminders, follow-ups) of one session. */
   pendingInjectionsMax: 1_000,
-  /** Texts of these injections together, in UTF-8. */
+  /** Texts of the queued injections of one session together, in UTF-8. */
   pendingInjectionsMaxBytes: 1024 * 1024,
   /** Reminders of one session, queued or shown. */
   remindersLiveMax: 256,
-  /** Texts of these reminders together, in UTF-8. */
+  /** Texts of the queued and shown reminders of one session together, in UTF-8. */
   remindersLiveMaxBytes: 1024 * 1024,
   /** Signals that one session stores until a suspension waits for them. */
   signalsStoredMax: 64,
   /** Data of one signal, as JSON. */
   signalDataMaxBytes: 8 * 1024,
-  /** Maximum time until the end of a suspension: ten years. */
+  /** Maximum time until the end of a suspension, a wake or the expiry of an approval: ten years. */
   parkMaxMs: 10 * 365 * 24 * 60 * 60 * 1_000,
   /** The shortest wake interval of a daemon session. */
   wakeIntervalMinMs: 1_000,
@@ -33,19 +33,21 @@ export const BOUNDS = {
   stallTurnsWithoutNewResult: 10,
   /** Newest distinct results of a run that stall detection remembers. */
   stallResultsRemembered: 128,
-  /** Free-text reasons: of a cancel, a denial, a suspension. */
+  /** A free-text reason, such as of a cancel, a denial or a suspension. */
   reasonMaxBytes: 2 * 1024,
   /** Calls in one batch. Further calls get error results. */
   callsPerBatchMax: 64,
-  /** Arguments of one batch together, as JSON in UTF-8. Further calls get error results and lose their arguments. */
+  /**
+   * Arguments of one batch together, as JSON in UTF-8. A call beyond that loses its arguments and gets an error result.
+   */
   batchArgsMaxBytes: 768 * 1024,
   /** JSON Schema of a final answer, as JSON in UTF-8. The system prompt contains it. */
   outputSchemaMaxBytes: 32 * 1024,
-  /** Subschemas of such a schema, with every `$ref` written out. */
+  /** Subschemas of the JSON Schema of a final answer, with every `$ref` written out. */
   outputSchemasMax: 2_000,
   /** JSON of a final answer with a schema, in UTF-8. Its record contains the value twice. */
   outputMaxBytes: 128 * 1024,
-  /** Values in that JSON: objects, lists and what they contain. */
+  /** Values in the JSON of a final answer with a schema: objects, lists and what they contain. */
   outputValuesMax: 10_000,
   /** Model turns for the repair of one final answer: default and maximum. */
   outputRepairsDefault: 2,
@@ -53,39 +55,44 @@ export const BOUNDS = {
   /** Problems of one answer that the model gets, and the length of one problem. */
   outputProblemsMax: 8,
   outputProblemMaxChars: 300,
-  /** A tool result in its record. A larger result is truncated there; the object store keeps all of it. */
+  /** Text of a tool result in its record. A longer text is truncated there; the object store keeps all of it. */
   toolResultInlineMaxBytes: 64 * 1024,
-  /** Minimum of `max_output` of a tool. */
+  /** Minimum of `max_output` of a tool, its own limit for the text of a result in the record. */
   toolResultInlineMinBytes: 1_024,
   /** Text of one result. A call that returns more ends with an error. */
   toolResultKeptMaxBytes: 16 * 1024 * 1024,
   /** Files of one result together, before base64. Further files are omitted, with a note. */
   toolResultFilesMaxBytes: 8 * 1024 * 1024,
-  /** Parts of one result. The texts of a longer result are joined, and further files are omitted. */
+  /**
+   * Texts of one result, and files of one result. More texts are joined to one; further files are omitted, with a note.
+   */
   toolResultPartsMax: 256,
-  /** Machine-readable detail of a result, as JSON. */
+  /** Machine-readable detail of a result, as JSON. Of a larger one only the code stays. */
   toolDetailMaxBytes: 64 * 1024,
-  /** Files in one model request, before base64: the newest ones. The request names the others. */
+  /**
+   * Stored files of tool results in one model request, before base64: the newest ones. The request names the others.
+   */
   shownFilesMaxBytes: 24 * 1024 * 1024,
   /** One field of a record. A larger field becomes a blob. */
   fieldInlineMaxBytes: 64 * 1024,
   /** One record. */
   recordMaxBytes: 512 * 1024,
-  /** Payload of a hook, and its return value. */
+  /** Payload of a hook, and its return value. That of transform_context has its own bound. */
   hookPayloadMaxBytes: 256 * 1024,
   /** Command ids that a session remembers, so that a repeated command changes nothing. */
   commandIdsRemembered: 4_096,
   /**
-   * Rejections that get a record, and the number of newest commands among which they are counted. Further rejections
-   * are answered and counted only, so that invalid commands cannot fill the journal.
+   * Rejections of one session that get a record, and the number of newest commands among which they are counted.
+   * Further rejections of clients' commands are answered and counted only, so that invalid commands cannot fill the
+   * journal.
    */
   rejectionsRecordedMax: 64,
   rejectionWindowCommands: 256,
-  /** Turns of one run if the persona gives no limit. */
+  /** Turns of one run if neither its start nor its persona gives a limit. */
   maxTurnsDefault: 50,
   /** Edited files that one call may report. Further ones are dropped. */
   editedPathsPerCallMax: 64,
-  /** Files of one turn that file_edited hooks receive. The journal contains further ones. */
+  /** Files of one turn that file_edited hooks receive. Further ones are only in the journal. */
   editedPathsPerTurnMax: 256,
   /** One line of an exported journal. */
   exportLineMaxBytes: 64 * 1024 * 1024,
@@ -100,15 +107,16 @@ export const BOUNDS = {
   /** Time that an aborted call or model answer has to stop before the session continues without it. */
   abortGraceMs: 5_000,
   /**
-   * Restarts of a model call, or of the model step of a compaction, by a new owner of the session (after a crash, a deploy, a
-   * hand-over). Then the call fails its run, and the compaction continues without its model step.
+   * Restarts of a model call, or of the model step of a compaction, by a new owner of the session (after a crash, a
+   * deploy, a hand-over). Then a model call fails its run, and a compaction continues as after any failure of its model
+   * step (`afterFailedSummary` in libs/turn).
    */
   modelRestartsMax: 10,
-  /** Delay before the third such restart, doubled for each further one. */
+  /** Delay before the third restart of a model call, doubled for each further one. The first two have no delay. */
   modelRestartBackoffMs: 250,
-  /** Maximum of this delay. */
+  /** Maximum delay before a restart of a model call. */
   modelRestartBackoffMaxMs: 30_000,
-  /** Nesting depth of JSON: arguments, metadata, return values of hooks. */
+  /** Nesting depth of JSON, such as arguments, metadata and return values of hooks. */
   jsonDepthMax: 128,
   /** Length of a pattern: a glob, a condition, or a regular expression. */
   patternMaxChars: 512,
@@ -125,9 +133,9 @@ export const BOUNDS = {
   approvalExpiryMinMs: 1_000,
   /** Permission rules of one persona. */
   permissionRulesMax: 256,
-  /** Tools of one session. */
+  /** Tools of one session. Further ones are left out. */
   toolsMax: 512,
-  /** Maximum of turns that a compaction may keep as they are. */
+  /** Maximum number of turns that a compaction may keep as they are. */
   keepTurnsMax: 100,
   /** Summary or notes of one compaction. A longer text is truncated. */
   summaryMaxChars: 32 * 1024,
@@ -148,8 +156,8 @@ export const BOUNDS = {
   /** Reminders in one return value of a hook. */
   remindersPerReturnMax: 32,
   /**
-   * Open jobs of the hooks of one session. The session does not wait for further ones. Also the job reports that are
-   * deferred to the end of one consult.
+   * Open jobs of the hooks of one session. The session does not remember further ones (`job_untracked`). Also the job
+   * reports that are deferred to the end of one consult.
    */
   jobsOpenMax: 64,
   /** Paths, and ids of artifacts, of one job receipt. */
@@ -173,11 +181,12 @@ export const BOUNDS = {
   /** Timeout of a predicate of a stop condition. */
   predicateTimeoutMs: 5_000,
   /**
-   * Time that a model step waits for an instance of its persona: by default, if neither start nor persona limits it; and at most.
+   * Time that a model step waits for an instance of its persona: the default, if neither start nor persona gives a
+   * limit, and the maximum of such a limit.
    */
   waitForPersonaMs: 600_000,
   waitForPersonaMaxMs: 30 * 24 * 60 * 60 * 1_000,
-  /** Attempts of a model step whose instances are lost one after another. Then the run fails. */
+  /** Attempts of a model step whose instances are lost one after another. Then the step fails. */
   stepTriesMax: 10,
   /** Maximum and default of open child sessions of one session. */
   childrenMax: 64,
@@ -187,24 +196,24 @@ export const BOUNDS = {
   depthDefault: 3,
   /** Messages between sessions in one causal chain. */
   hopsMax: 16,
-  /** Maximum of consecutive hand-offs without a new message, and of the briefing for the next persona. */
+  /** Maximum number of consecutive hand-offs without a new message, and length of the briefing for the next persona. */
   handoffsMax: 16,
   briefMaxChars: 32 * 1024,
-  /** Maximum of restarts of a failed child session. */
+  /** Maximum number of restarts of a failed child session. */
   restartsMax: 3,
   /** Personas in one start, for delegation. */
   crewMax: 32,
   /** Reminders that a child session inherits, as JSON. Further reminders are omitted and counted. */
   inheritedRemindersMaxBytes: 64 * 1024,
   /**
-   * Answer of a child in its report to the parent; a UTF-16 unit counts as four bytes. The child's journal keeps all of a
-   * longer answer.
+   * Answer of a child in its report to the parent; a UTF-16 unit counts as four bytes. The child's journal keeps all of
+   * a longer answer.
    */
   childAnswerMaxBytes: 128 * 1024,
   /** Delay before a command to another session is sent again: first and maximum. */
   crewResendMs: 250,
   crewResendMaxMs: 30_000,
-  /** Actor names. */
+  /** Name of an actor. */
   actorMaxChars: 256,
 } as const;
 
@@ -222,7 +231,10 @@ export const CONNECTION_LIVENESS = { pingMs: 2_000, unansweredMax: 2 } as const;
  */
 export const EVENT_STREAM_LIVENESS = { heartbeatMs: 1_000, silenceMaxMs: 2_500 } as const;
 
-/** The first delay between attempts and the longest, in milliseconds. Each delay is twice the one before. */
+/**
+ * The first delay between attempts and the longest, in milliseconds. Each delay is twice the one before, up to the
+ * longest.
+ */
 export interface BackOff {
   readonly firstMs: number;
   readonly maxMs: number;

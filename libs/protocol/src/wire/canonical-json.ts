@@ -5,9 +5,9 @@
 
 /**
  * The canonical text of a JSON value. Members with the value `undefined` are omitted, as in JSON.stringify. Lone
- * surrogates are written as escapes, although RFC 8785 3.2.2.2 would refuse them: a model may fail in the middle of a
- * surrogate pair, and its text must still be recorded.
- * @throws TypeError for values outside JSON: NaN, infinities, functions, symbols, bigint, undefined in an array.
+ * surrogates are written as escapes, although RFC 8785 3.2.2.2 refuses them: a copied record may contain them.
+ * @throws TypeError for values outside JSON: NaN, infinities, functions, symbols, bigint, and undefined other than as a
+ *   member.
  */
 export function canonicalJson(value: unknown): string {
   switch (typeof value) {
@@ -27,7 +27,7 @@ export function canonicalJson(value: unknown): string {
   }
 }
 
-// Most strings are short and plain. This test is faster than JSON.stringify.
+// Most strings are short and need no escapes. This test is faster than JSON.stringify.
 const PLAIN_MAX_CHARS = 256;
 const NOT_PLAIN = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
 
@@ -72,11 +72,14 @@ function inOrder(keys: string[]): string[] {
 const NAMES_MAX = 1_024;
 const NAME_MAX_CHARS = 64;
 
-// A concatenation less for each member: the name includes what precedes it.
+// Each name is cached with the sign before it: one concatenation less for each member.
 const firstName = namesAfter('{');
 const nextName = namesAfter(',');
 
-/** Writes names of members after a sign. Frequent names are cached: models and tools choose names freely, so not all are. */
+/**
+ * Returns a function that writes the name of a member after a sign. It caches the first short names. The cache is
+ * bounded, because models and tools choose names freely.
+ */
 function namesAfter(sign: string): (key: string) => string {
   const names = new Map<string, string>();
   return (key) => {

@@ -1,8 +1,8 @@
 /**
  * The one mapper between two spellings of names: `snake_case` in everything that leaves a process (NATS, HTTP, files,
  * journals), `camelCase` in TypeScript. It renames the members that a schema declares, and others if the schema has a
- * catchall that accepts them. It never renames data: arguments and results of tools, metadata, JSON Schemas, and the keys of
- * maps have names that belong to users.
+ * catchall that accepts them. It never renames data: arguments and results of tools, metadata, JSON Schemas, and the
+ * keys of maps have names that belong to users.
  */
 import type * as z from 'zod';
 import type { Json } from './json.ts';
@@ -24,7 +24,7 @@ export type CamelCased<T> = [Json] extends [T]
         : { [Key in keyof T as Key extends string ? CamelName<Key> : Key]: CamelCased<T[Key]> }
       : T;
 
-/** A value with wire names, or the first member with a wrong name. */
+/** A value with wire names; or the path of the first member with a wrong name, and what is wrong. */
 export type WireForm<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly path: readonly (string | number)[]; readonly words: string };
@@ -41,8 +41,8 @@ export function wireName(name: string): string {
 
 /**
  * Renames the members of a value from the wire to their TypeScript names.
- * @param schema declares the value. Undeclared members keep their values. They keep their names too, unless the schema has
- *   a catchall that accepts them.
+ * @param schema declares the value. Undeclared members keep their values. They keep their names too, unless the schema
+ *   has a catchall that accepts them.
  */
 export function fromWire<S extends z.ZodType>(schema: S, value: z.output<S>): CamelCased<z.output<S>> {
   return new Mapping('camel').of(formOf(schema, 'output'), value, []) as CamelCased<z.output<S>>;
@@ -50,8 +50,8 @@ export function fromWire<S extends z.ZodType>(schema: S, value: z.output<S>): Ca
 
 /**
  * Renames the members of a value from a program to their wire names. Checks names only; the schema checks the rest.
- * @returns the renamed value; or `path` and `words` of the first member that a strict schema does not declare, or that
- * has its wire name.
+ * @returns the renamed value; or `path` and `words` of the first wrong member. A member is wrong if a strict schema
+ *   does not declare it, or if it has its wire name. A schema with a catchall accepts both.
  */
 export function toWire<S extends z.ZodType>(schema: S, value: CamelCased<z.input<S>>): WireForm<z.input<S>> {
   try {
@@ -82,18 +82,18 @@ interface Field {
   readonly wire: string;
   readonly camel: string;
   readonly form: () => Form;
-  /** The possible values, if the schema lists them. They distinguish the members of a union. */
+  /** The values of a literal; null for any other schema. They distinguish the members of a union. */
   readonly values: readonly unknown[] | null;
 }
 
 interface ObjectForm {
   readonly byWire: ReadonlyMap<string, Field>;
   readonly byCamel: ReadonlyMap<string, Field>;
-  /** Treatment of undeclared members: an error, renamed, or kept. */
+  /** Treatment of undeclared members: an error on the way to the wire, renamed, or kept. */
   readonly others: 'refused' | 'renamed' | 'kept';
 }
 
-/** Schemas of free JSON that contains protocol names, with the schema of these names. */
+/** Schemas of free JSON with names of the protocol in it, and for each the schema that declares these names. */
 const named = new WeakMap<object, () => z.ZodType>();
 
 /**
@@ -217,8 +217,8 @@ function oneOf(forms: readonly (() => Form)[]): (() => Form) | null {
 }
 
 /**
- * The intersection of two schemas: an object with the members of both, if each side has exactly one object form. Otherwise
- * only one side counts: the left one if it has objects, else the right one.
+ * The intersection of two schemas: an object with the members of both, if each side has exactly one object form.
+ * Otherwise only one side counts: the left one if it has objects, else the right one.
  */
 function both(left: Form, right: Form): Form {
   const [one, ...more] = left.objects;
@@ -262,7 +262,10 @@ class Mapping {
     return map ? mapped(value, (key, item) => [key, this.of(map(), item, [...path, key])]) : value;
   }
 
-  /** The first object form whose members and literals fit the value; otherwise the map, or the first form. */
+  /**
+   * The first object form whose members and literals fit the value. Without one: null if the form has a map, which then
+   * applies; otherwise the first form whose literals fit, or the first of all. The only form needs no comparison.
+   */
   #objectFor({ objects, map }: Form, value: Readonly<Record<string, unknown>>): ObjectForm | null {
     if (objects.length === 0 || (objects.length === 1 && !map)) return objects[0] ?? null;
     const byLiterals = objects.filter((object) => this.#literalsFit(object, value));

@@ -1,5 +1,6 @@
 /**
- * The file of contexts: named bus addresses, each with the path of a key file and a tenant. It contains no secrets.
+ * The file of contexts: named bus addresses, each optionally with the path of a key file and a tenant. It contains no
+ * secrets.
  */
 import * as z from 'zod';
 import { readNatsAddress } from './nats-address.ts';
@@ -9,7 +10,7 @@ export const CONTEXT_NAME = /^(?!none$)[A-Za-z0-9_-]{1,64}$/;
 /** Maximum of contexts in the file. */
 export const CONTEXTS_MAX = 100;
 
-/** Whether the addresses may be stored: one bus, comma-separated, without credentials. */
+/** Whether the addresses may be stored: comma-separated addresses of one bus, without credentials. */
 function areContextAddresses(addresses: string): boolean {
   return addresses.split(',').every((one) => {
     const read = readNatsAddress(one.trim());
@@ -23,7 +24,7 @@ export const ContextsFile = z.strictObject({
   contexts: z.record(
     z.string().regex(CONTEXT_NAME),
     z.strictObject({
-      /** Address without credentials. */
+      /** Addresses of the servers of one bus, comma-separated, without credentials. */
       nats: z
         .string()
         .refine(areContextAddresses, 'must be nats://host:port or tls://host:port, without token or password'),

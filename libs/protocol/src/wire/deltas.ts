@@ -1,27 +1,29 @@
 /**
- * Deltas: the pieces of an answer while it streams. They are not stored; the journal contains the whole answer.
+ * Deltas: the pieces of a model answer while it streams, and the progress of running calls. They are not stored; the
+ * journal contains the whole answer.
  */
 import * as z from 'zod';
 import { cutText } from './unicode-text.ts';
 
-/** `<record>-<index>`: the record that requested the effect, and the index of the effect in that record. */
+/** `<record>-<index>`: the number of the record that requested the effect, and the effect's index in that record. */
 const EffectId = z.string().regex(/^\d{1,15}-\d{1,9}$/);
 
 /**
  * One piece of the output of a running effect. `effect_id`, `epoch` and `attempt` identify a model answer. A later
- * attempt replaces an earlier one, and its text starts again.
+ * attempt replaces an earlier one, and its text starts again. `kind`: `call` is a call in the answer, `progress` a text
+ * of a running call.
  */
 export const Delta = z.strictObject({
   type: z.literal('message_update'),
   session_id: z.string(),
   effect_id: EffectId,
   epoch: z.number().int().positive(),
-  /** Number of the attempt on this host, from 1. A provider error starts another one. */
+  /** Number of the attempt on this host, from 1. It rises when the model request is repeated. */
   attempt: z.number().int().positive(),
   turn: z.number().int().nonnegative(),
   /**
-   * Dense per attempt, from 0; the progress of a child rises with gaps. A piece that repeats text has the index of the newest
-   * delta that it includes.
+   * Dense per attempt, from 0; the progress of a child rises with gaps. A piece of {@link AnswerPieces} has the index
+   * of the newest delta of the answer.
    */
   index: z.number().int().nonnegative(),
   kind: z.enum(['text', 'reasoning', 'call', 'progress']),
@@ -43,9 +45,9 @@ export const AnswerPlace = z.strictObject({
 });
 export type AnswerPlace = z.infer<typeof AnswerPlace>;
 
-/** Reply of a host to `get_answer`: the newest answer from the requested place on. */
+/** Reply of a host to `get_answer`: the running answer from the requested place on. */
 export const AnswerPieces = z.strictObject({
-  /** At most one piece of reasoning and one of text; empty if the reader has everything. */
+  /** At most one piece of reasoning and one of text; empty if the reader has everything, or no answer is running. */
   pieces: z.array(Delta).max(2),
   /** Whether the answer continues after these pieces. */
   more: z.boolean(),
@@ -65,14 +67,17 @@ export class AnswerCursor {
   #place: AnswerPlace | null = null;
   #hasEnded = false;
 
-  /** The place in the running answer; null before the first delta, and after the record of the last answer. */
+  /**
+   * The place in the running answer; null before the first text or reasoning, and after the record of the last answer.
+   */
   get place(): AnswerPlace | null {
     return this.#hasEnded ? null : this.#place;
   }
 
   /**
    * Takes the next delta. A delta of a newer answer starts that answer at length 0.
-   * @returns the new part of it; `seen` if nothing is new; `gap` if text before it is missing.
+   * @returns the part of the delta that is new; `seen` if nothing is new or the answer is older; `gap` if text before
+   *   the delta is missing. Calls and progress are always new.
    */
   take(delta: Delta): Delta | 'seen' | 'gap' {
     const { kind, offset, text } = delta;
@@ -91,7 +96,7 @@ export class AnswerCursor {
     return offset === known ? delta : { ...delta, offset: known, text: text.slice(known - offset) };
   }
 
-  /** Ends an answer: its record has arrived, so all its deltas count as seen. */
+  /** Ends an answer: its record has arrived, so its deltas count as seen. Does nothing if a newer answer is running. */
   end(effectId: string): void {
     const ended = { effect_id: effectId, epoch: Number.MAX_SAFE_INTEGER, attempt: Number.MAX_SAFE_INTEGER };
     if (this.#place !== null && compareAnswers(ended, this.#place) < 0) return;
@@ -113,7 +118,9 @@ export class AnswerSoFar {
     this.#maxChars = maxChars;
   }
 
-  /** The identity of the newest answer and the length of its text and reasoning; null as in {@link AnswerCursor.place}. */
+  /**
+   * The identity of the newest answer and the length of its text and reasoning; null as in {@link AnswerCursor.place}.
+   */
   get place(): AnswerPlace | null {
     return this.#cursor.place;
   }
@@ -126,12 +133,12 @@ export class AnswerSoFar {
     return this.#reasoning;
   }
 
-  /** The turn of the newest answer. */
+  /** The turn of the newest answer; 0 without one. */
   get turn(): number {
     return this.#newest?.turn ?? 0;
   }
 
-  /** Takes the next delta, as {@link AnswerCursor.take} does. */
+  /** Takes the next delta, as {@link AnswerCursor.take} does, and adds its text up to the limit of the buffer. */
   take(delta: Delta): Delta | 'seen' | 'gap' {
     const before = this.#cursor.place;
     const fit = this.#cursor.take(delta);
@@ -147,7 +154,7 @@ export class AnswerSoFar {
     return fit;
   }
 
-  /** Ends an answer: its record has arrived, so readers no longer get its pieces here. */
+  /** Ends an answer: its record has arrived, so its pieces are dropped. Does nothing if a newer answer is running. */
   end(effectId: string): void {
     this.#cursor.end(effectId);
     if (this.#cursor.place !== null) return;

@@ -1,6 +1,6 @@
 /**
- * Names in documents that clients assemble, for the mapper of names. Omitted members contain neither objects nor lists
- * of the protocol: the mapper renames them, and keeps their values.
+ * Names in documents that clients assemble, for the mapper of names (casing.ts). Members that are not declared here
+ * contain neither objects nor lists of the protocol: the mapper renames them, and keeps their values.
  */
 import * as z from 'zod';
 import { Usage } from '../journal/inputs.ts';

@@ -1,12 +1,12 @@
 /**
- * Detects members named `__proto__`. zod's records drop them silently, and the author of the data would find no reason
- * for the loss.
+ * Detects members named `__proto__` that a schema has dropped. zod's records drop them silently, and the author of the
+ * data would find no reason for the loss.
  */
 
 const PROTO = '__proto__';
 
 /**
- * The path of the first member named `__proto__` that a schema dropped; or null.
+ * The path of a member named `__proto__` that a schema dropped; null if there is none.
  * @param given the input: any value.
  * @param read the output of the schema. Values that it passed through unchanged are skipped.
  */

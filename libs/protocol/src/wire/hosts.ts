@@ -5,35 +5,41 @@ import * as z from 'zod';
 import { ID_PATTERN, SessionId, TenantId } from './ids.ts';
 
 /**
- * The heartbeat interval of a host, the time after which others declare it dead, and its own lease. The lease is
- * shorter: an isolated host stops before another host claims its sessions. All hosts of a bus have the same values.
+ * The times by which hosts detect dead and isolated hosts, in milliseconds. All hosts of a bus have the same values.
  */
 export interface HostLiveness {
+  /** Interval of a host's heartbeats. */
   readonly beatMs: number;
+  /** Silence after which other hosts declare a host dead. */
   readonly ttlMs: number;
+  /**
+   * Time for which a host may work after it sent a heartbeat that came back to it from the bus. Shorter than `ttlMs`:
+   * an isolated host stops before another host claims its sessions.
+   */
   readonly leaseMs: number;
 }
 
-/** The intervals of every host, in milliseconds. */
+/** The times of every host outside tests. */
 export const HOST_LIVENESS: HostLiveness = { beatMs: 300, ttlMs: 2_000, leaseMs: 1_500 };
 
 const host = z.string().regex(ID_PATTERN);
 
 /**
- * The heartbeat of a host, with a counter. `serving`: it accepts partitions. `leaving`: it accepts none and ends its
- * work. `left`: it has no work.
+ * The heartbeat of a host. `serving`: it accepts partitions. `leaving`: it accepts none and ends its work. `left`: it
+ * has no work; another host sends this state in the name of a host to declare it dead.
  */
 export const HostBeat = z.strictObject({
   v: z.literal(1),
   host,
   state: z.enum(['serving', 'leaving', 'left']),
+  /** Number of the heartbeat, from 1. 0: another host has sent it. */
   no: z.number().int().nonnegative(),
 });
 export type HostBeat = z.infer<typeof HostBeat>;
 
 /**
- * Notification to the owner of a session of a command at this inbox position. `seq` 0 only asks whether the host still
- * has the session; without the session, it answers with {@link HostRelease}.
+ * Notification to the owner of a session: a command is at the position `seq` of its inbox. `seq` 0 announces no command
+ * and asks whether the host still has the session. In both cases a host without the session sends {@link HostRelease}.
  */
 export const HostRing = z.strictObject({
   v: z.literal(1),
@@ -51,7 +57,7 @@ export type HostRelease = z.infer<typeof HostRelease>;
 export const ActiveNote = z.strictObject({ v: z.literal(1), host: host.nullable() });
 export type ActiveNote = z.infer<typeof ActiveNote>;
 
-/** Answer of the retention job: the time until it purges a session that is deleted now, milliseconds. */
+/** Answer of the retention job: the longest time until it purges a session that is deleted now, milliseconds. */
 export const RetentionAnswer = z.strictObject({
   v: z.literal(1),
   /** Records, timers and snapshots. */

@@ -1,6 +1,6 @@
 /**
- * Identifiers. Every id in a subject, a filter, a key or a file name is checked by one of these schemas first. `*`,
- * `>`, `.`, spaces and the empty string never reach a bus.
+ * Identifiers of sessions, tenants, hosts and commands. A program checks an id by these schemas before it uses the id
+ * in a subject, a filter, a key or a file name. They refuse `*`, `>`, `.`, spaces and the empty string.
  */
 import * as z from 'zod';
 import { CoxswainError } from '../catalogues/error-codes.ts';
@@ -20,7 +20,7 @@ export type SessionId = z.infer<typeof SessionId>;
 export const TenantId = id('tenant').brand<'TenantId'>();
 export type TenantId = z.infer<typeof TenantId>;
 
-/** The name of a host. Every record that the host writes contains it. */
+/** The name of a host. Every record that the host writes contains it, in `attempt`. */
 export const HostName = id('a host’s name');
 
 /**
@@ -30,7 +30,12 @@ export const HostName = id('a host’s name');
 export const CommandId = id('command id').brand<'CommandId'>();
 export type CommandId = z.infer<typeof CommandId>;
 
-/** The id of a command whose sender chose none: its position in one incarnation of the command stream. */
+/**
+ * The id of a command whose sender chose none.
+ * @param incarnation the name and the creation time of the command stream: a stream that is created again has other
+ *   ids.
+ * @param seq the position of the command in the stream.
+ */
 export function positionalCommandId(
   incarnation: { readonly stream: string; readonly created: string },
   seq: number,
@@ -38,10 +43,10 @@ export function positionalCommandId(
   return CommandId.parse(`${incarnation.stream}-${incarnation.created}-${seq}`);
 }
 
-/** The tenant of a bus without tenants. */
+/** The tenant of a bus for which no tenants are configured. */
 export const DEFAULT_TENANT = TenantId.parse('default');
 
-/** A session and its tenant. Every port needs both to find the data of the session. */
+/** A session and its tenant. Both together identify a session on a bus. */
 export interface SessionRef {
   readonly tenant: TenantId;
   readonly sessionId: SessionId;
@@ -56,8 +61,9 @@ export function sessionKey({ tenant, sessionId }: SessionRef): string {
 export class InvalidIdError extends CoxswainError {
   override readonly name = 'InvalidIdError';
   override readonly code = 'invalid_id';
-  /** The name of the invalid field: `session`, `tenant`. */
+  /** The name of the invalid field or setting, such as `tenant` or `COX_HOST_NAME`. */
   readonly field: string;
+  /** @param takes the rule that the id breaks. */
   constructor(field: string, given: unknown, takes: string) {
     const shown = typeof given === 'string' ? JSON.stringify(cutText(given, GIVEN_SHOWN_MAX)) : `a ${typeof given}`;
     super('invalid_id', `${field} ${shown}: ${takes}`);
@@ -86,7 +92,7 @@ export function sessionRef(sessionId: string, tenant: string = DEFAULT_TENANT): 
 
 /**
  * A short name for a long text, to recognize it: 64 bits as 16 hexadecimal digits. Two 32-bit hashes of the UTF-16 code
- * units, in the manner of FNV-1a. It does not withstand forgery.
+ * units, in the manner of FNV-1a. Texts with equal fingerprints can be constructed.
  */
 export function fingerprint(text: string): string {
   let one = 0x811c9dc5;

@@ -1,5 +1,5 @@
 /**
- * JSON values, references to large values, and reasons.
+ * JSON values, references to stored bytes, JSON Pointers, and reasons.
  */
 import * as z from 'zod';
 import { BOUNDS } from './bounds.ts';
@@ -42,14 +42,17 @@ function isJson(root: unknown): root is Json {
   return true;
 }
 
-/** Reference to a large field of a record: the object store has its bytes under this hash. */
+/**
+ * Reference to bytes that the object store has under this hash: a large field of a record, a file of a message, or the
+ * whole text of a truncated result.
+ */
 export const BlobRef = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   bytes: z.number().int().nonnegative(),
 });
 export type BlobRef = z.infer<typeof BlobRef>;
 
-/** The unescaped keys of a JSON Pointer (RFC 6901). */
+/** The unescaped keys of a JSON Pointer (RFC 6901), from the root. */
 export function pointerKeys(pointer: string): string[] {
   return pointer.split('/').slice(1).map(unescapePointerKey);
 }
@@ -65,14 +68,14 @@ export function unescapePointerKey(key: string): string {
 }
 
 /**
- * The end of a switch over a union. The compiler rejects a switch that omits a member. @throws if one arrives
- * nevertheless.
+ * The end of a switch over a union. The compiler rejects a switch that omits a member.
+ * @throws always: a value arrived that the type excludes.
  */
 export function assertNever(value: never): never {
   throw new Error(`unexpected ${JSON.stringify(value)}`);
 }
 
-/** The reason of a cancel, a denial, a suspension or a veto: free text, bounded in bytes. */
+/** A reason, such as of a cancel, a denial, a suspension or a deletion: free text, bounded in bytes. */
 export const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
   error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
 });

@@ -5,10 +5,9 @@ import * as z from 'zod';
 import { BusToolName } from '../tools/tool-services.ts';
 import { ID_PATTERN, TenantId } from './ids.ts';
 
-/** The same as for names of tool workers. */
 const NAME_MAX = 32;
 
-/** The name of a further key of a role. */
+/** The name of a tool worker, or of a further key of a role. */
 export const KeyName = z
   .string()
   .regex(ID_PATTERN)

@@ -1,5 +1,5 @@
 /**
- * Detects the type of a file from its first bytes, and lists the media types that messages may contain.
+ * Media types of files: detected from the first bytes, and checked for files in messages.
  */
 
 const SIGNATURES: readonly { readonly at: number; readonly bytes: string; readonly mediaType: string }[] = [
@@ -16,7 +16,7 @@ const SIGNATURES: readonly { readonly at: number; readonly bytes: string; readon
   { at: 0, bytes: '\x1f\x8b', mediaType: 'application/gzip' },
 ];
 
-/** Types that providers decode. One invalid file of these types makes every later request of a session fail. */
+/** Types that providers decode. A file with other content makes every later request of its session fail. */
 const VERIFIED: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
@@ -25,10 +25,13 @@ const VERIFIED: ReadonlySet<string> = new Set([
   'application/pdf',
 ]);
 
-/** Number of leading bytes that identify the type of a file. */
+/** Number of leading bytes that decide whether a file is binary. */
 export const SNIFF_BYTES = 8_192;
 
-/** The media type of a binary file, or null for text. A NUL byte makes a file binary, as in git. */
+/**
+ * The media type of a binary file, or null for text. The type of a known signature; otherwise
+ * `application/octet-stream` if the first {@link SNIFF_BYTES} contain a NUL byte, as in git.
+ */
 export function binaryMediaType(beginning: Uint8Array): string | null {
   return signedMediaType(beginning) ?? (beginning.subarray(0, SNIFF_BYTES).includes(0) ? OCTETS : null);
 }
@@ -48,8 +51,10 @@ function signedMediaType(bytes: Uint8Array): string | null {
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
 /**
- * The media type of a file in a message, or the reason why it is not accepted. Parameters are dropped. For images and
- * PDFs the content overrides the declared type.
+ * The media type of a file in a message, without parameters; or the reason why the file is not accepted. A file
+ * declared as PNG, JPEG, GIF, WebP or PDF gets the type of its content. Its content must be one of these types.
+ * @param said the declared media type.
+ * @param beginning at least the first 12 bytes.
  */
 export function shownMediaType(
   said: string,

@@ -11,15 +11,15 @@ export interface NatsAddress {
 }
 
 /**
- * The address, or why it cannot be used. `problem` continues a sentence that starts with the option's name. It never
- * quotes the address.
+ * The address, or why it cannot be used. `problem` continues a sentence that starts with the option's name. It quotes
+ * nothing of the address but its scheme.
  */
 export type NatsAddressReading =
   | { readonly ok: true; readonly address: NatsAddress }
   | { readonly ok: false; readonly problem: string };
 
 /**
- * Reads `nats://host:port`, `tls://host:port` or `host:port`. A token or `user:password@` may precede the host. The
+ * Reads `nats://host:port`, `tls://host:port` or `host:port`. `token@` or `user:password@` may precede the host. The
  * default port is 4222.
  */
 export function readNatsAddress(text: string): NatsAddressReading {
@@ -27,7 +27,7 @@ export function readNatsAddress(text: string): NatsAddressReading {
   const scheme = withScheme.slice(0, withScheme.indexOf(':')).toLowerCase();
   if (scheme !== 'nats' && scheme !== 'tls')
     return { ok: false, problem: `has the scheme ${scheme}; expected nats:// or tls://` };
-  // URL parses ports and IPv6 hosts only for schemes such as http.
+  // URL validates and normalizes host names only for schemes such as http.
   const special = withScheme.replace(/^[a-z]+:/i, 'http:');
   const url = URL.canParse(special) ? new URL(special) : null;
   // URL would read `http:///path` as the host `path`.

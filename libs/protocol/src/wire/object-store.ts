@@ -1,6 +1,6 @@
 /**
  * Large fields in the object store (NATS ADR-20): one message with metadata under the object's name, and the bytes in
- * chunks. This module reads them message by message. The readers of the NATS library create a consumer for each object,
+ * chunks. This module reads the messages one by one. The reader of the NATS library creates a consumer for each object,
  * which exists for minutes after the read. A server bounds the number of consumers, so many reads would block all
  * readers.
  */
@@ -10,7 +10,7 @@ import { STREAMS } from './subjects.ts';
 /** The stream behind the object store. */
 export const BLOBS_STREAM = `OBJ_${STREAMS.blobs}`;
 
-/** One message of that stream. */
+/** One message of {@link BLOBS_STREAM}. */
 export interface BlobMessage {
   readonly seq: number;
   readonly data: Uint8Array;
@@ -25,7 +25,7 @@ export const BLOB_SUBJECTS = {
   about: (name: string) => `$O.${STREAMS.blobs}.M.${base64Url(name)}`,
   /** The metadata of every object. */
   abouts: `$O.${STREAMS.blobs}.M.*`,
-  /** The bytes of one object. */
+  /** The chunks of one object, by the `nuid` in its metadata. */
   chunks: (nuid: string) => `$O.${STREAMS.blobs}.C.${nuid}`,
 } as const;
 
@@ -37,8 +37,8 @@ const About = z.object({
 });
 
 /**
- * Reads an object by its name; null if it does not exist.
- * @throws Error for invalid or incomplete data: another process may be writing the object.
+ * Reads an object by its name; null if it does not exist or is deleted.
+ * @throws Error for invalid or incomplete data: another process may be writing the object. Errors of `next`.
  */
 export async function readStoredBlob(name: string, next: NextBlobMessage): Promise<Uint8Array | null> {
   const stored = await next(BLOB_SUBJECTS.about(name), 1);
@@ -62,7 +62,10 @@ export function readAbout(data: Uint8Array): z.infer<typeof About> {
   return About.parse(JSON.parse(new TextDecoder().decode(data)));
 }
 
-/** The metadata of a deleted object. It keeps the name without the bytes. */
+/**
+ * The metadata of an object after its deletion: the name stays, the size becomes 0.
+ * @param data the metadata before the deletion.
+ */
 export function deletedAbout(data: Uint8Array): Uint8Array {
   const about = JSON.parse(new TextDecoder().decode(data)) as object;
   return new TextEncoder().encode(JSON.stringify({ ...about, size: 0, chunks: 0, digest: '', deleted: true }));

@@ -1,6 +1,7 @@
 /**
  * Regular expressions with RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html). Matching takes time linear in
- * the text, and the compiled program is bounded, so that no pattern and no argument can block a host for long.
+ * the text, and {@link regexProblem} bounds the compiled program. So no pattern and no argument can block a host for
+ * long.
  *
  * Bundles for browsers contain `unchecked-expressions.ts` instead (`browser` in this package's manifest): the engine is
  * larger than the whole client.
@@ -8,7 +9,7 @@
 import { RE2JS } from 're2js';
 import { BOUNDS } from './bounds.ts';
 
-/** The problem of a regular expression (RE2 syntax), or null if it is valid. */
+/** The problem of a regular expression (RE2 syntax) as a clause; null if it is valid and not too large. */
 export function regexProblem(source: string): string | null {
   try {
     const size = compiled(source).programSize();
@@ -20,7 +21,11 @@ export function regexProblem(source: string): string | null {
   }
 }
 
-/** Whether a regular expression (RE2 syntax, unanchored) matches anywhere in a text. */
+/**
+ * Whether a regular expression (RE2 syntax, unanchored) matches anywhere in a text.
+ * @param source an expression without a {@link regexProblem}; its size is not checked again.
+ * @throws if the expression is invalid.
+ */
 export function regexMatches(source: string, text: string): boolean {
   return compiled(source).matcher(text).find();
 }

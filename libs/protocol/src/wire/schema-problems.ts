@@ -11,13 +11,13 @@ export interface SchemaProblem {
   /** Member names and indexes from the root. For an unknown key, the last element is the key itself. */
   readonly path: readonly PropertyKey[];
   /**
-   * `unknown_key`: the schema has no such key. `missing`: a required key is absent. `rule`: a rule beyond the type. `value`:
-   * another value that does not fit.
+   * `unknown_key`: the schema has no such key. `missing`: a required key is absent. `rule`: the value breaks a rule
+   * beyond its type. `value`: any other value that does not fit.
    */
   readonly kind: 'unknown_key' | 'missing' | 'rule' | 'value';
   /**
-   * The problem without its path: `is missing`, `must be a text, not a number`. For an unknown key only a suffix with the
-   * nearest key, or empty.
+   * The problem without its path: `is missing`, `must be a text, not a number`. For an unknown key only a suffix with
+   * the nearest key, or empty.
    */
   readonly words: string;
 }
@@ -27,7 +27,7 @@ export type StrictlyRead<T> =
   | { readonly ok: true; readonly data: T }
   | { readonly ok: false; readonly problems: readonly [SchemaProblem, ...SchemaProblem[]] };
 
-/** Reads a value by a schema. Never throws. */
+/** Reads a value by a schema. A member named `__proto__` that the schema drops is a problem too. Never throws. */
 export function readStrictly<S extends z.ZodType>(schema: S, value: unknown): StrictlyRead<z.output<S>> {
   const parsed = schema.safeParse(value, { error: plainWords });
   if (parsed.success) {
@@ -43,9 +43,7 @@ export function readStrictly<S extends z.ZodType>(schema: S, value: unknown): St
   return { ok: false, problems: [...unknown, ...others] as [SchemaProblem, ...SchemaProblem[]] };
 }
 
-/**
- * The first few problems as sentences with their paths. The number is bounded: generated input could have thousands.
- */
+/** At most five problems as sentences with their paths: generated input could have thousands. */
 export function problemSentences(problems: readonly SchemaProblem[]): string[] {
   return problems.slice(0, 5).map(({ kind, path, words }) => {
     const at = pathText(path);
@@ -175,8 +173,15 @@ function unknownKey(path: readonly PropertyKey[], known: readonly string[]): Sch
 }
 
 /**
- * The issue of a union names no member. Report the issues of the alternative that was probably meant: one with the
- * value's own type and all of its keys. Without such an alternative, report the keys.
+ * The problems of a value that fits no alternative of a union; the issue itself names no member. The first that
+ * applies:
+ * - a missing or wrong discriminator
+ * - a value of another type than all alternatives
+ * - the keys that no alternative has
+ * - the keys of which one is needed, if several alternatives have all keys of the value and lack only a key
+ * - the issues of the alternative that was probably meant: it has all keys of the value, and an issue deepest in the
+ *   value
+ * - keys of different alternatives that do not go together
  */
 function ofUnion(schema: SchemaNode, root: unknown, issue: Extract<Issue, { code: 'invalid_union' }>): SchemaProblem[] {
   const { path, errors } = issue;
@@ -233,7 +238,7 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
 
 // ---- looking up a schema ----
 
-/** The alternatives of the schema at a path; one element if there is no choice. */
+/** The alternatives of the schema at a path: one element without a union, none if the schema has no such path. */
 function optionsAt(schema: SchemaNode, path: readonly PropertyKey[]): SchemaNode[] {
   const { def } = schema;
   const inner = def.innerType ?? def.in;

@@ -4,7 +4,7 @@
  */
 import { cutText } from './unicode-text.ts';
 
-/** The parsed value, or a clause that says why the text is not JSON. */
+/** The parsed value; or a clause that says why the text is not JSON, or which member is repeated. */
 export type StrictJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string };
 
 /** The longest path of a member in a message, in characters. */
@@ -23,7 +23,7 @@ export function parseStrictJson(text: string): StrictJson {
   return { ok: false, why: `the member ${JSON.stringify(cutText(repeated, PATH_MAX_CHARS))} is repeated` };
 }
 
-/** V8 quotes the text around a syntax error, which may be a secret. */
+/** Removes the quote at the end of a message of V8: the text around a syntax error may be a secret. */
 function withoutQuote(message: string): string {
   return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
@@ -32,7 +32,7 @@ function withoutQuote(message: string): string {
 interface Open {
   /** The member names of an object so far; null for a list. */
   readonly names: Set<string> | null;
-  /** The name of the current member. */
+  /** The name of the current member; `[]` for a list. */
   name: string;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Every subject of the bus; no other file contains one. Subjects below `cox.<tenant>.` are for clients and workers of a
- * tenant. Subjects of hosts have other roots, so that no tenant name reaches them.
+ * Every subject of the bus. No other file contains one, except the subjects of the object store (object-store.ts) and
+ * of the JetStream API. Subjects below `cox.<tenant>.` are for clients and workers of a tenant. Subjects of hosts have
+ * other roots, so that no tenant name reaches them.
  */
 import type { ServedKind } from '../served/heartbeats.ts';
 import { TOOL_NAME_PATTERN } from '../tools/calls.ts';
@@ -17,12 +18,12 @@ export function fnv1a32(text: string): number {
   return hash >>> 0;
 }
 
-/** The partition of a session, as nats-server's `partition()` computes it. */
+/** The partition of a session, from 0, as nats-server's `partition()` computes it. */
 export function partitionOf(sessionId: string): number {
   return fnv1a32(sessionId) % PARTITIONS;
 }
 
-/** Verbs that only hosts and workers may publish. */
+/** Verbs of commands that only hosts and workers may publish. */
 export const INTERNAL_VERBS = [
   'timer',
   'start_child',
@@ -34,7 +35,7 @@ export const INTERNAL_VERBS = [
   'session_failed',
 ] as const;
 
-// Validates every token. Session references are validated when they are created.
+// Checks one token of a subject. The ids of a session reference are checked when the reference is created.
 function token(text: string, pattern: RegExp = ID_PATTERN): string {
   if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(cutText(text, 64))} cannot stand in a subject`);
   return text;
@@ -49,7 +50,10 @@ const SERVED_NAMES: Readonly<Record<ServedKind, RegExp>> = {
 /** The token of a kind in the subjects of its requests. */
 const SERVED_ROOTS: Readonly<Record<ServedKind, string>> = { tools: 'tool', personas: 'persona', hooks: 'hook' };
 
-/** The subject of a service's requests as a filter. That of a persona also has a version. */
+/**
+ * The filter of a service's requests, or with the name `*` of all services of the kind. It fits every version of a
+ * persona.
+ */
 function servedBase(kind: ServedKind, tenant: string, name: string): string {
   return `cox.${TenantId.parse(tenant)}.${SERVED_ROOTS[kind]}.${oneOrAll(name)}${kind === 'personas' ? '.*' : ''}`;
 }
@@ -58,22 +62,26 @@ const oneOrAll = (name: string): string => (name === '*' ? name : token(name, TO
 
 /**
  * Subjects that look like a command and have too few or too many tokens. No stream stores them, so their sender would
- * get no error. The server rejects subjects with an empty token.
+ * get no error. Hosts subscribe to them and answer with one (answer-misaddressed.ts in libs/adapters/nats). The server
+ * rejects subjects with an empty token.
  */
 export const MISADDRESSED_COMMANDS = ['cox.*.session', 'cox.*.session.*', 'cox.*.session.*.*.>'] as const;
 
-/** Builders and filters of every subject, stream, bucket and header name. */
+/** Subjects and filters, and functions that build them. */
 export const subjects = {
   /** Commands, as clients publish them. */
   command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${token(verb)}`,
-  /** The deduplication id (`Nats-Msg-Id`) of a command with an id of its sender. It is unique in the stream, so it names tenant and session. */
+  /**
+   * The deduplication id (`Nats-Msg-Id`) of a command with an id of its sender. It is unique in the stream, so it names
+   * tenant and session.
+   */
   commandMessageId: (ref: SessionRef, commandId: string) => `${ref.tenant}.${ref.sessionId}.${commandId}`,
   /** The subjects of the command stream: commands of all tenants and sessions. */
   commands: 'cox.*.session.*.*',
   /**
    * Unroutable commands: the transform does not apply to an id that is a literal wildcard. Differs from
-   * {@link subjects.commands}: a consumer with that filter misses a literal `>`, and keeps the server from deleting messages of
-   * the work queue that other consumers acknowledge (seen on nats-server 2.15.1).
+   * {@link subjects.commands}: a consumer with that filter misses a literal `>`, and keeps the server from deleting
+   * messages of the work queue that other consumers acknowledge (seen on nats-server 2.15.1).
    */
   unroutableCommands: 'cox.>',
   /** A stored command, after the subject transform of the stream. */
@@ -136,14 +144,14 @@ export const subjects = {
   /** All due timers. Their own token separates them from schedules, because filters match whole tokens. */
   timersDue: 'cox-tmr.*.*.*.due.*',
   /**
-   * A due timer in the command stream. It has one token more than a stored command of a client, so a client cannot forge
-   * a timer.
+   * A due timer in the command stream. It has one token more than a stored command of a client, so a client cannot
+   * forge a timer.
    */
   timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
   /** Requests of a tenant for its keys of one kind in a bucket. A session host answers. */
   tenantKeys: (tenant: string, bucket: string, kind: string) =>
     `cox.${TenantId.parse(tenant)}.keys.${token(bucket)}.${token(kind)}`,
-  /** The subscription of the hosts for such requests. */
+  /** The subscription of the hosts for requests of tenants for their keys. */
   allTenantKeys: 'cox.*.keys.*.*',
   /** Calls of a bus tool, in its queue group. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
@@ -155,7 +163,9 @@ export const subjects = {
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
   /** Questions to the hooks of a service, in its queue group. */
   hook: (tenant: string, service: string) => `cox.${TenantId.parse(tenant)}.hook.${token(service)}`,
-  /** Requests to one instance of a service, such as a call that moves there. `served` is the subject of its requests. */
+  /**
+   * Requests to one instance of a service, such as a call that moves there. `served` is the subject of its requests.
+   */
   requestTo: (served: string, instance: string) => `${served}.to.${token(instance)}`,
   /** Orders about a request, to every instance of a service. */
   orders: (served: string) => `${served}.all`,
@@ -192,12 +202,12 @@ export const subjects = {
   hostRing: (host: string) => `cox-host.ring.${token(host)}`,
   /** Requests to the retention job for the time within which it purges. */
   retention: 'cox-retention.within',
-  /** Notifications to all hosts of sessions that wait for a new owner. */
+  /** Notifications to all hosts that a host has left a session, or does not have it. */
   hostReleases: 'cox-host.released',
   /** The note of a session with unfinished work: a key of the bucket `cox_active`. */
   activeSession: (ref: SessionRef) =>
     `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
-  /** All such notes of a partition. */
+  /** The notes of all sessions with unfinished work in a partition. */
   activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 
@@ -209,9 +219,9 @@ const INBOXES_OF_TENANTS = '_INBOX.at.';
  * the last token, so that a user may be allowed to steer and not to approve.
  */
 export const tenantSubjects = {
-  /** Commands of one verb, of any session. */
+  /** Commands of one verb, to any session. */
   command: (tenant: string, verb: string) => `cox.${TenantId.parse(tenant)}.session.*.${token(verb)}`,
-  /** Commands of every verb. */
+  /** Commands of every verb, to any session. */
   commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
   queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
   largeFields: (tenant: string) => `cox.${TenantId.parse(tenant)}.large.*`,
@@ -221,21 +231,21 @@ export const tenantSubjects = {
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
   /** Notifications of calls that wait for an approval. */
   approvals: (tenant: string) => `cox.${TenantId.parse(tenant)}.approvals.*`,
-  /** All requests to services of a kind, and orders about them. */
+  /** All requests to services of a kind, and all orders about these requests. */
   allRequests: (kind: ServedKind, tenant: string) => `cox.${TenantId.parse(tenant)}.${SERVED_ROOTS[kind]}.>`,
   /**
-   * The requests to services of a kind, shared or to one instance: subscribed to in the queue group only. `name`: of one
-   * tool or hook service; every one if absent.
+   * The requests to services of a kind, to the queue group or to one instance: subscribed to in the queue group
+   * only. `name`: the name of one service; every one if absent.
    */
   requests: (kind: ServedKind, tenant: string, name = '*') =>
     ['', '.to.*'].map((rest) => `${servedBase(kind, tenant, name)}${rest}`),
-  /** The orders about requests, of every tool, persona or hook service or of the named one. */
+  /** The orders about requests to services of a kind, to all instances or to one. `name` as in `requests`. */
   orders: (kind: ServedKind, tenant: string, name = '*') =>
     ['.all', '.at.*'].map((rest) => `${servedBase(kind, tenant, name)}${rest}`),
-  /** The announcements of a kind: keys of the registry. */
+  /** The announcements of a kind, or of one name: keys of the registry. */
   announcements: (kind: ServedKind, tenant: string, name = '*') =>
     `$KV.${STREAMS.registry}.${kind}.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
-  /** The heartbeats of the instances of a kind. */
+  /** The heartbeats of the instances of a kind, or of one name: keys of the bucket `cox_hosts`. */
   heartbeats: (kind: ServedKind, tenant: string, name = '*') =>
     `$KV.${STREAMS.hosts}.${kind}.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
   /** Marks of paused personas: keys of the registry. */
@@ -259,14 +269,16 @@ export const systemSubjects = {
   ],
   /** Messages between hosts. */
   hostChannel: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
-  /** Messages of every tenant to watchers, and requests to workers. */
+  /** Messages of hosts to the watchers of every tenant, and requests and orders to workers. */
   notifications: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.>', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
-  /** Instances of services of every tenant. */
+  /** The heartbeats of the instances of every tenant's services. */
   instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*', '$KV.cox_hosts.personas.*.*.*'],
   inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
-  /** Requests of an instance to the host that asks: it fetches long requests, and the data that hooks read. */
+  /**
+   * Requests of an instance of a service to the host that sent it work: for long requests and for data that hooks read.
+   */
   callbacks: '_INBOX.host.*.c.*',
 } as const;
 
@@ -316,14 +328,19 @@ export function journalStreamOf(sessionId: string): string {
 
 /** Names of headers. */
 export const HEADERS = {
+  /** On a command: its id, if the body has none. */
   commandId: 'Cox-Command-Id',
+  /** On a command: the inbox for its receipts. */
   receiptTo: 'Cox-Receipt-To',
+  /** On a command: the name of the sender, if the body has no actor. */
   actor: 'Cox-Actor',
   /** On a command: apply the policy of the host, even if the host trusts the bus. The value is `1`. */
   restricted: 'Cox-Restricted',
+  /** On an answer: the size of the whole, in bytes; for a list of keys, their number. */
   total: 'Cox-Total',
   /** On every part of a query's answer except the last. */
   more: 'Cox-More',
+  /** On an empty answer: the code of the error catalogue. */
   error: 'Cox-Error',
   /** W3C Trace Context, on commands and on requests to workers. */
   traceparent: 'traceparent',
@@ -367,7 +384,7 @@ export function publishedAs(subject: string): string {
   return root === 'cox-cmd' ? ['cox', tenant, 'session', sessionId, ...verb].join('.') : subject;
 }
 
-/** The invalid token of an unroutable command's subject, as published or as stored. */
+/** The invalid token of an unroutable command. @param subject as published or as stored. */
 export function unroutableField(subject: string): 'tenant' | 'session' | 'verb' {
   const [, second, third, fourth, , ...rest] = subject.split('.');
   const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
@@ -382,7 +399,7 @@ export function parseJournalSubject(subject: string): SessionRef | null {
   return sessionOfSubject('cox-jrn', subject);
 }
 
-/** Parses the subject of an entry of the index of sessions; null if it is invalid. */
+/** Parses the subject of an entry of the index of sessions; null as in {@link parseJournalSubject}. */
 export function parseSessionEntry(subject: string): SessionRef | null {
   return sessionOfSubject('cox-ses', subject);
 }
@@ -395,7 +412,10 @@ function sessionOfSubject(expectedRoot: string, subject: string): SessionRef | n
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
-/** Parses the key of an active session's note; null if it is invalid. */
+/**
+ * Parses the subject of an active session's note; null if it is invalid, or if its partition is not the one of the
+ * session.
+ */
 export function parseActiveSession(subject: string): SessionRef | null {
   const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
   if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;
@@ -404,7 +424,7 @@ export function parseActiveSession(subject: string): SessionRef | null {
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
-/** Parses the subject of a query; null if an id is invalid. */
+/** Parses the subject of a query; null if it is invalid. */
 export function parseQuery(subject: string): { readonly ref: SessionRef; readonly what: string } | null {
   const [cox, tenant, query, sessionId, what, ...rest] = subject.split('.');
   if (cox !== 'cox' || query !== 'query' || what === undefined || rest.length > 0) return null;
@@ -421,8 +441,8 @@ export function parseLargeField(subject: string): string | null {
 
 /**
  * Parses the subject of a request for a list of keys.
- * @returns the bucket, and the filter of the tenant's keys of that kind; null for an unknown bucket or kind, or an
- * invalid tenant.
+ * @returns the bucket, and the filter of the tenant's keys of that kind; null for an unknown bucket or kind, an invalid
+ *   tenant, or another subject.
  */
 export function parseTenantKeys(subject: string): { readonly bucket: string; readonly filter: string } | null {
   const [cox, tenant, keys, bucket = '', kind = '', ...rest] = subject.split('.');
@@ -441,8 +461,8 @@ export interface ServedKey {
 }
 
 /**
- * Parses the subject of a key: of an announcement, of a heartbeat or of a persona's pause. Null if a token is invalid. It does
- * not check whether the bucket has such a key.
+ * Parses the subject of a key: of an announcement, of a heartbeat or of a persona's pause. Null if a token is invalid.
+ * It does not check whether the bucket has such a key.
  */
 export function parseServedKey(subject: string): ServedKey | null {
   const [kv, bucket = '', kind = '', tenant = '', name = '', instance, ...rest] = subject.split('.');
@@ -458,7 +478,7 @@ function isServedKeyKind(kind: string): kind is ServedKey['kind'] {
   return kind === 'paused-personas' || Object.hasOwn(SERVED_NAMES, kind);
 }
 
-/** Parses the key of a remembered rule of a persona; null if it is invalid. */
+/** Parses the subject of a remembered rule of a persona: a key of the registry. Null if it is invalid. */
 export function parseRememberedRule(
   subject: string,
 ): { readonly tenant: TenantId; readonly persona: string; readonly session: string; readonly id: string } | null {

@@ -14,7 +14,7 @@ export interface TraceContext {
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Reads a `traceparent`; null if it is invalid. Additional fields of later versions are ignored. */
+/** Reads a `traceparent`; null if it is absent or invalid. Additional fields of later versions are ignored. */
 export function parseTraceparent(text: string | undefined): TraceContext | null {
   const [, version, traceId = '', spanId = '', flags = '00'] = TRACEPARENT.exec(text?.slice(0, 55) ?? '') ?? [];
   const longer = text !== undefined && text.length > 55;

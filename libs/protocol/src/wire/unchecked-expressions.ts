@@ -1,10 +1,10 @@
 /**
- * Replaces `regular-expressions.ts` in bundles for browsers, without the engine. The gateway checks the patterns of a
- * command, and rejects an invalid one with the same code.
+ * Replaces `regular-expressions.ts` in bundles for browsers, because the engine is large. Hosts check the patterns of a
+ * command, and reject an invalid one.
  */
 import type * as checked from './regular-expressions.ts';
 
-/** Returns null for every pattern; the gateway checks it. */
+/** Returns null for every pattern. */
 export const regexProblem: typeof checked.regexProblem = () => null;
 
 /** Not available in browsers: hosts evaluate rules and conditions. @throws always. */

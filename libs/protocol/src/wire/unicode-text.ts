@@ -1,13 +1,13 @@
 /**
  * Well-formed Unicode. A JavaScript string may contain a lone surrogate: half of a UTF-16 pair, which UTF-8 cannot
  * encode and strict model providers refuse. Commands with lone surrogates are rejected. All other texts are repaired
- * where they enter a session. Texts are cut between code points.
+ * where they enter a session, except in copied records. Texts are cut between code points.
  */
 
 /**
- * Replaces each lone surrogate by U+FFFD, in texts and keys at any depth. Returns a well-formed value itself, and class
- * instances unchanged.
- * @param value nested at most {@link BOUNDS}.jsonDepthMax deep: the function is recursive.
+ * Replaces each lone surrogate by U+FFFD, in texts and keys of nested objects and lists. Returns a well-formed value
+ * itself, and class instances unchanged.
+ * @param value nested at most `BOUNDS.jsonDepthMax` deep: the function is recursive.
  */
 export function toWellFormed<T>(value: T): T {
   // Nearly all values are well-formed: they are checked without a copy.
@@ -52,13 +52,13 @@ export function cutTextToEnd(text: string, maxChars: number): string {
 
 /** Created at first use: loading the segmentation rules takes 10 ms, and most processes do not need them. */
 let segmenter: Intl.Segmenter | undefined;
-// No common cluster is longer. Text further from the cut cannot move it.
+// No common cluster is longer. Text further behind the cut cannot move it.
 const CLUSTER_MAX_CHARS = 64;
 
 /**
  * The beginning of a text for people, at most `maxChars` UTF-16 units, cut between grapheme clusters: an emoji of
- * several code points, or a letter with accents, is shown whole or omitted. A longer cluster is cut between code
- * points.
+ * several code points, or a letter with accents, is shown whole or omitted. If the first cluster is longer than
+ * `maxChars`, it is cut between code points.
  */
 export function cutGraphemes(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
@@ -68,12 +68,13 @@ export function cutGraphemes(text: string, maxChars: number): string {
   return end > 0 ? text.slice(0, end) : cutText(text, maxChars);
 }
 
-/** Shorter texts are cut at the end: three parts would be too short to read. */
+/** Below this maximum a text is cut at its end: three parts would be too short to read. */
 const MIDDLE_CUT_MIN_CHARS = 48;
 
 /**
  * Shortens a text for people to a number of UTF-16 units, and states the length of the omitted middle. The beginning
- * gets three fifths. The end stays visible, so that a long beginning cannot hide the end of a command.
+ * gets three fifths. The end stays visible, so that a long beginning cannot hide the end of a command. If
+ * `maxChars` is below {@link MIDDLE_CUT_MIN_CHARS}, only the beginning and an ellipsis remain.
  */
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
@@ -91,11 +92,16 @@ export function hasVisibleText(text: string): boolean {
   return /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.test(text);
 }
 
-/** Joins the pieces of a streamed text. A surrogate pair that spans two pieces is returned with the second piece. */
+/**
+ * Makes the pieces of a streamed text well-formed. A surrogate pair that spans two pieces is returned with the second
+ * piece.
+ */
 export class PieceJoiner {
   #held = '';
 
-  /** The next well-formed piece; empty if the input so far is only half of a pair. */
+  /**
+   * The next piece, well-formed. Half of a pair at its end is kept for the next call. Empty if nothing else is left.
+   */
   take(piece: string): string {
     const text = this.#held + piece;
     const isHalf = isHighSurrogate(text, text.length - 1);

@@ -6,10 +6,12 @@
 import type { CommandProblem } from '../commands/commands.ts';
 import { cutText } from './unicode-text.ts';
 
-/** The longest name of a field in a message. */
+/** The longest path of a field in a message. */
 const FIELD_MAX_CHARS = 128;
 
-/** The problem of a body with such a number or text, with the name of the field; null if all values can be written. */
+/**
+ * The problem of a body with an infinite number or a lone surrogate, with the path of the field; null without them.
+ */
 export function unwritableProblem(body: unknown): CommandProblem | null {
   const fault = unwritableMember(body);
   if (fault === null) return null;
