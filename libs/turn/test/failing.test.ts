@@ -2,7 +2,7 @@
  * Failures: a failed run closes everything it opened, and the session can continue.
  */
 import { BOUNDS } from '@coxswain/protocol';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
   answered,
@@ -151,6 +151,20 @@ describe('a broken invariant', () => {
       .when(modelStopped(), toolsClosed)
       .thenIncludes('agent_end cancelled')
       .thenEvent('agent_end', { error: { code: 'session_failed', message: 'an invariant broke' } });
+  });
+
+  test('keeps its own reason if a person cancels the ending run', () => {
+    const { session } = given(running(), asked(call('a', 'read')), sessionFailed).when(
+      cancelled('cancel-1', 'the wrong file'),
+      returned('a', 'cancelled'),
+      toolsClosed,
+    );
+    const events = session.steps.flatMap((step) => step.events);
+    const [ended] = events.filter((event) => event.type === 'call_ended');
+    expect(ended?.result.content).toEqual([
+      { type: 'text', text: expect.stringContaining('Cancelled by the host, with the run: an invariant broke') },
+    ]);
+    expect(events.find((event) => event.type === 'agent_end')).not.toHaveProperty('reason');
   });
 
   test('after a failure does not replace it', () => {

@@ -12,6 +12,7 @@ import {
   cancelled,
   denied,
   hook,
+  hooksSaid,
   type Move,
   owned,
   preempted,
@@ -75,6 +76,14 @@ describe('a call in doubt', () => {
       .thenJournal('approval_requested a')
       .when(denied('a'))
       .thenIncludes('call_ended a interrupted');
+  });
+
+  test('needs a decision of a person, also if a hook denies its first request late', () => {
+    const around = { ...ASKS, hooks: [hook('OnApprovalRequested', 'risk')] };
+    given(running(around), asked(call('a', 'ask')), approved('a'), owned(2), returned('a', 'interrupted'))
+      .when(hooksSaid({ deny: 'too late' }))
+      .thenNever('approval_decided a deny')
+      .thenState('function_awaiting_approval.parked');
   });
 
   test('needs a decision also if a person had allowed its first request', () => {

@@ -133,7 +133,10 @@ export function afterOnApprovalRequested(
   { answers }: ConsultOutcome,
 ): SessionEvent[] {
   const callId = consult.payload.call_id as string;
-  if (context.aborting || callRow(context, callId)?.status !== 'parked') return [];
+  const row = callRow(context, callId);
+  // The call can have been allowed, and be parked again for its unknown outcome: the hooks were not asked about that.
+  const isSameRequest = row?.status === 'parked' && row.requested_by === consult.payload.requested_by;
+  if (context.aborting || !isSameRequest) return [];
   for (const { hook, verdict } of answers) {
     if (verdict?.kind !== 'deny') continue;
     const { reason } = verdict;

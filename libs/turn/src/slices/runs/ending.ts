@@ -154,14 +154,14 @@ export function runFailed(context: SessionContext, event: Placed<'run_failed'>):
 }
 
 /**
- * A cancel has an outcome. With `cancelled` the run ends, and the context notes the reason and the sender. After a
- * failure the stop reason stays. After a used-up budget, and with another outcome, nothing changes.
+ * A cancel has an outcome. With `cancelled` the run ends, and the context notes the reason and the sender. If the run
+ * already ends, it keeps its stop reason, and nothing changes.
  */
 export function runCancelled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
-  if (event.status !== 'cancelled' || context.stop_reason === 'budget_exceeded') return {};
+  if (event.status !== 'cancelled' || context.aborting) return {};
   return {
     aborting: true,
-    stop_reason: context.failure ? context.stop_reason : 'cancelled',
+    stop_reason: 'cancelled',
     cancel_reason: event.reason ?? null,
     cancel_actor: event.actor ?? null,
   };
