@@ -4,6 +4,7 @@
 import { BOUNDS, type ERROR_CATALOGUE, type Persona } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import type { HostPorts } from '../src/mod.ts';
+import { crewBed } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';
@@ -137,6 +138,17 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     bed.models.check = () => Promise.reject(new Error('no file'));
     await started(bed, model);
     expect(await bed.lines()).toContain('run_failed provisioning provision_failed');
+    expect(bed.toolSource.openNow).toBe(0);
+  });
+
+  test('names of personas for delegate that cannot be read leave no tool open', async () => {
+    const bed = crewBed();
+    const unreadable = { find: async () => null, names: () => Promise.reject(new Error('no folder')) };
+    await bed.crewHost({}, { personas: unreadable });
+    await bed.begin('lead');
+    expect(bed.toolSource.specs).toHaveLength(1);
+    expect(await bed.lines()).toContain('run_failed provisioning provision_failed');
+    expect((await bed.eventsOf('run_failed'))[0]?.error.message).toBe('no folder');
     expect(bed.toolSource.openNow).toBe(0);
   });
 
