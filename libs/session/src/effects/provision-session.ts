@@ -56,7 +56,7 @@ import {
   runLimits,
   wholeRunLimits,
 } from './run-limits.ts';
-import { selectTools, toolsOfPersona, unreadableSkills } from './select-tools.ts';
+import { selectTools, toolsOfPersona, unreadableSkills, unrecordableTool } from './select-tools.ts';
 import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession } from './session-rules.ts';
 import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
@@ -228,8 +228,8 @@ async function provision(
       (await untilAnswered(ports.clock, signal, () => personaNames(ports, ref.tenant))) ?? [];
     const tools = await withCrew(selected, persona, settings.personas ?? [], namesOfPersonas);
     if (signal.aborted) return cancelledProvision(effectId);
-    const unreadable = unreadableSkills(persona, toolset.tools);
-    if (unreadable) return failed(unreadable);
+    const problem = unreadableSkills(persona, toolset.tools) ?? unrecordableTool(tools);
+    if (problem) return failed(problem);
     const notifies = ports.approvalNotices !== undefined;
     const daemon = pinned.daemon ?? ownDaemon(settings, persona);
     const ceiling = ceilingOf(settings, rules);
