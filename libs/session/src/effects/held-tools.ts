@@ -12,7 +12,7 @@ export class HeldTools {
 
   /**
    * @param open opens the tools that the run has pinned, if none are held, as after a recovery. Null if that fails.
-   * @param disposed aborts when the runner leaves the session. {@link hold} then closes its connections at once.
+   * @param disposed aborts when the runner leaves the session. New connections are then closed at once.
    */
   constructor(open: () => Promise<Toolset | null>, disposed: AbortSignal) {
     this.#open = open;
@@ -41,11 +41,13 @@ export class HeldTools {
 
   /**
    * Holds the tools of a hand-off's next persona besides those in use. Closes earlier ones that were not taken over.
+   * After the runner has left, closes both.
    * @param next the tools, and the fingerprint of the persona; null if the hand-off has failed.
    */
   async prepare(next: { readonly toolset: Toolset; readonly persona: string } | null): Promise<void> {
     await this.#dropNext();
-    this.#next = next;
+    if (this.#disposed.aborted) await next?.toolset.close();
+    else this.#next = next;
   }
 
   /**
