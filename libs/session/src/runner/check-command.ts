@@ -217,9 +217,9 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
  * Provisioning finds other problems, such as an unknown persona. A rejection by the policy, such as of a file whose
  * symbolic link leads out of the allowed folders, is logged.
- * @returns the input unchanged if it is not a start or has a problem already; if the model can be asked, or its failure
- *   is retryable or not of the error catalogue; if the persona is unknown, or another process runs its steps; or if a
- *   lookup fails now.
+ * @returns the input unchanged if it is not a start or has a problem already, or if the model can be asked. Also
+ *   unchanged if the failure is retryable or not of the error catalogue, if the persona is unknown, if another process
+ *   runs its steps, or if a lookup fails now.
  */
 export async function checkStart(
   ports: ProvisionPorts & { readonly log: Log },

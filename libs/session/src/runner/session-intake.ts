@@ -100,8 +100,8 @@ export class SessionIntake {
   }
 
   /**
-   * Applies an input as it is, without the checks of `#judge` and without a claim: an input of a copy, the claim of a
-   * copy, a fork that was rejected, or a command whose first record failed.
+   * Applies an input as it is, without the checks of `#judge` and without a claim. It can be an input of a copy, the claim
+   * of a copy, a rejected fork, or a command whose first record failed.
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */
