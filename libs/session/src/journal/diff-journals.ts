@@ -27,7 +27,7 @@ export interface Difference {
   readonly run: number;
   readonly turn: number;
   readonly what: SaidInTurn['what'];
-  /** See {@link SaidInTurn}. */
+  /** The subject of the item, as in {@link SaidInTurn}, such as the id of a call; null if there is none. */
   readonly of: string | null;
   /** A short description; null where the journal has no counterpart. */
   readonly a: string | null;

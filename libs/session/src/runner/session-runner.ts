@@ -170,7 +170,7 @@ export class SessionRunner {
     return this.#writer.status;
   }
 
-  /** See {@link SessionWorker.answer}. */
+  /** The text so far of the run's newest answer ({@link SessionWorker.answer}). */
   get answer(): AnswerSoFar {
     return this.#worker.answer;
   }
