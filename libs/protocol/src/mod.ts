@@ -428,7 +428,7 @@ export { binaryMediaType, SNIFF_BYTES, shownMediaType, utf8Of } from './wire/med
 export { readNatsAddress } from './wire/nats-address.ts';
 export { nearestWord } from './wire/nearest-word.ts';
 export { BLOB_SUBJECTS, BLOBS_STREAM, deletedAbout, readAbout, readStoredBlob } from './wire/object-store.ts';
-export { regexMatches, regexProblem } from './wire/regular-expressions.ts';
+export { type RegexBudget, regexBudget, regexMatches, regexProblem } from './wire/regular-expressions.ts';
 export {
   pathText,
   problemSentences,

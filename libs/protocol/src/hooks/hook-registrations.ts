@@ -7,6 +7,7 @@ import { BOUNDS } from '../wire/bounds.ts';
 import { withNames } from '../wire/casing.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { Json } from '../wire/json.ts';
+import type { RegexBudget } from '../wire/regular-expressions.ts';
 import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
 import { AnyReturn } from './return-names.ts';
 
@@ -150,6 +151,8 @@ export interface HookOccasion {
   readonly step?: string | undefined;
   /** Undefined if it is not known yet: conditions on it count as true. */
   readonly payload: Json | undefined;
+  /** For the conditions of all registrations: those that it does not cover count as true. */
+  readonly budget?: RegexBudget | undefined;
 }
 
 /** Whether a registration matches a call of its point. */
@@ -157,7 +160,7 @@ export function registrationMatches(registration: HookRegistration, occasion: Ho
   const { persona, step, pattern } = registration;
   if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;
   if (step !== undefined && (occasion.step === undefined || !globMatches(step, occasion.step))) return false;
-  return hookPatternMatches(pattern, occasion.target, occasion.payload);
+  return hookPatternMatches(pattern, occasion.target, occasion.payload, occasion.budget);
 }
 
 /** The second surface of the point if it has one and the registration names a step; otherwise the first. */
