@@ -364,6 +364,26 @@ describe('at a veto', () => {
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
+  test('a hook of the persona is named with the persona', async () => {
+    const bed = testBed();
+    bed.tools = { exec: {} };
+    bed.models.answers = [ask(call('c1', 'exec')), say('done')];
+    await bed.host();
+    const hooks = [
+      { event: 'PreToolUse', id: 'policy', deny: 'not on a Friday' },
+      { event: 'PreToolUse', id: 'audit', deny: 'never' },
+    ];
+    await bed.start({ persona: { name: 'writer', prompt: 'You write.', hooks } });
+    const n = await find(bed, ({ type }) => type === 'hook_vetoed');
+    const id = await fork(bed, n, { verdicts: { 'writer:policy': true } });
+    expect(bed.receipts.find(({ command_id }) => command_id === id)).toMatchObject({
+      code: 'fork_change_misfit',
+      field: 'fork.changes.verdicts.writer:audit',
+    });
+    await fork(bed, n, { verdicts: { 'writer:policy': true, 'writer:audit': true } });
+    expect(await bed.lines('f1')).toContain('call_ended c1 ok');
+  });
+
   test('the present hook table applies to the fork, not the origin’s', async () => {
     const bed = testBed();
     const n = await vetoed(bed);

@@ -8,7 +8,7 @@ import { withNames } from '../wire/casing.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { Json } from '../wire/json.ts';
 import type { RegexBudget } from '../wire/regular-expressions.ts';
-import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
+import { HOOK_CATALOGUE, HookPoint } from './hook-points.ts';
 import { AnyReturn } from './return-names.ts';
 
 const HookGlob = z
@@ -161,10 +161,4 @@ export function registrationMatches(registration: HookRegistration, occasion: Ho
   if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;
   if (step !== undefined && (occasion.step === undefined || !globMatches(step, occasion.step))) return false;
   return hookPatternMatches(pattern, occasion.target, occasion.payload, occasion.budget);
-}
-
-/** The second surface of the point if it has one and the registration names a step; otherwise the first. */
-export function surfaceOf({ point, step }: Pick<HookRegistration, 'point' | 'step'>): HookSurface {
-  const [first, second] = HOOK_CATALOGUE[point].surfaces;
-  return step !== undefined && second ? second : (first as HookSurface);
 }
