@@ -601,6 +601,28 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
+  test('repeats a failed sweep of blobs at the next pass', async () => {
+    const bed = testBed();
+    await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));
+    await bed.time.advance(BOUNDS.unusedBlobKeptMs);
+    let sweeps = 0;
+    const { blobs } = bed.bus.purge;
+    const job = running(bed, {
+      blobs: () => {
+        if (sweeps++ === 0) throw new Error('no leader');
+        return blobs();
+      },
+    });
+    await bed.time.until(() => sweeps > 0, DAY_MS + 60_000);
+    await expect(job.ping()).rejects.toThrow('no leader');
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).not.toBe(null);
+    await bed.time.advance(10_000);
+    await expect(job.ping()).resolves.toBeUndefined();
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).toBe(null);
+    expect(sweeps).toBe(2);
+    await stopped(bed, job);
+  });
+
   test.each([
     { purgesWithin: { recordsMs: 60_000, filesMs: 172_800_000 }, says: 'within 60 s, files within 48 h' },
     { purgesWithin: null, says: 'no retention job is alive' },
