@@ -326,13 +326,20 @@ test('a session never continues from a record that breaks the hash chain', async
   expect(bed.journal.tried).toHaveLength(before);
 });
 
-test('a session never continues from a record whose events lead to another state', async () => {
+test.each<[what: string, code: string, change: object]>([
+  ['whose events lead to another state', 'replay_diverged', { state: 'failed' }],
+  [
+    'with an event that the machine does not accept',
+    'event_not_accepted',
+    { events: [{ type: 'turn_start', turn: 9 }] },
+  ],
+])('a session never continues from a record %s: its commands are rejected', async (_what, code, change) => {
   const bed = testBed();
   const host = await bed.host();
   await bed.start();
   await host.stop();
   const last = await bed.bus.journal.last(refOf());
-  const broken = { ...JSON.parse(Buffer.from(last?.bytes as Uint8Array).toString()), state: 'failed' };
+  const broken = { ...JSON.parse(Buffer.from(last?.bytes as Uint8Array).toString()), ...change };
   const journal = brokenFor(bed, 's1', {
     async *read(ref, fence) {
       for await (const stored of bed.journal.read(ref, fence))
@@ -340,7 +347,10 @@ test('a session never continues from a record whose events lead to another state
     },
   });
   const second = await bed.host({}, { journal });
-  await expect(second.status(refOf())).rejects.toMatchObject({ code: 'replay_diverged' });
+  await expect(second.status(refOf())).rejects.toMatchObject({ code });
+  const id = await bed.send('prompt', 'go on');
+  expect(bed.told(id)).toEqual([`rejected ${code}`]);
+  expect(second.live).toBe(0);
 });
 
 test('RUNNER-9: a host that lost a session keeps the outcomes of its calls, without the session in memory', async () => {

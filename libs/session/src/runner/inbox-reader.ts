@@ -31,7 +31,7 @@ export class InboxReader {
 
   /**
    * The next {@link read} also takes stored commands without a notification: the former owner may have received
-   * notifications that this host did not.
+   * notifications that this host did not. After a failure, the read after it does so.
    */
   catchUp(): void {
     this.#catchesUp = true;
@@ -59,7 +59,6 @@ export class InboxReader {
     const notifications = this.#takeNotifications();
     const after = Math.max(this.position(cursor), this.#takenSeq);
     const caughtUp = this.#catchesUp ? await this.#readUpTo(null, after) : [];
-    this.#catchesUp = false;
     const more = caughtUp && (await this.#readUpTo(lastOf(notifications), caughtUp.at(-1)?.seq ?? after));
     const commands = more && (await this.#withNotified([...caughtUp, ...more], notifications, after));
     // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
@@ -75,7 +74,8 @@ export class InboxReader {
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
-    // Each is now recorded, or needs no record.
+    // Each is now recorded, or needs no record. After a failure above, the next read catches up again.
+    this.#catchesUp = false;
     return this.#acknowledge(notifications, commands, after);
   }
 

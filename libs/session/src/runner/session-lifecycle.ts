@@ -17,14 +17,15 @@ import { type SessionExit, SessionLeft } from './session-exit.ts';
 import { type SessionWork, workOf } from './session-work.ts';
 
 /**
- * Codes of a journal that is damaged, incomplete, deleted, or of another release, as opposed to one that cannot be read
- * now.
+ * Codes of a journal that is damaged, incomplete, deleted, of another release, or that the machine does not accept, as opposed
+ * to one that cannot be read now.
  */
 export const JOURNAL_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
   'blob_missing',
   'machine_version_unknown',
+  'event_not_accepted',
   'replay_diverged',
   'import_unfinished',
   'session_deleted',
