@@ -62,7 +62,7 @@ interface Tenant {
   readonly controls: Rates;
   readonly messages: Rates;
   /** Queued bytes by session. A session without any has no entry. */
-  readonly pending: Map<string, number>;
+  readonly pending: Map<SessionRef['sessionId'], number>;
   pendingBytes: number;
   /** Sessions that started on this host since the measurement. */
   started: number;
@@ -128,6 +128,16 @@ export class CommandQuotas {
     const tenant = this.#tenant(id, quotas);
     if (quotas.sessions !== null) this.#measured(id, tenant);
     tenant.started++;
+  }
+
+  /** The queued bytes of the sessions that the predicate selects no longer count: these sessions are another host's. */
+  dropPending(isObsolete: (ref: SessionRef) => boolean): void {
+    for (const [id, tenant] of this.#tenants)
+      for (const [sessionId, bytes] of tenant.pending) {
+        if (!isObsolete({ tenant: id, sessionId })) continue;
+        tenant.pending.delete(sessionId);
+        tenant.pendingBytes -= bytes;
+      }
   }
 
   /** Sets the queued bytes of a session. @param bytes 0 once the session is another host's. */
