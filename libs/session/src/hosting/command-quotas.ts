@@ -15,6 +15,7 @@ import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import {
   INJECTION_VERBS,
   INTERNAL_VERBS,
+  isTenantsInbox,
   type QuotaName,
   type Quotas,
   type SessionRef,
@@ -219,7 +220,10 @@ function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }
 
-/** The first two tokens of a receipt subject: they are the same for all receipts of one client. */
+/**
+ * The first tokens of a receipt subject, which are the same for all receipts of one sender: of a key with its own inboxes
+ * the prefix of these, `_INBOX.at.<tenant>.<user>`, and otherwise `_INBOX.<connection>` or two tokens of another prefix.
+ */
 function inboxOf(receiptTo = ''): string {
-  return receiptTo.split('.', 2).join('.');
+  return receiptTo.split('.', isTenantsInbox(receiptTo) ? 4 : 2).join('.');
 }
