@@ -209,6 +209,19 @@ describe('a command is linked to the span that it affects:', () => {
     expect(linked(name, commandId)).toEqual([expect.stringContaining(span)]);
   });
 
+  test.each([
+    ['has a trace of another name', 'ticket-7', [cause]],
+    ['is a child of the sender’s span', formatTraceparent(cause), []],
+  ])('a start, if its run %s', (_, trace, links) => {
+    const [first] = GOLDEN.find(({ name }) => name === 'plain-answer.jsonl')?.records ?? [];
+    const events = first?.events.map((event) =>
+      event.type === 'prompt_received' ? { ...event, settings: { ...event.settings, trace } } : event,
+    );
+    const fold = new SessionSpans(refOf([first as JournalRecord]));
+    fold.take({ ...first, events } as JournalRecord, cause);
+    expect(fold.open(0)[0]?.links).toEqual(links);
+  });
+
   test('a rejected command has affected nothing', () => {
     const records = GOLDEN.find(({ name }) => name === 'rejected-commands.jsonl')?.records ?? [];
     const fold = new SessionSpans(refOf(records));

@@ -338,7 +338,7 @@ export class SessionSpans {
     if (event.parent) this.#parent = event.parent;
     const { context, parent, before } = traceOfRun(this.traced, event.run);
     const caused = cause && cause.spanId !== parent?.spanId ? [cause] : [];
-    const links = before ? [before, ...caused] : [];
+    const links = [...(before ? [before] : []), ...caused];
     const span = new OpenSpan({ context, parent, links }, 'invoke_agent', atMs).with({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.conversation.id': this.#ref.sessionId,
