@@ -2,7 +2,7 @@
  * Several hosts on one bus: owners of sessions, and transfers between hosts. RUNNER-10.
  */
 import type { CommandInbox, CommandNotification, HostChannel } from '@coxswain/ports';
-import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
+import { HOST_LIVENESS, PARTITIONS, partitionOf, Quotas } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/hosting/assign-partitions.ts';
 import type { HostOptions, SessionHost } from '../src/mod.ts';
@@ -122,6 +122,26 @@ test('an idle session moves with its partition at once, without work for its nex
   expect(await bed.records(moving)).toHaveLength(n);
   await bed.send('prompt', 'again', { session: moving });
   expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+});
+
+test.each([
+  ['before its partition moved', 5_000, 0],
+  ['because its partition moved', 0, 1],
+])('the queue of a session counts for no quota of the host that passivated it %s', async (_, waitMs, live) => {
+  const quotas = Quotas.parse({ pending_bytes: 100 });
+  const { bed, first, join, moving, staying } = await crew(undefined, { quotas: () => quotas });
+  bed.models.answers = [say('done'), say('done')];
+  await bed.start({}, { session: staying });
+  await bed.time.advance(5_000);
+  await bed.start({}, { session: moving });
+  await bed.send('steer', 'x'.repeat(80), { session: moving });
+  await bed.time.advance(waitMs);
+  expect(first.live).toBe(live);
+  expect(bed.told(await bed.send('steer', 'x'.repeat(30), { session: staying }))).toEqual(['rejected quota_exceeded']);
+  await join();
+  await bed.time.advance(1_000);
+  const within = await bed.send('steer', 'x'.repeat(30), { session: staying });
+  expect(bed.told(within)[0]).toMatch(/^accepted/);
 });
 
 test('commands still reach a session that its previous host is completing', async () => {

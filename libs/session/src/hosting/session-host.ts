@@ -292,6 +292,7 @@ class Host implements SessionHost, PartitionedSessions {
 
   transfer(partitions: ReadonlySet<number>): void {
     const leaving = [...this.#runners.values()].filter(({ ref }) => partitions.has(partitionOf(ref.sessionId)));
+    this.#ports.quotas?.dropPending((ref) => partitions.has(partitionOf(ref.sessionId)) && !this.isHere(ref));
     // `#drain` does not reject.
     void this.#drain(leaving, this.#ports.clock.monotonicMs() + TRANSFER_GRACE_MS);
   }
@@ -385,6 +386,9 @@ class Host implements SessionHost, PartitionedSessions {
     const runner = this.#runners.get(key);
     const summary = runner?.summary;
     this.#runners.delete(key);
+    // The queue of a passivated session still counts here, until the partition of the session is lost (`transfer`).
+    const isPassivatedHere = left.reason === 'passivated' && this.#partitions.isAssigned(ref);
+    if (!isPassivatedHere) this.#ports.quotas?.notePending(ref, 0);
     if (left.reason === 'deleted') {
       // No record can hold its outcomes and feedback any longer, so they are dropped.
       this.#retries.delete(key);
@@ -397,7 +401,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.keep(ref, left.carried);
     if (left.reason === 'foreign_writer') this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
-      if (summary && this.#partitions.isAssigned(ref)) this.#passivated?.left(ref, summary);
+      if (summary && isPassivatedHere) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
       this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });

@@ -238,11 +238,6 @@ export class JournalWriter {
     if (this.#session && this.#session.n > 0 && isDue) await this.#snapshot(this.#session);
   }
 
-  /** The session's queued injections no longer count for the quotas of this host. */
-  forgetPending(): void {
-    this.#countPending(0);
-  }
-
   /**
    * Appends a record by `appendRecord` (append-record.ts), which retries within `commitBounds`, {@link COMMIT_BOUNDS} by
    * default. If the record is not stored, the runner leaves the session.

@@ -376,8 +376,6 @@ export class SessionRunner {
 
   #close(reason: LeaveReason, message: string): void {
     if (LOSES_FEEDBACK.has(reason)) this.#feedback.lose();
-    // The queued injections of a passivated session still count for this host.
-    if (reason !== 'passivated') this.#writer.forgetPending();
     this.#mailbox.close();
     for (const handled of this.#wakes) handled();
     this.#work.closeWrites();
