@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createSessionHost } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
-import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+import { ASKING, recordOf, refOf, type TestBed, testBed } from './test-bed.ts';
 
 /** A journal with a fault in one session. */
 function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Journal {
@@ -125,6 +125,27 @@ test('a stop waits for a call that does not end for the grace period only', asyn
   await bed.time.advance(200);
   expect(done).toBe(true);
   expect(host.live).toBe(0);
+});
+
+test('a stop does not wait for the calls of a session that another host has taken over', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(500) }, endless: { run: deaf(600_000) } };
+  bed.models.answers = [ask(call('c1', 'slow'), call('c2', 'endless')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  let done = false;
+  void host.stop(10_000).then(() => {
+    done = true;
+  });
+  const newest = await bed.bus.journal.last(refOf());
+  const foreign = { ...recordOf(newest?.bytes ?? new Uint8Array()), attempt: 'another' };
+  await bed.bus.journal.append(refOf(), Buffer.from(JSON.stringify(foreign)), newest?.fence ?? 0);
+  await bed.time.advance(400);
+  expect(done).toBe(false);
+  // The append of the first result finds the other host's record.
+  await bed.time.advance(600);
+  expect(done).toBe(true);
+  bed.forget('s1');
 });
 
 /** A tool whose worker continues its calls regardless of hosts. */

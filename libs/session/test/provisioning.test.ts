@@ -7,7 +7,8 @@ import type { HostPorts } from '../src/mod.ts';
 import { crewBed } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
-import { refOf, type TestBed, testBed } from './test-bed.ts';
+import { taking } from './fake-tools.ts';
+import { ALLOW, refOf, type TestBed, testBed } from './test-bed.ts';
 
 const CODER: Persona = {
   name: 'coder',
@@ -533,6 +534,24 @@ test('a run that is cancelled while its tools are opened ends, and closes them',
     'agent_start run 1',
     'agent_end cancelled',
   ]);
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
+test('a provisioning that ends after it was given up does not close the tools of the next run', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  bed.toolSource.openMs = 20_000;
+  await started(bed, { model: 'fake/model', permissions: ALLOW });
+  await bed.send('cancel');
+  await bed.time.advance(BOUNDS.abortGraceMs);
+  expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+  bed.toolSource.openMs = 0;
+  await bed.send('prompt', 'again');
+  await bed.time.advance(20_000);
+  expect(bed.toolSource.runs).toMatchObject([{ ended: false }]);
+  expect(bed.toolSource.openNow).toBe(1);
+  await bed.time.advance(60_000);
   expect(bed.toolSource.openNow).toBe(0);
 });
 

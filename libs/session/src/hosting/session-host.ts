@@ -256,6 +256,8 @@ class Host implements SessionHost, PartitionedSessions {
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
       // The partition may have moved meanwhile. Then `transfer` has run already, and the session would stay here.
       if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
+      // A command may have loaded the session meanwhile. Then its note is the runner's.
+      if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#countAndSnapshot(ref);

@@ -177,10 +177,10 @@ export class SessionRunner {
 
   /**
    * Whether work is in flight that a stopping host should let end: a job, or what {@link SessionWork.hasWorkToDrain}
-   * names.
+   * names. Never after the runner has left: it appends nothing more.
    */
   get hasWorkToDrain(): boolean {
-    return !this.#mailbox.isEmpty || this.#work.hasWorkToDrain;
+    return !this.#exit.hasLeft && (!this.#mailbox.isEmpty || this.#work.hasWorkToDrain);
   }
 
   /** Whether the session needs a host. True also while it is not loaded. */
