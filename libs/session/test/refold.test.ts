@@ -5,8 +5,8 @@ import type { Toolset } from '@coxswain/ports';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
-import { type answer, taking } from './fake-tools.ts';
-import { ALLOW, refOf, testBed } from './test-bed.ts';
+import { answer, taking } from './fake-tools.ts';
+import { ALLOW, ASKING, refOf, testBed } from './test-bed.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -148,6 +148,49 @@ test('a command that breaks the machine before a session exists stores nothing',
   expect(await bed.bytes()).toEqual([]);
   await bed.start();
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('effects run on while the journal is read again: a result and feedback at that time are recorded', async () => {
+  const bed = testBed();
+  bed.tools = {
+    ask: {},
+    slow: { run: taking(100) },
+    telling: {
+      run: async (toolCall, _signal, clock) => {
+        await clock.sleep(100);
+        toolCall.onFeedback('noticed');
+        await clock.sleep(1_000);
+        return answer('told');
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'slow'), call('c2', 'telling'), call('c3', 'ask')), say('done')];
+  await bed.host({}, { telemetry: { meters: { add() {}, observe() {}, census: () => true }, spans: null } });
+  await bed.start({ permissions: ASKING });
+  const { read } = bed.journal;
+  let reads = 0;
+  bed.journal.read = async function* (...from: Parameters<typeof read>) {
+    reads++;
+    await bed.time.clock().sleep(200);
+    yield* read.apply(bed.journal, from);
+  };
+  // The record of this approval is too large, so the machine that has taken it is discarded.
+  const args = Object.fromEntries(Array.from({ length: 18_000 }, (_, i) => [`k${i}`, i]));
+  const id = await bed.send('approve', { call_id: 'c3', decision: 'allow', args });
+  await bed.time.advance(300);
+  expect(reads).toBe(1);
+  expect(bed.told(id)).toEqual(['rejected body_too_large']);
+  expect(await bed.lines()).toContain('call_ended c1 ok');
+  expect(await bed.eventsOf('feedback_received')).toMatchObject([{ source: 'tool:telling', body: 'noticed' }]);
+  await bed.send('approve', { call_id: 'c3', decision: 'allow' });
+  await bed.time.advance(1_000);
+  const lines = await bed.lines();
+  expect(lines.filter((line) => line.startsWith('call_ended'))).toEqual([
+    'call_ended c1 ok',
+    'call_ended c3 ok',
+    'call_ended c2 ok',
+  ]);
+  expect(lines.at(-1)).toBe('agent_end end_turn');
 });
 
 test('a failed session continues with a new prompt', async () => {
