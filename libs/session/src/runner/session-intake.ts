@@ -123,7 +123,7 @@ export class SessionIntake {
     } catch (error) {
       // The sender is at fault for a command that is too large for a record; this host for one that breaks the machine.
       const isTooLarge = isRecordTooLarge(error);
-      if (isTooLarge) await this.#lifecycle.foldAgain();
+      if (isTooLarge) await this.#lifecycle.rebuild();
       else await this.#lifecycle.recover(error as Error);
       const rebuilt = this.#writer.session;
       if (!rebuilt) throw new SessionLeft();

@@ -15,8 +15,8 @@
  *           effect, one job for changed hooks, and one job for the feedback in its own bounded buffer.
  * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
  *           After a rebuild it is offered again.
- * RUNNER-10 A runner whose append finds another record at its position aborts its effects and appends nothing more.
- *           That record is of another host, of an earlier runner of this host, or a tombstone. Unless it is a
+ * RUNNER-10 A runner that finds another record at the position of its next one, for example by its append or after a
+ *           failure, aborts its effects and appends nothing more. That record is of another host, of an earlier runner of this host, or a tombstone. Unless it is a
  *           tombstone, the first record of the session's next runner is `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
  *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks that
@@ -153,7 +153,7 @@ export class SessionRunner {
       session: () => this.#writer.session,
       apply: (session, input, place, copiedAt) => this.#intake.apply(session, input, place, copiedAt),
       recordHooks: (session) => this.#lifecycle.recordHooks(session),
-      foldAgain: () => this.#lifecycle.foldAgain(),
+      rebuild: () => this.#lifecycle.rebuild(),
     });
     this.#intake = new SessionIntake(ports, ref, { ...withWriter, lifecycle: this.#lifecycle, copy: this.#copy });
   }
