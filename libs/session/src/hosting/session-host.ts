@@ -18,7 +18,7 @@
  * | `Host.abandon` | The intake, all sessions and the host, at once and without the heartbeat `left`. | |
  */
 import { setMaxListeners } from 'node:events';
-import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
+import type { ActiveSession, SessionSummary } from '@coxswain/ports';
 import {
   type AnswerPieces,
   type AnswerPlace,
@@ -34,7 +34,7 @@ import {
 } from '@coxswain/protocol';
 import { hasOpenWork } from '../journal/has-open-work.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
-import type { RunnerPorts } from '../runner/runner-ports.ts';
+import type { RunnerNotification, RunnerPorts } from '../runner/runner-ports.ts';
 import type { LeaveReason, LeftSession } from '../runner/session-exit.ts';
 import { SessionRunner } from '../runner/session-runner.ts';
 import { statusOf, summaryOf } from '../runner/session-status.ts';
@@ -234,7 +234,7 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.has(sessionKey(ref));
   }
 
-  notify(notification: CommandNotification): void {
+  notify(notification: RunnerNotification): void {
     if (!this.#state.ended.aborted) this.#runner(notification.ref).notify(notification);
   }
 
