@@ -46,7 +46,11 @@ export const GATEWAY_BOUNDS = {
    * Items (records and deltas) that a process keeps of each followed session, for watchers that are slightly behind.
    */
   feedItemsMax: 1_000,
+  /** Items and running answer of each followed session, and of all of them together. */
   feedMaxBytes: 4 * 1024 * 1024,
+  feedsMaxBytes: 64 * 1024 * 1024,
+  /** Memory of a kept item in addition to its texts: the objects that hold them. */
+  feedItemBytes: 1_024,
   /** Time for which a session is followed after its last watcher has left, so that a client can reconnect. */
   feedLingersMs: 10_000,
   /** A watcher that reads nothing for this time while data is buffered is disconnected. */

@@ -2,7 +2,7 @@
 export { type EventStream, openEventStream } from './event-stream.ts';
 export { createPageReader, JournalPages } from './journal-pages.ts';
 export { serveEvents } from './serve-events.ts';
-export { type FeedItem, SessionFeed } from './session-feed.ts';
+export { FeedItem, SessionFeed } from './session-feed.ts';
 export { FEED_BOUNDS, type FeedBounds, SessionFeeds } from './session-feeds.ts';
 export { watchFeed } from './watch-feed.ts';
 export { findAccessProblem } from './watched-access.ts';

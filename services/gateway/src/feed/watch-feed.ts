@@ -5,7 +5,7 @@
 import type { JournalStart } from '@coxswain/client';
 import { AnswerCursor } from '@coxswain/protocol';
 import type { JournalPage } from './journal-pages.ts';
-import { type FeedItem, feedItem, type SessionFeed } from './session-feed.ts';
+import { FeedItem, type SessionFeed } from './session-feed.ts';
 
 /** The output of a watcher. */
 export interface WatchSink {
@@ -61,7 +61,7 @@ export async function watchFeed(
       if (item.delta !== null) {
         // After a gap, write no delta until the watcher is at the end of the feed and gets the answer so far.
         const fit = deltas ? answer.take(item.delta) : 'seen';
-        if (typeof fit !== 'string' && !(await sink.write(fit === item.delta ? item : feedItem(fit)))) return;
+        if (typeof fit !== 'string' && !(await sink.write(fit === item.delta ? item : new FeedItem(fit)))) return;
       } else if (item.n !== null && item.n >= next) {
         if (!(await sink.write(item))) return;
         next = item.n + 1;
@@ -81,7 +81,7 @@ export async function watchFeed(
       for (const piece of reply.pieces) {
         const fit = answer.take(piece);
         if (typeof fit === 'string') continue;
-        if (!(await sink.write(feedItem(fit)))) return false;
+        if (!(await sink.write(new FeedItem(fit)))) return false;
         more = reply.more;
       }
     }
@@ -97,7 +97,7 @@ export async function watchFeed(
     for (;;) {
       const { records, more } = await readPage(wanted);
       for (const record of records) {
-        if (signal.aborted || !(await sink.write(feedItem(record)))) return null;
+        if (signal.aborted || !(await sink.write(new FeedItem(record)))) return null;
         wanted = record.n + 1;
         if (feed.placeOf(wanted) !== null) return wanted;
       }
