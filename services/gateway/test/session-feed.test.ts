@@ -184,7 +184,7 @@ test('a watcher that is slower than the kept items continues in the journal with
   const growing = new GrowingSession();
   growing.record();
   // Room for two records.
-  const feed = new SessionFeed(growing.session, () => 3_000);
+  const feed = new SessionFeed(growing.session, () => 3_500);
   const slow = watching(feed, growing, 1);
   await settled();
   slow.out.stall();
@@ -206,7 +206,7 @@ test('a watcher that is slower than the kept items continues in the journal with
 test('a running answer counts in the limit; beyond it, only watchers that join later lack its deltas', async () => {
   const growing = new GrowingSession();
   growing.record();
-  const feed = new SessionFeed(growing.session, () => 20_000);
+  const feed = new SessionFeed(growing.session, () => 40_000);
   const early = watching(feed, growing, 1);
   await settled();
   const piece = 'x'.repeat(1_000);
@@ -236,7 +236,7 @@ test('a quiet feed gives up items when more sessions are followed', async () => 
     feeds.join({ ...growing.session, ref: { tenant: 'default', sessionId } } as BusSession, who, 'sse').feed;
   const busy = new GrowingSession();
   const quiet = follow(busy, 'quiet');
-  const text = 'x'.repeat(1024 * 1024);
+  const text = 'x'.repeat(512 * 1024);
   for (let i = 0; i < 3; i++) busy.record({ text });
   await settled();
   expect(quiet.placeOf(1)).toBe(0);

@@ -13,6 +13,7 @@ export class FeedItem {
   /** The item as a server-sent event. */
   readonly frame: Buffer;
   readonly #head: string;
+  #message: Buffer | null = null;
 
   constructor(item: JournalRecord | Delta) {
     const isDelta = 'type' in item;
@@ -29,9 +30,16 @@ export class FeedItem {
     return this.frame.toString('utf8', this.#head.length, this.frame.length - FRAME_END.length);
   }
 
-  /** Memory of the item, bytes. */
+  /** The item as a WebSocket message. It is made when the first WebSocket needs it. */
+  get message(): Buffer {
+    const head = this.n === null ? '{"type":"delta","delta":' : `{"type":"record","n":${this.n},"record":`;
+    this.#message ??= bytesOf(`${head}${this.json}}`);
+    return this.#message;
+  }
+
+  /** Memory of the item at most, bytes: with its frame and its message. */
   get bytes(): number {
-    return GATEWAY_BOUNDS.feedItemBytes + this.frame.length + textBytes(this.delta?.text ?? '');
+    return GATEWAY_BOUNDS.feedItemBytes + 2 * this.frame.length + textBytes(this.delta?.text ?? '');
   }
 }
 
