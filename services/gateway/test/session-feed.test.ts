@@ -1,8 +1,8 @@
 /** The feed of a session: each watcher gets each record once and in order. */
 import type { BusSession, JournalStart, WatchItem } from '@coxswain/client';
 import type { Delta, JournalRecord } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
-import { createMetrics, GATEWAY_BOUNDS, LimitedReads } from '../src/context/mod.ts';
+import { expect, test, vi } from 'vitest';
+import { createMetrics, GATEWAY_BOUNDS } from '../src/context/mod.ts';
 import {
   createPageReader,
   type FeedItem,
@@ -115,7 +115,7 @@ const settled = async () => {
 function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart, deltas = true) {
   const leaving = new AbortController();
   const out = sink();
-  const readPage = createPageReader(new JournalPages(new LimitedReads(1, 10)), growing.session);
+  const readPage = createPageReader(new JournalPages(), growing.session);
   const request = { from, deltas, signal: leaving.signal, readPage };
   return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
 }
@@ -287,6 +287,36 @@ test('a watcher that joins within an answer, or reconnects, gets the text so far
   await Promise.all([...watchers.map(({ done }) => done), feed.done]);
 });
 
+test('a watcher that writes a page slowly gives up its rest, and continues with another page', async () => {
+  const growing = new GrowingSession();
+  // Room for the newest record only.
+  const feed = new SessionFeed(growing.session, () => 1_500);
+  growing.record();
+  await settled();
+  growing.record();
+  growing.record();
+  await settled();
+  const pages = new JournalPages();
+  const held = vi.spyOn(pages, 'hold');
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const leaving = new AbortController();
+  const out = sink();
+  const write = (item: FeedItem) => {
+    nowMs += GATEWAY_BOUNDS.catchUpWithinMs;
+    return out.write(item);
+  };
+  const readPage = createPageReader(pages, growing.session);
+  const done = watchFeed(feed, { write }, { from: 1, deltas: false, signal: leaving.signal, readPage });
+  await settled();
+  clock.mockRestore();
+  expect(out.numbers).toEqual([1, 2, 3]);
+  expect(held.mock.calls.map(([{ from }]) => from)).toEqual([1, 2]);
+  leaving.abort();
+  feed.stop();
+  await Promise.all([done, feed.done]);
+});
+
 test('a failure of the feed reaches its watchers', async () => {
   const broken = {
     async *records(): AsyncGenerator<WatchItem> {
@@ -301,7 +331,7 @@ test('a failure of the feed reaches its watchers', async () => {
     from: 1,
     deltas: true,
     signal: new AbortController().signal,
-    readPage: async () => ({ records: [], more: false }),
+    readPage: async () => ({ records: [], more: false, release() {} }),
   };
   await expect(watchFeed(feed, out, request)).rejects.toThrow('the journal has a hole');
 });
