@@ -172,7 +172,7 @@ export const ERROR_CATALOGUE = {
     'Connect again: to another gateway, or to this one after its restart.',
   ),
   gateway_busy: exception(
-    'The gateway runs the maximum number of concurrent expensive reads.',
+    'The gateway runs the maximum number of concurrent reads, or holds the maximum of responses that clients have not read.',
     'Rejects the read.',
     'Send the request again after a moment.',
   ),

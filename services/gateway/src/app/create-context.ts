@@ -8,6 +8,7 @@ import {
   type GatewayTimes,
   KnownSessions,
   LimitedReads,
+  UnreadResponses,
 } from '../context/mod.ts';
 import { JournalPages, SessionFeeds } from '../feed/mod.ts';
 import { FoldCache, InspectorSeats } from '../socket/mod.ts';
@@ -25,8 +26,10 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     inspectors: new InspectorSeats(),
     folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
-    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
-    pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
+    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax),
+    stateReads: new LimitedReads(GATEWAY_BOUNDS.stateReadsMax),
+    pages: new JournalPages(),
+    unread: new UnreadResponses(),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
     metrics,
     ...parts,

@@ -1,4 +1,5 @@
 /** Expensive reads with limited concurrency. */
+import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { Problem } from './problem.ts';
 
 /** A semaphore for reads, with a bounded queue. */
@@ -6,16 +7,27 @@ export class LimitedReads {
   #free: number;
   readonly #waiting = new Set<() => void>();
   readonly #waitingMax: number;
+  readonly #waitsMs: number;
 
-  constructor(atOnce: number, waitingMax: number) {
+  /**
+   * @param waitingMax length of the queue.
+   * @param waitsMs maximum time in the queue, in milliseconds.
+   */
+  constructor(
+    atOnce: number,
+    waitingMax: number = GATEWAY_BOUNDS.readsWaitingMax,
+    waitsMs: number = GATEWAY_BOUNDS.readWaitsMs,
+  ) {
     this.#free = atOnce;
     this.#waitingMax = waitingMax;
+    this.#waitsMs = waitsMs;
   }
 
   /**
    * Runs a read when a slot is free.
    * @param signal ends the wait for a slot. It does not end a read that has started.
-   * @throws Problem `gateway_busy` (503) if the queue is full; the signal's reason; errors of the read.
+   * @throws Problem `gateway_busy` (503) if the queue is full, or no slot was free in time; the signal's reason; errors
+   *   of the read.
    */
   async run<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.acquire(signal);
@@ -35,8 +47,7 @@ export class LimitedReads {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {
-      if (this.#waiting.size >= this.#waitingMax)
-        throw new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
+      if (this.#waiting.size >= this.#waitingMax) throw busyProblem();
       await this.#waitForSlot(signal);
     }
     let held = true;
@@ -60,7 +71,12 @@ export class LimitedReads {
         removeWaiter();
         reject(signal?.reason as Error);
       };
+      const late = setTimeout(() => {
+        removeWaiter();
+        reject(busyProblem());
+      }, this.#waitsMs);
       const removeWaiter = () => {
+        clearTimeout(late);
         this.#waiting.delete(take);
         signal?.removeEventListener('abort', abort);
       };
@@ -69,4 +85,8 @@ export class LimitedReads {
       signal?.addEventListener('abort', abort);
     });
   }
+}
+
+function busyProblem(): Problem {
+  return new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
 }
