@@ -209,6 +209,9 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     availability: [
       adapter('mcp', 'http', 'because it %s'),
       adapter('mcp', 'http', 'because its redirects within its origin do not end'),
+      adapter('mcp', 'http', 'is read up to the bound of a message: %s'),
+      adapter('mcp', 'http', 'is read up to the bound of an error'),
+      adapter('mcp', 'http', 'a list of tools is read up to a number of bytes, not of pages alone'),
     ],
   },
   'hostile model provider': {

@@ -107,12 +107,16 @@ function reasonOf(error: unknown, lost: string | null): string {
 export async function listTools(client: Client, signal: AbortSignal, timeout: number): Promise<readonly Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const tools: Tool[] = [];
+  let bytes = 0;
   let cursor: string | undefined;
   for (let page = 0; page < MCP_BOUNDS.listPagesMax; page++) {
     const params = cursor === undefined ? {} : { cursor };
     const listed = await whileAsked(signal, (own) =>
       client.request({ method: 'tools/list', params }, ListToolsResultSchema, { signal: own, timeout }),
     );
+    bytes += Buffer.byteLength(JSON.stringify(listed));
+    if (bytes > MCP_BOUNDS.listMaxBytes)
+      throw new Error(`its list of tools has more than ${MCP_BOUNDS.listMaxBytes} bytes`);
     tools.push(...listed.tools);
     if (tools.length > MCP_BOUNDS.serverToolsMax)
       throw new Error(`it lists more than ${MCP_BOUNDS.serverToolsMax} tools`);
