@@ -268,7 +268,10 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
       T.injection,
       session('messages', 'is rejected by the sender’s host with the reason, and ends no approval'),
     ],
-    availability: [adapter('tools', 'fetch-url', 'a document without end is read up to the bound and no further')],
+    availability: [
+      adapter('tools', 'fetch-url', 'a document without end is read up to the bound and no further'),
+      adapter('tools', 'escape-sequences', 'output that is made to be slow: %s'),
+    ],
   },
   'role admin': {
     'files of the host': [T.admin],
