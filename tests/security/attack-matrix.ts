@@ -203,6 +203,8 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
       adapter('mcp', 'http', 'because it redirects to another origin, which gets no request and no header'),
       adapter('mcp', 'policy', 'a server that is not listed is asked by the guarded fetch alone'),
       adapter('mcp', 'policy', '%s is refused before anything is started'),
+      adapter('mcp', 'stdio', 'what was filled in is not in a message, wherever the output of the server is cut'),
+      adapter('mcp', 'http', 'a key that a server quotes is not in'),
     ],
     'data of other tenants': 'one connection serves one session',
     approvals: [T.injection],

@@ -36,6 +36,8 @@ export const MCP_BOUNDS = {
   resultFilesMaxBytes: 8 * 1024 * 1024,
   /** Maximum size of structured content in the result's detail. Larger content is omitted, and its size is reported. */
   structuredMaxBytes: 64 * 1024,
+  /** The beginning of the reason why a result is invalid. */
+  invalidResultMaxChars: 1_024,
   noticeMaxChars: 2_048,
   progressMaxChars: 1_024,
 } as const;
