@@ -227,6 +227,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
         'a compatible server that is not listed is asked by the guarded fetch, without a key',
       ),
       adapter('models', 'protocols', 'a key never stands in a failure'),
+      adapter('models', 'stream-failure', 'a key is not in a message, wherever that is cut'),
     ],
     'data of other tenants': 'a provider gets the prompts of its own session only',
     approvals: [T.ceiling, T.approveless],
