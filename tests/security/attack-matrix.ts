@@ -274,6 +274,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
     availability: [
       adapter('tools', 'fetch-url', 'a document without end is read up to the bound and no further'),
       adapter('tools', 'escape-sequences', 'output that is made to be slow: %s'),
+      adapter('tools', 'files', 'a walk gives other work a turn within a folder, so that a cancellation arrives'),
     ],
   },
   'role admin': {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '@coxswain/protocol';
 import { sessionRef, ToolDefinition } from '@coxswain/protocol';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { walk } from '../src/folder-walk.ts';
 import { createBuiltInTools } from '../src/mod.ts';
 import { OpenFolder } from '../src/open-folder.ts';
 import { replaceFile } from '../src/replace-file.ts';
@@ -438,6 +439,21 @@ describe('list_files', () => {
     expect(textOf(await call('list_files', { path: 'empty' }))).toBe('[the folder is empty]');
     expect(textOf(await call('list_files', { path: 'readme.md' }))).toBe('readme.md is not a folder');
   });
+});
+
+test('a walk gives other work a turn within a folder, so that a cancellation arrives', async () => {
+  const { root } = await freshGround();
+  for (let i = 0; i < 40; i++) await writeFile(join(root, `${'x'.repeat(200)}${i}`), '');
+  const abort = new AbortController();
+  const folder = await (await RootFolder.open(root)).openFolder('.');
+  onTestFinished(() => folder.close());
+  let seen = 0;
+  const visit = async () => {
+    for await (const _ of walk(folder, true, abort.signal, new Set()))
+      if (++seen === 1) setImmediate(() => abort.abort(new Error('cancelled')));
+  };
+  await expect(visit()).rejects.toThrow('cancelled');
+  expect(seen).toBe(3);
 });
 
 describe('search_files', () => {
