@@ -243,6 +243,8 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
         'libs/cli/test/folder-trust.test.ts',
         'a manifest with its modules needs trust, and so does a persona that loosens a rule',
       ),
+      test('libs/cli/test/persona-file.test.ts', 'may not have a %s that is a link to a file outside'),
+      test('libs/cli/test/persona-file.test.ts', 'may not contain a link to a file outside'),
     ],
     environment: [
       test(
