@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listServed, listServedPersonas } from '@coxswain/adapter-nats';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import * as hookCommand from '../src/commands/hook.ts';
-import { showServedPersonas } from '../src/run/served-personas.ts';
+import { COMMANDS } from '../src/line/mod.ts';
+import { showServedPersonas } from '../src/run/mod.ts';
 import { runCox } from './run-cox.ts';
 
 vi.mock('@coxswain/adapter-nats', async (original) => ({
@@ -78,7 +78,9 @@ test('the pattern of a hook', async () => {
   vi.mocked(listServed).mockResolvedValue([
     { announcement: { service: 's', since: '2026', registrations: [registration] }, instances: [] },
   ] as never);
-  const print = hookCommand.list as unknown as (nc: object, tenant: string, json: boolean) => Promise<unknown>;
-  await print({}, 'default', false);
+  const command = COMMANDS.find(({ name }) => name === 'hook list');
+  if (!command) throw new Error('there is no command hook list');
+  const { run } = await command.load();
+  await (run as unknown as (nc: object, tenant: string, json: boolean) => Promise<unknown>)({}, 'default', false);
   expect(printed).toContain(`  ${HARMLESS}  priority 0`);
 });
