@@ -203,12 +203,17 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
       adapter('mcp', 'http', 'because it redirects to another origin, which gets no request and no header'),
       adapter('mcp', 'policy', 'a server that is not listed is asked by the guarded fetch alone'),
       adapter('mcp', 'policy', '%s is refused before anything is started'),
+      adapter('mcp', 'stdio', 'what was filled in is not in a message, wherever the output of the server is cut'),
+      adapter('mcp', 'http', 'a key that a server quotes is not in'),
     ],
     'data of other tenants': 'one connection serves one session',
     approvals: [T.injection],
     availability: [
       adapter('mcp', 'http', 'because it %s'),
       adapter('mcp', 'http', 'because its redirects within its origin do not end'),
+      adapter('mcp', 'http', 'is read up to the bound of a message: %s'),
+      adapter('mcp', 'http', 'is read up to the bound of an error'),
+      adapter('mcp', 'http', 'a list of tools is read up to a number of bytes, not of pages alone'),
     ],
   },
   'hostile model provider': {
@@ -222,6 +227,7 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
         'a compatible server that is not listed is asked by the guarded fetch, without a key',
       ),
       adapter('models', 'protocols', 'a key never stands in a failure'),
+      adapter('models', 'stream-failure', 'a key is not in a message, wherever that is cut'),
     ],
     'data of other tenants': 'a provider gets the prompts of its own session only',
     approvals: [T.ceiling, T.approveless],
@@ -237,6 +243,8 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
         'libs/cli/test/folder-trust.test.ts',
         'a manifest with its modules needs trust, and so does a persona that loosens a rule',
       ),
+      test('libs/cli/test/persona-file.test.ts', 'may not have a %s that is a link to a file outside'),
+      test('libs/cli/test/persona-file.test.ts', 'may not contain a link to a file outside'),
     ],
     environment: [
       test(
@@ -265,7 +273,11 @@ export const MATRIX: Readonly<Record<Actor, Readonly<Record<Asset, Cell>>>> = {
       T.injection,
       session('messages', 'is rejected by the sender’s host with the reason, and ends no approval'),
     ],
-    availability: [adapter('tools', 'fetch-url', 'a document without end is read up to the bound and no further')],
+    availability: [
+      adapter('tools', 'fetch-url', 'a document without end is read up to the bound and no further'),
+      adapter('tools', 'escape-sequences', 'output that is made to be slow: %s'),
+      adapter('tools', 'files', 'a walk gives other work a turn within a folder, so that a cancellation arrives'),
+    ],
   },
   'role admin': {
     'files of the host': [T.admin],

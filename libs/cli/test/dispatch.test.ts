@@ -55,3 +55,9 @@ test('control characters in an error are not printed', async () => {
   );
   expect(err).toBe('cox: x: deleted ([31mred]0;pwn — é)\n');
 });
+
+test('control characters in the stack of an error without a code are not printed', async () => {
+  const { err } = await failing(new Error('bug \u001b]0;pwn\u0007'));
+  expect(err.split('\n')[0]).toBe('cox: bug ]0;pwn');
+  expect(err).toContain('Error: bug ]0;pwn\n    at ');
+});

@@ -185,6 +185,34 @@ describe('skills', () => {
   });
 });
 
+describe('a folder of a persona', () => {
+  const files = { 'persona.yaml': 'name: helper\n', 'prompt.md': 'Help.' };
+
+  async function folderWith(name: string, given: Readonly<Record<string, string>> = files): Promise<string> {
+    const path = join(folder, name);
+    await mkdir(path);
+    for (const [file, text] of Object.entries(given)) await writeFile(join(path, file), text);
+    return path;
+  }
+
+  test.each(Object.keys(files))('may not have a %s that is a link to a file outside', async (file) => {
+    const path = await folderWith(`out-${file}`);
+    const secret = join(await folderWith(`secret-${file}`), file);
+    await rm(join(path, file));
+    await symlink(secret, join(path, file));
+    await expect(readPersona(path)).rejects.toThrow(`${file}: is a link; files of a persona must be in its folder`);
+  });
+
+  test('may be a link itself, and have links to its own files', async () => {
+    const path = await folderWith('linked', { 'v1.yaml': 'name: helper\n', '..v2.md': 'Help.' });
+    await symlink('v1.yaml', join(path, 'persona.yaml'));
+    await symlink('..v2.md', join(path, 'prompt.md'));
+    await symlink(path, join(folder, 'linking-to-it'));
+    for (const at of [path, join(folder, 'linking-to-it')])
+      expect((await readPersona(at)).persona).toMatchObject({ name: 'helper', prompt: 'Help.' });
+  });
+});
+
 test('a name is looked up in personas/, and otherwise left to the host', async () => {
   await mkdir(join(folder, 'personas'), { recursive: true });
   await writeFile(join(folder, 'personas/local.yaml'), 'name: local\n');

@@ -85,6 +85,15 @@ describe('without a terminal', () => {
     expect(written.err).toMatch(/^sorry$/m);
   });
 
+  test('the value of a structured output has no character that controls a terminal, and is the same value', () => {
+    const { written, streams } = capture();
+    const view = plainView(streams, plain);
+    const output = { a: 'one\u009b2J two\u202e' };
+    view.live([...answer('done'), { ...end, output }]);
+    expect(written.out).toBe('{\n  "a": "one\\u009b2J two\\u202e"\n}\n');
+    expect(JSON.parse(written.out)).toEqual(output);
+  });
+
   test.each([
     [1, '  1 message waits for the next run\n'],
     [2, '  2 messages wait for the next run\n'],

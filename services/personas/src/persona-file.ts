@@ -2,8 +2,8 @@
  * Reads personas from a YAML or JSON file, or from a folder with persona.yaml, prompt.md and skills. Errors have the
  * file, line and column.
  */
-import { readdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type LocatedYaml, readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
 import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import {
@@ -51,18 +51,20 @@ export async function whatLiesAt(path: string): Promise<'persona' | 'folder of p
 }
 
 /**
- * Reads and validates a persona from a file, or from a folder with a persona.yaml.
+ * Reads and validates a persona from a file, or from a folder with a persona.yaml. The folder may be a link. A link in
+ * it that leads out of it is rejected: a cloned folder could make any file of the user a prompt.
  * @throws PersonaFileError with the position of the problem.
  */
 export async function readPersonaFile(path: string): Promise<PersonaFile> {
   const inFolder = await isFolder(path);
   const file = inFolder ? join(path, 'persona.yaml') : path;
   if (inFolder && !(await exists(file))) throw new PersonaFileError(`persona ${path}: this folder has no persona.yaml`);
-  const yaml = await readLocatedYaml(await readText(file));
+  const folder = inFolder ? path : null;
+  const yaml = await readLocatedYaml(await readText(file, folder));
   if (!yaml.ok) throw new PersonaFileError(`persona ${file}:${yaml.at}: ${yaml.problem}`);
   if (yaml.value === undefined)
     throw new PersonaFileError(`persona ${file}: is empty; a persona needs at least a name`);
-  const value = await withItsFiles(yaml, file, inFolder ? path : null);
+  const value = await withItsFiles(yaml, file, folder);
   const read = readDefinition(value);
   if (!read.ok) {
     const told = read.problems.slice(0, TOLD_MAX).map(({ path: at, kind, words }) => {
@@ -84,7 +86,7 @@ async function withItsFiles({ value, at }: LocatedYaml, file: string, folder: st
   if (prompt !== null && (await exists(prompt))) {
     if ('prompt' in value)
       throw new PersonaFileError(`persona ${file}:${at([], 'prompt')}: the prompt is given here and in ${prompt}`);
-    whole.prompt = await readText(prompt);
+    whole.prompt = await readText(prompt, folder);
   }
   const beside = join(dirname(file), 'skills');
   if (Array.isArray(whole.skills)) {
@@ -118,15 +120,25 @@ async function skillsIn(folder: string): Promise<Skill[]> {
   return skills;
 }
 
-async function readText(path: string): Promise<string> {
+/** Reads a text. @param folder the folder that must contain the file, after all links; null for any place. */
+async function readText(path: string, folder: string | null): Promise<string> {
   try {
-    const text = utf8Of((await readRegularFile(path, FILE_MAX_BYTES)).bytes);
+    const { bytes, realPath } = await readRegularFile(path, FILE_MAX_BYTES);
+    if (folder !== null && !isBelow(await realpath(folder), realPath))
+      throw new PersonaFileError(`persona ${path}: is a link; files of a persona must be in its folder`);
+    const text = utf8Of(bytes);
     if (text === null) throw new PersonaFileError(`persona ${path}: is not UTF-8`);
     return text;
   } catch (error) {
     if (!(error instanceof UnreadableFileError)) throw error;
     throw new PersonaFileError(`persona ${path}: ${error.message}`, { cause: error });
   }
+}
+
+function isBelow(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  // On Windows, a path on another drive is absolute.
+  return !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -42,13 +42,13 @@ export interface Connection {
   readonly client: Client;
   /** The reason why the connection is lost, as the rest of a sentence; null while no loss is known. */
   lost(): string | null;
-  /** The server's last output besides messages; empty without output. */
+  /** The server's last output besides messages, redacted; empty without output. */
   lastOutput(): string;
   /** Redacts the values of host variables that the server was given. */
   redact(text: string): string;
   /** Watches one call; see {@link AnswerWatch}. */
   watch(key: string): AnswerWatch;
-  /** Closes the connection. Never rejects. Returns a sentence for each part that could not be closed. */
+  /** Closes the connection. Never rejects. Returns a redacted sentence for each part that could not be closed. */
   close(): Promise<readonly string[]>;
 }
 
@@ -107,12 +107,16 @@ function reasonOf(error: unknown, lost: string | null): string {
 export async function listTools(client: Client, signal: AbortSignal, timeout: number): Promise<readonly Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const tools: Tool[] = [];
+  let bytes = 0;
   let cursor: string | undefined;
   for (let page = 0; page < MCP_BOUNDS.listPagesMax; page++) {
     const params = cursor === undefined ? {} : { cursor };
     const listed = await whileAsked(signal, (own) =>
       client.request({ method: 'tools/list', params }, ListToolsResultSchema, { signal: own, timeout }),
     );
+    bytes += Buffer.byteLength(JSON.stringify(listed));
+    if (bytes > MCP_BOUNDS.listMaxBytes)
+      throw new Error(`its list of tools has more than ${MCP_BOUNDS.listMaxBytes} bytes`);
     tools.push(...listed.tools);
     if (tools.length > MCP_BOUNDS.serverToolsMax)
       throw new Error(`it lists more than ${MCP_BOUNDS.serverToolsMax} tools`);
@@ -131,18 +135,20 @@ function overStdio(
   server: Extract<McpServer, { command: string }>,
 ): Connection & { transport: Transport } {
   const used = new Map<string, string>();
+  const redact = (text: string) => withoutValues(text, used);
   const transport = new StdioServer({
     command: server.command,
     args: server.args,
     cwd: resolve(root, server.cwd ?? '.'),
     env: expandVariables(server.env ?? {}, hostEnv, 'env', used),
+    redact,
   });
   return {
     client: newClient(),
     transport,
     lost: () => transport.end,
     lastOutput: () => transport.lastOutput,
-    redact: (text) => withoutValues(text, used),
+    redact,
     // When the process ends, the client rejects its pending requests.
     watch: () => ({ lost: new Promise<never>(() => {}), done: () => {} }),
     async close() {
@@ -157,6 +163,7 @@ function overHttp(
   server: Extract<McpServer, { url: string }>,
 ): Connection & { transport: Transport } {
   const used = new Map<string, string>();
+  const redact = (text: string) => withoutValues(text, used);
   const answers = new HttpAnswers(startTimeoutMs, createSameOriginFetch(fetch));
   const transport = new StreamableHTTPClientTransport(new URL(server.url), {
     fetch: answers.fetch,
@@ -169,13 +176,13 @@ function overHttp(
     transport: transport as Transport,
     lost: () => (closed ? 'was closed' : null),
     lastOutput: () => '',
-    redact: (text) => withoutValues(text, used),
+    redact,
     watch: (key) => answers.watch(key),
     async close() {
       closed = true;
       const notes = await endSession(transport, name);
       await transport.close();
-      return notes;
+      return notes.map(redact);
     },
   };
 }

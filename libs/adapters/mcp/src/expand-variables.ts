@@ -12,7 +12,7 @@ export class MissingVariableError extends Error {
 /**
  * Expands host variables in the values of a record. Throws {@link MissingVariableError}.
  * @param where the name of the record, for the message.
- * @param used receives the expanded variables with their values.
+ * @param used receives the expanded variables with their values, without surrounding space: a header is sent without it.
  */
 export function expandVariables(
   values: Readonly<Record<string, string>>,
@@ -30,7 +30,7 @@ export function expandVariables(
         if (found === undefined) {
           throw new MissingVariableError(`${where}.${key} needs the environment variable ${name}, which is not set`);
         }
-        used.set(name, found);
+        used.set(name, found.trim());
         return found;
       }),
     ]),

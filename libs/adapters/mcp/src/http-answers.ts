@@ -45,12 +45,13 @@ export class HttpAnswers {
     const key = callKeyIn(init);
     const resumes = key === null && new Headers(init?.headers).has('last-event-id');
     const response = await this.#fetch(url, init);
-    if (response.body === null || !response.ok) return response;
+    const { body, status, statusText, headers } = response;
+    if (body === null) return response;
+    if (!response.ok) return new Response(beginningOf(body), { status, statusText, headers });
 
-    const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;
+    const isStream = isEventStream(headers);
     const onEnd = isStream && key !== null ? this.#opened(key) : isStream && resumes ? this.#resumed() : () => {};
-    const { status, statusText, headers } = response;
-    return new Response(bounded(response.body, onEnd), { status, statusText, headers });
+    return new Response(bounded(body, isStream, onEnd), { status, statusText, headers });
   };
 
   /** Watches a call by its key. Start before the call is sent. */
@@ -107,8 +108,29 @@ function callKeyIn(init: RequestInit | undefined): string | null {
   return typeof key === 'string' ? key : null;
 }
 
-/** Passes the bytes on, and fails if one message exceeds the limit. Blank lines separate events. */
-function bounded(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
+/** Compares the media type only, as the SDK does: parameters can contain any text. */
+function isEventStream(headers: Headers): boolean {
+  return headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream';
+}
+
+/** Passes the beginning of an error's body on, and cancels the rest. */
+function beginningOf(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  let left: number = MCP_BOUNDS.errorMaxBytes;
+  const cut = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      controller.enqueue(bytes.subarray(0, left));
+      left -= bytes.length;
+      if (left <= 0) controller.terminate();
+    },
+  });
+  return body.pipeThrough(cut);
+}
+
+/**
+ * Passes the bytes on, and fails if one message exceeds the limit. Blank lines separate the messages of an event
+ * stream. Any other body is one message.
+ */
+function bounded(body: ReadableStream<Uint8Array>, isStream: boolean, onEnd: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let ended = false;
   const end = () => {
@@ -126,7 +148,7 @@ function bounded(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableS
           return;
         }
         const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-        const blankLine = Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n'));
+        const blankLine = isStream ? Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')) : -1;
         messageBytes = blankLine < 0 ? messageBytes + bytes.length : bytes.length - blankLine;
         if (messageBytes > MCP_BOUNDS.messageMaxBytes) {
           await reader.cancel();

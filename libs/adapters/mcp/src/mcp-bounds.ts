@@ -17,8 +17,12 @@ export const MCP_BOUNDS = {
   stderrTailMaxChars: 2_048,
   /** Maximum size of one message of a server. */
   messageMaxBytes: 10 * 1024 * 1024,
+  /** The beginning of the body of an HTTP error that is read. The rest is not received. */
+  errorMaxBytes: 64 * 1024,
   /** Pages of one list of tools. */
   listPagesMax: 64,
+  /** Maximum size of all pages of one list of tools as JSON. */
+  listMaxBytes: 16 * 1024 * 1024,
   /** Tools of one server. */
   serverToolsMax: 2_048,
   /** Maximum size of one tool's schema as JSON. */
@@ -32,6 +36,8 @@ export const MCP_BOUNDS = {
   resultFilesMaxBytes: 8 * 1024 * 1024,
   /** Maximum size of structured content in the result's detail. Larger content is omitted, and its size is reported. */
   structuredMaxBytes: 64 * 1024,
+  /** The beginning of the reason why a result is invalid. */
+  invalidResultMaxChars: 1_024,
   noticeMaxChars: 2_048,
   progressMaxChars: 1_024,
 } as const;

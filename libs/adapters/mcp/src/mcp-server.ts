@@ -155,7 +155,9 @@ export class McpServerTools {
     if (error instanceof McpError || error instanceof StreamableHTTPError) {
       return failed('tool_failed', `the MCP server ${name} failed the call: ${message}`);
     }
-    return failed('tool_failed', `the MCP server ${name} returned an invalid result: ${cutText(message, 1_024)}`);
+    // Redacted before it is cut: a part of a value would not be found.
+    const why = cutText(connection.redact(message), MCP_BOUNDS.invalidResultMaxChars);
+    return failed('tool_failed', `the MCP server ${name} returned an invalid result: ${why}`);
   }
 
   /** An open connection, established again if necessary; or the reason why there is none. */
@@ -235,13 +237,14 @@ export class McpServerTools {
     }
   }
 
-  async #fetchList({ client }: Connection): Promise<void> {
+  async #fetchList({ client, redact }: Connection): Promise<void> {
     try {
       this.#tools = await listTools(client, this.#closing.signal, this.#spec.startTimeoutMs);
       this.#spec.onToolsRead();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
-      this.#spec.onNotice('warning', `its changed list of tools could not be read: ${(error as Error).message}`);
+      const why = redact((error as Error).message);
+      this.#spec.onNotice('warning', `its changed list of tools could not be read: ${why}`);
     }
   }
 }

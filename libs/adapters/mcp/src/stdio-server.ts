@@ -28,6 +28,8 @@ export interface StdioCommand {
   readonly cwd: string;
   /** Added to the few variables that the SDK considers safe. */
   readonly env: Readonly<Record<string, string>>;
+  /** Redacts the kept output. */
+  readonly redact: (text: string) => string;
 }
 
 /** One process of a server, from start to end. */
@@ -37,8 +39,8 @@ export class StdioServer implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
 
   readonly #command: StdioCommand;
-  readonly #stderr = new TextTail();
-  readonly #garbage = new TextTail();
+  readonly #stderr: TextTail;
+  readonly #garbage: TextTail;
   readonly #lines = new MessageLines(MCP_BOUNDS.messageMaxBytes);
   #child: ChildProcessByStdio<Writable, Readable, Readable> | null = null;
   #ended: Promise<void> = Promise.resolve();
@@ -47,6 +49,8 @@ export class StdioServer implements Transport {
 
   constructor(command: StdioCommand) {
     this.#command = command;
+    this.#stderr = new TextTail(command.redact);
+    this.#garbage = new TextTail(command.redact);
   }
 
   /** Starts the process. Rejects if it cannot be started. */
@@ -211,14 +215,19 @@ function signalGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-/** Keeps the end of a text of any length. */
-export class TextTail {
+/** Keeps the end of a text of any length. Redacts it before cutting it: a part of a value would not be found. */
+class TextTail {
+  readonly #redact: (text: string) => string;
   readonly #decoder = new TextDecoder('utf-8');
   #text = '';
 
+  constructor(redact: (text: string) => string) {
+    this.#redact = redact;
+  }
+
   add(chunk: Uint8Array | string): void {
     const text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true });
-    this.#text = cutTextToEnd(this.#text + text, MCP_BOUNDS.stderrTailMaxChars);
+    this.#text = cutTextToEnd(this.#redact(this.#text + text), MCP_BOUNDS.stderrTailMaxChars);
   }
 
   get text(): string {

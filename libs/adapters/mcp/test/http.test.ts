@@ -1,8 +1,10 @@
 /** Servers on Streamable HTTP: the official peer, a recording proxy before it, and servers that misbehave. */
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { HttpAnswers } from '../src/http-answers.ts';
+import type { McpNotice } from '../src/mod.ts';
 import { codeOf, eventually, everythingOverHttp, freePort, opened, textOf, tryOpen } from './mcp-session.ts';
 import { recordingProxy } from './recording-proxy.ts';
 
@@ -205,33 +207,175 @@ describe('a server that does not start', () => {
   });
 });
 
-/** A server that answers by hand, to break off where a whole one never does. */
-describe('a stream without an answer', () => {
-  test('that ends and cannot be resumed is a lost call', async () => {
-    const server = createServer(async (request, response) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-      if (request.method !== 'POST') return response.writeHead(405).end();
-      const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-      const reply = (result: unknown) => response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
-      response.setHeader('content-type', 'application/json');
-      if (method === 'initialize') {
-        const serverInfo = { name: 'by-hand', version: '1' };
-        return reply({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
-      }
-      if (method === 'tools/list') return reply({ tools: [{ name: 'vanish', inputSchema: { type: 'object' } }] });
-      if (method === 'tools/call') return response.setHeader('content-type', 'text/event-stream').end(': nothing\n\n');
-      return response.writeHead(202).end();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
+/** One request to a server that answers by hand: a call, a request for the list, or the end of the session. */
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Answers with these members of a JSON-RPC message, `result` or `error` among them. */
+  readonly reply: (members: object) => void;
+}
+
+const VANISH = { tools: [{ name: 'vanish', inputSchema: { type: 'object' } }] };
+
+/** A server that answers by hand, for what a whole one never does. @returns its address. */
+async function byHand(answers: {
+  list?: (asked: Asked) => void;
+  call?: (asked: Asked) => void;
+  end?: (asked: Asked) => void;
+}): Promise<string> {
+  const { list = ({ reply }) => reply({ result: VANISH }), call, end } = answers;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    if (request.method === 'DELETE' && end) return end({ request, response, reply: () => {} });
+    if (request.method !== 'POST') return response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    // The blank line ends an event, and is nothing after JSON.
+    const reply = (members: object) => response.end(`${JSON.stringify({ jsonrpc: '2.0', id, ...members })}\n\n`);
+    response.setHeader('content-type', 'application/json');
+    if (method === 'initialize') {
+      const serverInfo = { name: 'by-hand', version: '1' };
+      response.setHeader('mcp-session-id', 's1');
+      return reply({
+        result: { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo },
+      });
+    }
+    if (method === 'tools/list') return list({ request, response, reply });
+    if (method === 'tools/call') return call?.({ request, response, reply });
+    return response.writeHead(202).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
+
+test('a stream without an answer that ends and cannot be resumed is a lost call', async () => {
+  const url = await byHand({
+    call: ({ response }) => response.setHeader('content-type', 'text/event-stream').end(': nothing\n\n'),
+  });
+  const { call } = await opened({ hand: { url } }, { startTimeoutMs: 2_000 });
+  const outcome = await call('hand__vanish');
+  expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
+  expect(textOf(outcome)).toContain('the connection ended before the answer came');
+});
+
+describe('a key that a server quotes is not in', () => {
+  // As `$(cat key)` in double quotes leaves it. A header is sent without the newline.
+  const env = { TOKEN: 'hunter2-hunter2\n' };
+  const headers = { 'X-Key': `$\{TOKEN}` };
+  const keyOf = ({ request }: Asked) => String(request.headers['x-key']);
+
+  test('the failure of a call', async () => {
+    const url = await byHand({ call: (asked) => asked.response.writeHead(403).end(`no access: ${keyOf(asked)}`) });
+    const { call } = await opened({ hand: { url, headers } }, { env });
+    const text = textOf(await call('hand__vanish'));
+    expect(text).toContain('no access: [TOKEN]');
+  });
+
+  test('the reason why a result is invalid, wherever that is cut', async () => {
+    const url = await byHand({ call: (asked) => asked.reply({ result: {}, [keyOf(asked).repeat(500)]: 1 }) });
+    const { call } = await opened({ hand: { url, headers } }, { env });
+    const text = textOf(await call('hand__vanish'));
+    expect(text).toContain('returned an invalid result: ');
+    expect(text).toContain('[TOKEN]');
+    expect(text).not.toContain('hunter2');
+  });
+
+  test('a notice of a changed list that cannot be read', async () => {
+    const notices: string[] = [];
+    let lists = 0;
+    const url = await byHand({
+      list: (asked) =>
+        ++lists === 1
+          ? asked.reply({ result: VANISH })
+          : asked.reply({ error: { code: -32603, message: `no access: ${keyOf(asked)}` } }),
+      call({ response, reply }) {
+        response.setHeader('content-type', 'text/event-stream');
+        response.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\ndata: ');
+        reply({ result: { content: [] } });
+      },
     });
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
-    const { call } = await opened({ hand: { url } }, { startTimeoutMs: 2_000 });
-    const outcome = await call('hand__vanish');
-    expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
-    expect(textOf(outcome)).toContain('the connection ended before the answer came');
+    const onNotice = ({ text }: McpNotice) => void notices.push(text);
+    const { call } = await opened({ hand: { url, headers } }, { env, onNotice });
+    await call('hand__vanish');
+    await eventually(() => notices.length > 0, 'the notice');
+    expect(notices[0]).toContain('its changed list of tools could not be read: ');
+    expect(notices[0]).toContain('no access: [TOKEN]');
+  });
+
+  test('what could not be closed', async () => {
+    const url = await byHand({ end: (asked) => asked.response.writeHead(500, `no access: ${keyOf(asked)}`).end() });
+    const { toolset } = await opened({ hand: { url, headers } }, { env });
+    expect(await toolset.close()).toEqual([
+      expect.stringMatching(/^the session at the MCP server hand could not be ended: .*no access: \[TOKEN\]$/),
+    ]);
+  });
+});
+
+test('of the body of an error the beginning is quoted', async () => {
+  const body = `broken ${'x'.repeat(100_000)} tail`;
+  const url = await byHand({ call: ({ response }) => response.writeHead(500).end(body) });
+  const { call } = await opened({ hand: { url } });
+  const text = textOf(await call('hand__vanish'));
+  expect(text).toContain('broken xxx');
+  expect(text).not.toContain('tail');
+});
+
+test('a list of tools is read up to a number of bytes, not of pages alone', async () => {
+  let listed = 0;
+  const url = await byHand({
+    list({ reply }) {
+      const name = `t${++listed}`;
+      const tool = { name, description: 'x'.repeat(6 * 1024 * 1024), inputSchema: { type: 'object' } };
+      reply({ result: { tools: [tool], nextCursor: name } });
+    },
+  });
+  expect(await tryOpen({ hand: { url } })).toMatchObject({
+    code: 'mcp_server_failed',
+    message: expect.stringContaining('its list of tools has more than 16777216 bytes'),
+  });
+  expect(listed).toBe(3);
+});
+
+describe('a body without end', () => {
+  /** The chunks of 64 KiB that are read of a body, and how the reading ends. */
+  async function readOf(status: number, contentType: string, text: string) {
+    const chunk = Buffer.from(text.repeat((64 * 1024) / text.length));
+    let pulled = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        // A reader without a bound fails here, and not after the memory is full.
+        if (++pulled > 1_000) controller.error(new Error('read without a bound'));
+        else controller.enqueue(chunk);
+      },
+    });
+    const headers = { 'content-type': contentType };
+    const answers = new HttpAnswers(1_000, async () => new Response(endless, { status, headers }));
+    const response = await answers.fetch('http://127.0.0.1:1/');
+    const end = await response.text().then(
+      (read) => `${Buffer.byteLength(read)} bytes`,
+      (error: Error) => error.message,
+    );
+    return { pulled, end };
+  }
+
+  test.each<[string, number, string, string]>([
+    ['JSON', 200, 'application/json', ' '],
+    ['JSON of blank lines', 200, 'application/json', '\n\n'],
+    ['JSON that names an event stream', 200, 'application/json; a=text/event-stream', '\n\n'],
+    ['an event', 200, 'text/event-stream', 'x'],
+  ])('is read up to the bound of a message: %s', async (_name, status, contentType, text) => {
+    const { pulled, end } = await readOf(status, contentType, text);
+    expect(end).toBe('the server sent a message of more than 10485760 bytes');
+    expect(pulled).toBeLessThan(170);
+  });
+
+  test('is read up to the bound of an error', async () => {
+    const { pulled, end } = await readOf(500, 'text/plain', 'x');
+    expect(end).toBe('65536 bytes');
+    expect(pulled).toBeLessThan(5);
   });
 });

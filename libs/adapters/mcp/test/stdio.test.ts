@@ -211,6 +211,17 @@ describe('where a server runs', () => {
     expect((failure as { message: string }).message).toContain('its stderr ended with: bad token [HOST_TOKEN]');
   });
 
+  test('what was filled in is not in a message, wherever the output of the server is cut', async () => {
+    const { stderrTailMaxChars } = MCP_BOUNDS;
+    // The kept end begins in the middle of the value.
+    const command = `printf '%s%0${stderrTailMaxChars - 8}d' "$TOKEN" 0 >&2; exit 1`;
+    const failure = await tryOpen(
+      { raw: { command: 'sh', args: ['-c', command], env: { TOKEN: variable('HOST_TOKEN') } } },
+      { env: { HOST_TOKEN: 'hunter2-hunter2' } },
+    );
+    expect((failure as { message: string }).message).toMatch(/its stderr ended with: \S*TOKEN\]0+$/);
+  });
+
   test('a call brings its idempotency key', async () => {
     const { call } = await opened({ raw: PEERS.raw() });
     const { meta } = JSON.parse(textOf(await call('raw__where'))) as { meta: unknown };

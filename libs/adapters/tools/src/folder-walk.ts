@@ -3,6 +3,7 @@
  * its open parent.
  */
 import type { Dirent } from 'node:fs';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { OpenFolder } from './open-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { systemCode } from './tool-problem.ts';
@@ -30,15 +31,21 @@ export async function* walk(
   notes: WalkNotes,
 ): AsyncGenerator<WalkEntry, void> {
   let seen = 0;
+  let charsSinceTurn = 0;
 
   async function* below(folder: OpenFolder, prefix: string, depth: number): AsyncGenerator<WalkEntry, void> {
     for (const entry of await folder.entries()) {
+      if (charsSinceTurn >= TOOL_BOUNDS.walkTurnChars) {
+        charsSinceTurn = 0;
+        await nextTick();
+      }
       signal.throwIfAborted();
       if (++seen > TOOL_BOUNDS.walkEntriesMax) {
         notes.add(`stopped after ${TOOL_BOUNDS.walkEntriesMax} entries: start in a subfolder`);
         return;
       }
       const path = prefix + entry.name;
+      charsSinceTurn += path.length;
       const kind = kindOf(entry);
       yield { folder, name: entry.name, path, kind };
       if (!recursive || kind !== 'folder') continue;

@@ -3,6 +3,7 @@ export { type BuiltInToolsOptions, createBuiltInTools, createCrewTools } from '.
 export { createCodeTools } from './code-tools.ts';
 export { combineToolSources, withoutTools } from './combine-tool-sources.ts';
 export { type CommandRunner, CommandSocketError, startCommandRunner } from './command-runner.ts';
+export { withoutEscapeSequences } from './escape-sequences.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export { createLoadSkillTool } from './load-skill.ts';
 export { createParkTool } from './park.ts';

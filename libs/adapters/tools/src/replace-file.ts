@@ -49,7 +49,9 @@ const IN_PLACE_INSTEAD = new Set(['EACCES', 'EPERM', 'EBUSY', 'EXDEV']);
 
 async function writeTemporary(place: Place, content: Uint8Array, before: Stats | null): Promise<void> {
   const temporary = `.coxswain-${randomUUID()}.tmp`;
-  const handle = await place.folder.openFile(temporary, fs.O_WRONLY | fs.O_CREAT | fs.O_EXCL, 0o666);
+  // The old file may be private. Until the new one has its owner and its mode, only this process may read it.
+  const mode = before === null ? 0o666 : 0o600;
+  const handle = await place.folder.openFile(temporary, fs.O_WRONLY | fs.O_CREAT | fs.O_EXCL, mode);
   try {
     await writeAndClose(handle, content, before);
     await place.folder.replace(temporary, place.name);

@@ -1,10 +1,10 @@
 /** The tool `run_command`: runs a shell command in the root folder. The command is not confined to it. */
-import { stripVTControlCharacters } from 'node:util';
 import type { ToolOutcome } from '@coxswain/ports';
 import { cutText, cutTextToEnd, type JsonObject } from '@coxswain/protocol';
 import { middleCut } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
 import { commandEnvironment } from './command-environment.ts';
+import { withoutEscapeSequences } from './escape-sequences.ts';
 import { KeptOutput } from './kept-output.ts';
 import { type GroupEnd, runInGroup } from './process-group.ts';
 import { sendCommand } from './send-command.ts';
@@ -179,7 +179,7 @@ function policyNotices(
 }
 
 function readable(bytes: Buffer): string {
-  return stripVTControlCharacters(bytes.toString('utf8'));
+  return withoutEscapeSequences(bytes.toString('utf8'));
 }
 
 /** Sends the end of the output to watchers, at a limited rate. */

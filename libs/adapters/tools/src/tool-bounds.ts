@@ -30,6 +30,11 @@ export const TOOL_BOUNDS = {
   folderEntriesMax: 50_000,
   /** Maximum number of entries of one walk. */
   walkEntriesMax: 200_000,
+  /**
+   * The characters of paths that a walk visits between two turns of other sessions. Matching one path cannot be
+   * interrupted, and its time grows with its length.
+   */
+  walkTurnChars: 512,
   listEntriesDefault: 1_000,
   listEntriesMax: 10_000,
   searchMatchesDefault: 100,

@@ -3,8 +3,10 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } fro
 import { join } from 'node:path';
 import type { JsonObject } from '@coxswain/protocol';
 import { sessionRef, ToolDefinition } from '@coxswain/protocol';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { walk } from '../src/folder-walk.ts';
 import { createBuiltInTools } from '../src/mod.ts';
+import { OpenFolder } from '../src/open-folder.ts';
 import { replaceFile } from '../src/replace-file.ts';
 import { RootFolder } from '../src/root-folder.ts';
 import { builtIns, codeOf, freshGround, openTools, textOf } from './session-tools.ts';
@@ -204,6 +206,24 @@ describe('write_file', () => {
     expect(await readFile(join(root, 'script.sh'), 'utf8')).toBe('new');
     expect((await stat(join(root, 'script.sh'))).mode & 0o777).toBe(0o750);
     expect(await readdir(root)).toEqual(['script.sh']);
+  });
+
+  test('a private file is readable by nobody else while it is replaced', async () => {
+    const { root, call } = await builtIns();
+    await writeFile(join(root, 'key.txt'), 'old', { mode: 0o600 });
+    const modes: number[] = [];
+    const open = OpenFolder.prototype.openFile;
+    vi.spyOn(OpenFolder.prototype, 'openFile').mockImplementation(async function (this: OpenFolder, ...args) {
+      const handle = await open.apply(this, args);
+      if (args[0].endsWith('.tmp')) modes.push((await handle.stat()).mode & 0o777);
+      return handle;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(textOf(await call('write_file', { path: 'key.txt', content: 'new' }))).toContain('replaced');
+    await call('write_file', { path: 'fresh.txt', content: 'new' });
+    // Of a new file the umask of the host decides.
+    expect(modes).toEqual([0o600, 0o666 & ~process.umask()]);
+    expect((await stat(join(root, 'key.txt'))).mode & 0o777).toBe(0o600);
   });
 
   test('the same call again leaves the same file', async () => {
@@ -419,6 +439,21 @@ describe('list_files', () => {
     expect(textOf(await call('list_files', { path: 'empty' }))).toBe('[the folder is empty]');
     expect(textOf(await call('list_files', { path: 'readme.md' }))).toBe('readme.md is not a folder');
   });
+});
+
+test('a walk gives other work a turn within a folder, so that a cancellation arrives', async () => {
+  const { root } = await freshGround();
+  for (let i = 0; i < 40; i++) await writeFile(join(root, `${'x'.repeat(200)}${i}`), '');
+  const abort = new AbortController();
+  const folder = await (await RootFolder.open(root)).openFolder('.');
+  onTestFinished(() => folder.close());
+  let seen = 0;
+  const visit = async () => {
+    for await (const _ of walk(folder, true, abort.signal, new Set()))
+      if (++seen === 1) setImmediate(() => abort.abort(new Error('cancelled')));
+  };
+  await expect(visit()).rejects.toThrow('cancelled');
+  expect(seen).toBe(3);
 });
 
 describe('search_files', () => {

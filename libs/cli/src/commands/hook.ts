@@ -1,6 +1,7 @@
 /** `cox hook`. */
 
 import { listServed, removeAnnouncement } from '@coxswain/adapter-nats';
+import { printable } from '@coxswain/client';
 import { HookServiceName, hookPointName, type TenantId } from '@coxswain/protocol';
 import { type Connection, listCommand, removeCommand } from '../instance/mod.ts';
 import { CliError, EXIT, type ExitCode } from '../line/mod.ts';
@@ -32,8 +33,9 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
     const lives = instances === 0 ? 'no instances' : counted(instances, 'instance');
     standardStreams.out(`${service}  ${lives}\n`);
     for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
+      const shown = printable(pattern).replaceAll('\n', ' ⏎ ');
       standardStreams.out(
-        `  ${id}  ${hookPointName(point)}  ${pattern}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`,
+        `  ${id}  ${hookPointName(point)}  ${shown}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`,
       );
     }
   }

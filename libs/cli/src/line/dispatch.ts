@@ -58,7 +58,7 @@ async function printError(error: unknown, format: 'json' | 'yaml' | null, isServ
   if (format !== null && isService) return exitCode;
   process.stderr.write(`cox: ${await shown(message)}\n${remedy === undefined ? '' : `  → ${remedy}\n`}`);
   // A failure without a code is a bug, and its stack helps to find it.
-  if (stack !== undefined) process.stderr.write(`${stack}\n`);
+  if (stack !== undefined) process.stderr.write(`${await shown(stack)}\n`);
   return exitCode;
 }
 

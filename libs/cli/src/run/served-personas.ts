@@ -1,5 +1,6 @@
 /** Prints the personas in the registry of a bus. */
 import { type connectNats, type ListedPersona, listServedPersonas } from '@coxswain/adapter-nats';
+import { printable } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { standardStreams } from '../terminal/mod.ts';
 
@@ -24,7 +25,8 @@ function asText({ name, announcement, pause, instances }: ListedPersona): string
   const { length } = instances;
   const lives = length === 0 ? 'no instances' : length === 1 ? '1 instance' : `${length} instances`;
   const head = [name, ...(announcement ? [announcement.version, lives] : ['not served'])];
-  if (pause) head.push(`paused since ${pause.since}${pause.reason === undefined ? '' : `: ${pause.reason}`}`);
+  const reason = pause?.reason === undefined ? '' : `: ${pause.reason.replaceAll('\n', ' ⏎ ')}`;
+  if (pause) head.push(`paused since ${pause.since}${reason}`);
   const rows = instances.map(({ instance, state, since, version, running }) =>
     [
       `  ${instance}`,
@@ -34,5 +36,5 @@ function asText({ name, announcement, pause, instances }: ListedPersona): string
       ...(version === announcement?.version ? [] : [`version ${version}`]),
     ].join('  '),
   );
-  return `${[head.join('  '), ...rows].join('\n')}\n`;
+  return `${printable([head.join('  '), ...rows].join('\n'))}\n`;
 }

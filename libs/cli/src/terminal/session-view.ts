@@ -1,5 +1,5 @@
 /** The views of a session: as lines, or as JSON lines. `live-view/` has the view for a terminal. */
-import { topState, type UiEvent } from '@coxswain/client';
+import { printableJson, topState, type UiEvent } from '@coxswain/client';
 import type { ChildSession } from '@coxswain/client/transport';
 import type { JournalRecord } from '@coxswain/protocol';
 import { childLines, eventLine } from './event-lines.ts';
@@ -84,7 +84,7 @@ export function plainView(streams: Streams, style: Style): SessionView {
       // The last answer may have been followed by calls that ended the run. It is still the answer.
       else if (event.type === 'run_ended') {
         // A program that requested JSON parses stdout, which has the value or nothing.
-        if (event.output !== undefined) newest = JSON.stringify(event.output, null, 2);
+        if (event.output !== undefined) newest = printableJson(event.output);
         else if (event.error?.code === 'output_invalid') {
           goOn();
           newest = '';

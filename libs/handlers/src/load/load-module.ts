@@ -30,7 +30,11 @@ export class HookModuleError extends Error {
 /** The name of the bundle in messages, next to its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
 
-/** Maximum size of one file. Files are read before a person has decided whether their folder is trusted. */
+/**
+ * Maximum size of one module. Modules are read before a person has decided whether their folder is trusted. esbuild reads
+ * package.json, tsconfig.json and what that extends by itself, without a limit. An empty `tsconfigRaw` would avoid a part
+ * of this, and would break path aliases, JSX and decorators of modules.
+ */
 const MODULE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** The time limit for the module's own top-level code. */

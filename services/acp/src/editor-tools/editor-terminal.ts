@@ -1,7 +1,6 @@
 /** Runs commands in a terminal of the editor, where the user sees the output. */
-import { stripVTControlCharacters } from 'node:util';
 import { type AgentContext, methods, type ToolCallContent } from '@agentclientprotocol/sdk';
-import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
+import { TOOL_BOUNDS, withoutEscapeSequences } from '@coxswain/adapter-tools';
 import type { ToolResult } from '@coxswain/protocol';
 import { textResult } from './editor-files.ts';
 
@@ -53,7 +52,7 @@ export async function runInTerminal(client: AgentContext, asked: EditorCommand):
     if (truncated) notes.push(`[only the last ${OUTPUT_MAX_BYTES} bytes of the output are shown]`);
     const failed = late.aborted || exitCode !== 0;
     const detail = { ...(late.aborted ? { code: 'command_timeout' } : {}), exit_code: exitCode };
-    return textResult([stripVTControlCharacters(output), ...notes], detail, failed);
+    return textResult([withoutEscapeSequences(output), ...notes], detail, failed);
   } finally {
     either.removeEventListener('abort', kill);
     await terminal.release();

@@ -96,7 +96,7 @@ async function tryOnce(
     if (!answer.complete) throw new BrokenStreamError('it ended without a final frame');
   } catch (error) {
     // A complete answer stays complete, even if its connection ends with an error.
-    if (!answer.complete) failure = redacted(failureOf(error, wire, connection.provider), connection.secret);
+    if (!answer.complete) failure = failureOf(error, wire, connection.provider, connection.secret);
   } finally {
     wire.close();
   }
@@ -127,10 +127,6 @@ function mergedOptions(defaults: SharedV3ProviderOptions, own: SharedV3ProviderO
   const merged: SharedV3ProviderOptions = { ...defaults };
   for (const [provider, values] of Object.entries(own)) merged[provider] = { ...merged[provider], ...values };
   return merged;
-}
-
-function redacted(failure: Failure, secret: string | null): Failure {
-  return secret ? { ...failure, message: failure.message.replaceAll(secret, '[key]') } : failure;
 }
 
 function complete(answer: Answer, usage: Usage, attempts: number): ModelResult {

@@ -18,8 +18,18 @@ export class ReportedError extends Error {
   }
 }
 
-/** The failure of an attempt. `retryable`: the same request may succeed if it is repeated. */
-export function failureOf(error: unknown, wire: Wire, provider: string): Failure {
+/**
+ * The failure of an attempt. `retryable`: the same request may succeed if it is repeated. The message is one line of at
+ * most 2,000 characters.
+ * @param secret is replaced in the message, before it is cut: a part of the secret would not be found.
+ */
+export function failureOf(error: unknown, wire: Wire, provider: string, secret: string | null): Failure {
+  const whole = wholeFailureOf(error, wire, provider);
+  const message = secret ? whole.message.replaceAll(secret, '[key]') : whole.message;
+  return { ...whole, message: cutText(inOneLine(message), MESSAGE_MAX_CHARS) };
+}
+
+function wholeFailureOf(error: unknown, wire: Wire, provider: string): Failure {
   if (wire.timedOut) return failure('model_timeout', `${provider}: ${wire.timedOut}`, true);
   if (wire.networkError) {
     return failure('model_unavailable', `${provider} cannot be reached: ${sentenceOf(wire.networkError)}`, true);
@@ -117,12 +127,15 @@ function refused(message: string): Failure {
   return failure('model_request_failed', message, false);
 }
 
+function failure(code: string, message: string, retryable: boolean): Failure {
+  return { code, message, retryable };
+}
+
 // A vendor's text may have several lines, and logs, receipts and lists use one. In linear time: a single expression for
 // line breaks with surrounding space would backtrack over each run of space.
-function failure(code: string, message: string, retryable: boolean): Failure {
+function inOneLine(message: string): string {
   const lines = message.split(/[\r\n\u2028\u2029]/).map((line) => line.trim());
-  const line = lines.filter((one) => one !== '').join(' ');
-  return { code, message: cutText(line, MESSAGE_MAX_CHARS), retryable };
+  return lines.filter((line) => line !== '').join(' ');
 }
 
 // undici's message is only "fetch failed" or "terminated"; its cause has the reason.

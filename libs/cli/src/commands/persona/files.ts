@@ -1,5 +1,6 @@
 /** `cox persona list`, `check` and `show`: personas in files. */
 import { join, relative, resolve } from 'node:path';
+import { printable } from '@coxswain/client';
 import { type HookRegistration, nearestWord, type Persona, readPersonaHooks } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
 import {
@@ -104,9 +105,8 @@ async function checkFiles(folder: string, named: readonly string[], json: boolea
   }
   for (const one of found) {
     const { path, persona, problem } = one;
-    if (json) standardStreams.out(`${JSON.stringify(rowOf('persona_check', one))}\n`);
-    else
-      standardStreams.out(persona ? `${path}: ${persona.name} ${personaVersion(persona)} is valid\n` : `${problem}\n`);
+    const finding = persona ? `${path}: ${persona.name} ${personaVersion(persona)} is valid` : `${problem}`;
+    standardStreams.out(`${json ? JSON.stringify(rowOf('persona_check', one)) : printable(finding)}\n`);
     const hooks = persona && !json ? hookRows(persona, personaVersion(persona)) : [];
     if (hooks.length > 0) standardStreams.out(table(hooks));
   }
@@ -190,7 +190,7 @@ function inWords(persona: Persona, version: string): string {
   ].filter((row): row is [string, string] => Boolean(row[1]));
   const hooks = hookRows(persona, version);
   const hooksText = hooks.length === 0 ? '' : `\nhooks\n${table(hooks)}`;
-  return `${table(rows)}${hooksText}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
+  return `${table(rows)}${hooksText}${prompt.trim() === '' ? '' : `\n${printable(prompt.trimEnd())}\n`}`;
 }
 
 /** The persona's hooks in the order of evaluation at each point: id, point, condition and action. */
