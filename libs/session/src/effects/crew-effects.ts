@@ -257,9 +257,9 @@ function answerText(answer: AssistantMessage | null): string {
 }
 
 /**
- * Sends a message to another session. The outcome is `ok` once the message is stored; `cancelled` if the signal aborts;
- * `error` if the host's policy forbids the message, the receiver does not exist or its journal cannot be read, or the
- * message is invalid or refused.
+ * Sends a message to another session. The outcome is `ok` once the message is stored, and `cancelled` if the signal
+ * aborts. It is `error` if the host's policy forbids the message, if the receiver does not exist or its journal cannot
+ * be read, or if the message is invalid or refused.
  */
 export async function sendMessage(
   ports: WorkerPorts,
