@@ -77,7 +77,7 @@ export const GATEWAY_BOUNDS = {
    */
   catchUpRecordsMax: 256,
   catchUpMaxBytes: 128 * 1024,
-  /** Maximum number of records that are prefetched for a page. */
+  /** Records that are prefetched for a page, and from each of the 16 journals of a tree that are read concurrently. */
   pageReadAhead: 16,
   /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,

@@ -9,6 +9,7 @@ import type { App } from '../app/mod.ts';
 import {
   abortOnDisconnect,
   clientFor,
+  GATEWAY_BOUNDS,
   type GatewayContext,
   principalOf,
   sessionNotFoundProblem,
@@ -67,7 +68,8 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
-      const read = () => readTree((id) => client.session(id).journal(), session.id);
+      const atOnce = GATEWAY_BOUNDS.pageReadAhead;
+      const read = () => readTree((id) => client.session(id).journal({ atOnce }), session.id);
       const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       return reply.send(tree);
     },
