@@ -31,6 +31,8 @@ export const GATEWAY_BOUNDS = {
   /** Approvals per page. */
   pageApprovalsMax: 500,
   pageApprovalsDefault: 200,
+  /** Size of the approvals of a page, as JSON. The page ends after the approval that reaches it. */
+  pageApprovalsMaxBytes: 4 * 1024 * 1024,
   /** Size of the records of a page. The page ends after the record that reaches it. */
   pageMaxBytes: 8 * 1024 * 1024,
   /** Connections that follow sessions (SSE and WebSocket): per session, per principal, and per process. */

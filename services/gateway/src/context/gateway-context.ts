@@ -1,4 +1,4 @@
-import type { BusClient, ClientWire } from '@coxswain/client';
+import type { BusClient, BusWire } from '@coxswain/client';
 import type { Log, SpanSink } from '@coxswain/ports';
 import type { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { RequestRates } from '@coxswain/session';
@@ -13,7 +13,7 @@ import { Problem } from './problem.ts';
 
 /** The part of the client that the gateway uses. */
 export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {
-  readonly wire: Pick<ClientWire, 'listSessions' | 'approvals'>;
+  readonly wire: Pick<BusWire, 'listSessions' | 'pageOfApprovals'>;
 };
 
 /** Start options of the folder in which the gateway was started. */
