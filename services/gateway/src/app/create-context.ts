@@ -3,6 +3,7 @@ import { EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import {
   createMetrics,
+  ExportSlots,
   GATEWAY_BOUNDS,
   type GatewayContext,
   type GatewayTimes,
@@ -26,6 +27,7 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
+    exports: new ExportSlots(),
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
     metrics,

@@ -67,9 +67,13 @@ export const GATEWAY_BOUNDS = {
   refusedPerSecond: 1,
   /** Principals, and IP addresses, whose rates are remembered. */
   ratesRemembered: 10_000,
-  /** Concurrent reads of trees, exports and lists. */
+  /** Concurrent reads of trees, lists and whole journals. */
   expensiveReadsMax: 16,
-  /** Further reads that wait for a slot. */
+  /** Concurrent exports, of all principals and of each, and the maximum duration of each. */
+  exportsMax: 8,
+  exportsPerPrincipalMax: 2,
+  exportMaxMs: 60 * 60_000,
+  /** Further reads that wait for a slot, and exports of all principals and of each. */
   readsWaitingMax: 128,
   /** Concurrent reads of journal pages. Further reads wait, up to `watchersMax`. */
   pageReadsMax: 16,

@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Principal, Scope } from '../auth/mod.ts';
 import type { JournalPages, SessionFeeds } from '../feed/mod.ts';
 import type { FoldCache, InspectorSeats } from '../socket/mod.ts';
+import type { ExportSlots } from './export-slots.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
@@ -34,8 +35,9 @@ export interface GatewayContext {
   readonly inspectors: InspectorSeats;
   readonly folds: FoldCache;
   readonly known: KnownSessions;
-  /** Slots for lists, trees, exports and whole journals. */
+  /** Slots for lists, trees and whole journals. */
   readonly expensiveReads: LimitedReads;
+  readonly exports: ExportSlots;
   /** Journal pages, for readers and for watchers that are behind. */
   readonly pages: JournalPages;
   /** Options of a start form; null if the gateway has no folder of its own. */

@@ -4,12 +4,19 @@ import { Problem } from './problem.ts';
 /** A semaphore for reads, with a bounded queue. */
 export class LimitedReads {
   #free: number;
+  readonly #atOnce: number;
   readonly #waiting = new Set<() => void>();
   readonly #waitingMax: number;
 
   constructor(atOnce: number, waitingMax: number) {
     this.#free = atOnce;
+    this.#atOnce = atOnce;
     this.#waitingMax = waitingMax;
+  }
+
+  /** Whether all slots are free. */
+  get isIdle(): boolean {
+    return this.#free === this.#atOnce;
   }
 
   /**

@@ -119,13 +119,18 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { records_only } = request.query as z.infer<typeof ExportQuery>;
       await context.known.expect(session);
-      const release = await context.expensiveReads.acquire(abortOnDisconnect(reply));
-      // Lines are read at the client's speed. The stall timeout below ends a connection that stops reading.
+      const release = await context.exports.acquire(principalOf(request), abortOnDisconnect(reply));
+      // Lines are read at the client's speed. The timeouts below end a connection that stops reading, or reads slowly.
       const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
         objectMode: false,
         highWaterMark: 64 * 1024,
       });
-      lines.once('close', release);
+      const timeout = setTimeout(() => reply.raw.destroy(), GATEWAY_BOUNDS.exportMaxMs);
+      timeout.unref();
+      lines.once('close', () => {
+        clearTimeout(timeout);
+        release();
+      });
       reply.raw.setTimeout(context.times.stallMs, () => reply.raw.destroy());
       reply.type('application/x-ndjson; charset=utf-8');
       reply.header('content-disposition', `attachment; filename="${session.id}.jsonl"`);
