@@ -1,3 +1,3 @@
 /** AG-UI: requests, runs and their events. */
 export { RunInput, readRunInput } from './run-input.ts';
-export { serveRun } from './serve-run.ts';
+export { startRun } from './serve-run.ts';

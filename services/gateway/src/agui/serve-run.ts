@@ -16,7 +16,7 @@ import { RunEvents } from './run-events.ts';
 import type { RunRequest } from './run-input.ts';
 import { createMessageIds, SessionMessages } from './session-messages.ts';
 import { changesBetween, type SharedState, sharedState } from './shared-state.ts';
-import { commandsOfMessage, sessionOfThread } from './thread-ids.ts';
+import { sessionOfThread } from './thread-ids.ts';
 
 /** The maximum number of missed records that are sent as events. For more records, the client gets a snapshot. */
 const MISSED_RECORDS_MAX = 500;
@@ -26,18 +26,19 @@ const CHANGES_STATE =
   /^(approval_|steering_|reminder_|followup_|message_|injection_|agent_|suspended|resumed|turn_|persona_)/;
 
 /**
- * Streams a run as server-sent events until it ends or the client disconnects. The session continues after a
- * disconnect.
+ * Sends the commands of a run.
  * @param persona persona of a new session from the request's path; null if the path names none.
- * @throws Problem, or an error of sending a command, before the stream starts.
+ * @returns a function that streams the run as server-sent events until it ends or the client disconnects. The session
+ *   continues after a disconnect. It must be called, and does not keep the request of the run.
+ * @throws Problem, or an error of sending a command.
  */
-export async function serveRun(
+export async function startRun(
   context: GatewayContext,
   request: FastifyRequest,
   reply: FastifyReply,
   run: RunRequest,
   persona: string | null,
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const principal = principalOf(request);
   const session = clientFor(context, principal).session(sessionOfThread(run.threadId)) as BusSession;
   const sender = { context, session, principal, signal: abortOnDisconnectOrStop(context, reply) };
@@ -49,15 +50,14 @@ export async function serveRun(
   // free slot changes nothing.
   const seat = context.feeds.join(session, principal, 'sse');
   const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
+  const stream = (send: (stream: EventStream) => Promise<void>) => () =>
+    openEventStream(context, session, request, reply, asError, send, seat);
+  // AG-UI reports an unknown interrupt on the stream. The gateway then sends neither the message nor other answers to
+  // the session.
+  if (unknown) return stream(failRun(run, unknown));
   let sent: readonly CommandResult[];
   let last: number;
   try {
-    // AG-UI reports an unknown interrupt on the stream. The gateway then sends neither the message nor other answers to
-    // the session.
-    if (unknown) {
-      await openEventStream(context, session, request, reply, asError, failRun(run, unknown), seat);
-      return;
-    }
     // The message goes before the answers, because an answer may end the session's run.
     const delivered = run.message === null ? [] : [await deliverMessage(sender, run, persona)];
     sent = [...delivered, ...(await sendAnswers(sender, run.runId, answers))];
@@ -66,14 +66,15 @@ export async function serveRun(
     seat.leave();
     throw error;
   }
-  const send = async ({ feed, sink, signal }: EventStream) => {
-    const writer = new RunWriter(context, session, run, (event) => sink.text(frame(event)));
+  const { threadId, runId, known } = run;
+  const first = firstRecordToSend(run, sent, last);
+  return stream(async ({ feed, sink, signal }) => {
+    const writer = new RunWriter(context, session, { threadId, runId }, known, (event) => sink.text(frame(event)));
     await writer.sendStart(sent);
-    const from = await writer.catchUp(firstRecordToSend(run, sent, last));
+    const from = await writer.catchUp(first);
     const readPage = createPageReader(context.pages, session);
     if (!writer.isOver) await watchFeed(feed, writer, { from, deltas: true, signal, readPage });
-  };
-  await openEventStream(context, session, request, reply, asError, send, seat);
+  });
 }
 
 /** Writes a run that fails immediately. */
@@ -118,15 +119,15 @@ class RunWriter {
   constructor(
     context: GatewayContext,
     session: BusSession,
-    { threadId, runId, known }: RunRequest,
+    ids: RunIds,
+    known: ReadonlySet<string>,
     send: (event: Event) => Promise<boolean> | boolean,
   ) {
     this.#context = context;
     this.#session = session;
-    this.#ids = { threadId, runId };
+    this.#ids = ids;
     this.#send = send;
-    const own = new Map([...known].flatMap((id) => commandsOfMessage(session.id, id).map((command) => [command, id])));
-    this.#messageOf = createMessageIds(session.id, own);
+    this.#messageOf = createMessageIds(session.id, known);
     this.#events = new RunEvents(session.id, this.#messageOf, known);
   }
 

@@ -5,7 +5,7 @@
 import type { Message, ToolCall } from '@ag-ui/core';
 import { type CallPart, callsOf, cutText, type JournalRecord, type ToolResult, textOf } from '@coxswain/protocol';
 import { removeContext } from './run-input.ts';
-import { answerId, resultId, userMessageId } from './thread-ids.ts';
+import { answerId, commandOfMessage, firstCommandOf, resultId, userMessageId } from './thread-ids.ts';
 
 /** The minimum number of newest messages that are kept. The list is cut to this length at twice the length. */
 const MESSAGES_MAX = 500;
@@ -63,9 +63,13 @@ export class SessionMessages {
   }
 }
 
-/** Maps a command id to the client's own message id, or to an id derived from the command. */
-export function createMessageIds(sessionId: string, own: ReadonlyMap<string, string>): (commandId: string) => string {
-  return (commandId) => own.get(commandId) ?? userMessageId(sessionId, commandId);
+/**
+ * Maps a command id to the client's own message id, or to an id derived from the command.
+ * @param known ids of the client's messages.
+ */
+export function createMessageIds(sessionId: string, known: ReadonlySet<string>): (commandId: string) => string {
+  const own = new Map([...known].map((id) => [commandOfMessage(sessionId, id), id]));
+  return (commandId) => own.get(firstCommandOf(commandId)) ?? userMessageId(sessionId, commandId);
 }
 
 /** A call in the form of AG-UI, where arguments are a JSON text. */

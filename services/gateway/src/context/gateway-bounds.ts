@@ -9,6 +9,8 @@ export const GATEWAY_BOUNDS = {
   bodyMaxBytes: 256 * 1024,
   /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
+  /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
+  aguiKnownMessagesMax: 1_000,
   /** All headers of a request. */
   headersMaxBytes: 16 * 1024,
   /** Time to receive the headers, and to receive the whole request. */
