@@ -11,6 +11,9 @@ export const GATEWAY_BOUNDS = {
   aguiBodyMaxBytes: 4 * 1024 * 1024,
   /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
   aguiKnownMessagesMax: 1_000,
+  /** Newest messages of a session in the snapshot for an AG-UI client: number, and characters of their JSON. */
+  aguiSnapshotMessagesMax: 1_000,
+  aguiSnapshotMaxChars: 4 * 1024 * 1024,
   /** All headers of a request. */
   headersMaxBytes: 16 * 1024,
   /** Time to receive the headers, and to receive the whole request. */
