@@ -8,7 +8,14 @@ import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { abortOnDisconnectOrStop } from '../commands/mod.ts';
 import { clientFor, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
-import { createPageReader, type EventStream, type FeedItem, openEventStream, watchFeed } from '../feed/mod.ts';
+import {
+  createPageReader,
+  type EventStream,
+  type FeedItem,
+  openEventStream,
+  type SessionFeed,
+  watchFeed,
+} from '../feed/mod.ts';
 import { findUnknownInterrupt } from './known-interrupts.ts';
 import { type CommandResult, deliverMessage, readAnswers, sendAnswers } from './run-commands.ts';
 import { buildRunEnd, endsAguiRun, type RunIds } from './run-end.ts';
@@ -16,6 +23,7 @@ import { RunEvents } from './run-events.ts';
 import type { RunRequest } from './run-input.ts';
 import { createMessageIds, SessionMessages } from './session-messages.ts';
 import { changesBetween, type SharedState, sharedState } from './shared-state.ts';
+import { stateAfter } from './state-reads.ts';
 import { sessionOfThread } from './thread-ids.ts';
 
 /** The maximum number of missed records that are sent as events. For more records, the client gets a snapshot. */
@@ -68,8 +76,9 @@ export async function startRun(
   }
   const { threadId, runId, known } = run;
   const first = firstRecordToSend(run, sent, last);
-  return stream(async ({ feed, sink, signal }) => {
-    const writer = new RunWriter(context, session, { threadId, runId }, known, (event) => sink.text(frame(event)));
+  return stream(async (opened) => {
+    const { feed, signal } = opened;
+    const writer = new RunWriter(context, session, opened, { threadId, runId }, known);
     await writer.sendStart(sent);
     const from = await writer.catchUp(first);
     const readPage = createPageReader(context.pages, session);
@@ -106,6 +115,7 @@ function frame(event: Event): string {
 class RunWriter {
   readonly #context: GatewayContext;
   readonly #session: BusSession;
+  readonly #feed: SessionFeed;
   readonly #ids: RunIds;
   readonly #send: (event: Event) => Promise<boolean> | boolean;
   readonly #messageOf: (commandId: string) => string;
@@ -119,14 +129,15 @@ class RunWriter {
   constructor(
     context: GatewayContext,
     session: BusSession,
+    { feed, sink }: Pick<EventStream, 'feed' | 'sink'>,
     ids: RunIds,
     known: ReadonlySet<string>,
-    send: (event: Event) => Promise<boolean> | boolean,
   ) {
     this.#context = context;
     this.#session = session;
+    this.#feed = feed;
     this.#ids = ids;
-    this.#send = send;
+    this.#send = (event) => sink.text(frame(event));
     this.#messageOf = createMessageIds(session.id, known);
     this.#events = new RunEvents(session.id, this.#messageOf, known);
   }
@@ -150,7 +161,7 @@ class RunWriter {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
     const lastSent = past?.newest.n ?? (from ?? 1) - 1;
     this.#events.startAfter(lastSent);
-    this.#state = sharedState(await this.#session.wire.stateAfter(lastSent), lastSent);
+    this.#state = sharedState(await stateAfter(this.#feed, this.#session, lastSent), lastSent);
     await this.#send({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
     if (past) {
       await this.#send({ type: EventType.MESSAGES_SNAPSHOT, messages: [...past.messages] });
@@ -196,7 +207,7 @@ class RunWriter {
     const before = this.#state;
     if (!before) return;
     const changed = endsAguiRun(state) || events.some(({ type }) => CHANGES_STATE.test(type));
-    const after = changed ? sharedState(await this.#session.wire.stateAfter(n), n) : { ...before, n };
+    const after = changed ? sharedState(await stateAfter(this.#feed, this.#session, n), n) : { ...before, n };
     this.#state = after;
     await this.#send({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
   }
