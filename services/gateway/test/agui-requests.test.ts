@@ -1,8 +1,6 @@
 /** The text of an AG-UI request, and its answers to the interrupt of a suspended session. */
 import { expect, test, vi } from 'vitest';
-import { readRunInput } from '../src/agui/mod.ts';
-import { createMessageIds } from '../src/agui/session-messages.ts';
-import { commandOfMessage } from '../src/agui/thread-ids.ts';
+import { commandOfMessage, createMessageIds, readRunInput } from '../src/agui/mod.ts';
 import type { GatewayClient } from '../src/context/mod.ts';
 import { Sessions } from './app-with-sessions.ts';
 import { appWithoutBus, connected } from './app-without-bus.ts';

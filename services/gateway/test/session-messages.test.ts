@@ -1,7 +1,7 @@
 /** The snapshot of an AG-UI thread is bounded in number and size. */
 import type { JournalRecord } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { createMessageIds, SessionMessages } from '../src/agui/session-messages.ts';
+import { createMessageIds, SessionMessages } from '../src/agui/mod.ts';
 
 /** The messages of a session whose answers each call a tool with arguments of this size. */
 function messagesOf(answers: number, argsChars: number) {

@@ -1,7 +1,7 @@
 /** Runs that follow the same session share the reads of its state. */
 import type { BusSession } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
-import { stateAfter } from '../src/agui/state-reads.ts';
+import { stateAfter } from '../src/agui/mod.ts';
 import type { SessionFeed } from '../src/feed/mod.ts';
 
 function sessionThatWaits() {
