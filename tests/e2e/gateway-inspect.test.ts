@@ -195,7 +195,7 @@ test('who inspects a long session after another does not have it read from its b
   const calls = Array.from({ length: 20 }, () => ({ tool: 'list_files', args: { path: '.' } }));
   const id = await started([...Array.from({ length: 20 }, () => ({ calls })), { text: 'done' }]);
   const { records } = await endOf(fixture.bus, id);
-  const read = vi.spyOn(JournalPages.prototype, 'read');
+  const read = vi.spyOn(JournalPages.prototype, 'hold');
   const told = async (from: string) => {
     read.mockClear();
     const { messages, socket } = openSocket<InspectionMessage>(gateway, inspectPath(id, `?from=${from}`));

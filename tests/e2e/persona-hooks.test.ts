@@ -158,6 +158,7 @@ test('one of several is killed while it is asked: another one is asked in its pl
   await expect.poll(log, { timeout: 20_000 }).toHaveLength(1);
   const [first = ''] = await log();
   const [pid, key] = first.split(' ');
+  expect(key?.startsWith(`default.${id}.`) && key.endsWith(`.${name}:first`)).toBe(true);
   await among.find(({ child }) => child.pid === Number(pid))?.child.kill();
   const journal = await endOf(fixture.bus, id);
   expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);

@@ -12,8 +12,8 @@ let trail: Promise<FileHandle> | undefined;
  *
  * At least once: asked again after a crash, it writes the line again, under the same id. Readers take the first of each.
  */
-export const record: HookHandler = async (payload, { idempotencyKey, hook, tenant }) => {
-  const line = { id: `${idempotencyKey}.${hook}`, at: new Date().toISOString(), tenant, ...payload };
+export const record: HookHandler = async (payload, { idempotencyKey, tenant }) => {
+  const line = { id: idempotencyKey, at: new Date().toISOString(), tenant, ...payload };
   trail ??= open(FILE, 'a', 0o600);
   const file = await trail.catch((error) => {
     trail = undefined;

@@ -5,7 +5,7 @@ import { Flags } from '../src/line/mod.ts';
 import { forkChanges } from '../src/run/mod.ts';
 
 test('a verdict for a hook of any name is sent, also for __proto__', async () => {
-  const given = ['__proto__={"deny":"no"}', 'constructor=true', 'null'];
+  const given = ['__proto__={"deny":"no"}', 'constructor=true', 'reviewer:policy=true', 'null'];
   const flags = new Flags(given.map((value) => ({ name: 'verdict', value })));
   const changes = await forkChanges({ flags, env: {} });
   const sent = new TextEncoder().encode(JSON.stringify({ fork: { session: 's', n: 1, changes } }));
@@ -14,6 +14,7 @@ test('a verdict for a hook of any name is sent, also for __proto__', async () =>
   expect(Object.entries(fork?.changes.verdicts ?? {})).toEqual([
     ['__proto__', { deny: 'no' }],
     ['constructor', true],
+    ['reviewer:policy', true],
     ['*', null],
   ]);
 });

@@ -80,7 +80,7 @@ function contextOf(
     turn: turn as number,
     step: step as HookContext['step'],
     call: tool as HookContext['call'],
-    idempotencyKey: `${ref.tenant}.${ref.sessionId}.${effectId}`,
+    idempotencyKey: `${ref.tenant}.${ref.sessionId}.${effectId}.${registration.id}`,
     signal,
     transcript: async () => shown(await asOurs(transcript)),
     messages: async () => shown((messages && (await asOurs(messages))) ?? []),

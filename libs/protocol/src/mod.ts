@@ -138,6 +138,7 @@ export { HOOK_PAYLOADS } from './hooks/hook-payloads.ts';
 export { BUDGET_HOOK_PERCENTAGES, HOOK_CATALOGUE, HOOK_POINTS, HookPoint, hookPointName } from './hooks/hook-points.ts';
 export type { HookQuestion, HookReply, ReceivedQuestion } from './hooks/hook-questions.ts';
 export {
+  HookId,
   HookRegistration,
   HookTable,
   inCallOrder,
@@ -428,7 +429,7 @@ export { binaryMediaType, SNIFF_BYTES, shownMediaType, utf8Of } from './wire/med
 export { readNatsAddress } from './wire/nats-address.ts';
 export { nearestWord } from './wire/nearest-word.ts';
 export { BLOB_SUBJECTS, BLOBS_STREAM, deletedAbout, readAbout, readStoredBlob } from './wire/object-store.ts';
-export { regexMatches, regexProblem } from './wire/regular-expressions.ts';
+export { type RegexBudget, regexBudget, regexMatches, regexProblem } from './wire/regular-expressions.ts';
 export {
   pathText,
   problemSentences,

@@ -61,6 +61,13 @@ describe('the text so far', () => {
     expect(whole(answer)).toEqual([]);
   });
 
+  test('has the turn of the newest answer, also if its beginning was lost', () => {
+    const answer = new AnswerSoFar();
+    answer.take(delta(0, 'abc'));
+    expect(answer.take(delta(5, 'x', { effect_id: '3-0', turn: 2 }))).toBe('gap');
+    expect([answer.turn, answer.text]).toEqual([2, '']);
+  });
+
   test('comes in pieces that never split a character', () => {
     const answer = new AnswerSoFar();
     answer.take(delta(0, 'ab😀cd'));

@@ -1,6 +1,7 @@
 /**
  * The return protocol in types: every return at every point, plain and with an excess key, synchronous and as a
- * promise, alone and in a union. Compared with the table of the parser: both accept the same.
+ * promise, alone and in a union. Compared with the table of the parser: both accept the same, except a reminder without
+ * an answer at the gate. There the parser denies the batch, and the compiler rejects the handler.
  */
 import { expect, expectTypeOf, test } from 'vitest';
 import type { CamelCased, ExactHandler, HookHandler, HookPoint, Message } from '../src/mod.ts';
@@ -12,6 +13,7 @@ type Compiles<P extends HookPoint, Returned> = (() => Returned) extends HookHand
   : false;
 
 type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | 'PreStep' | 'PostStep' | `On${string}`>;
+type Ungated<P extends HookPoint> = Exclude<P, 'gate_tool_calls'>;
 type PointsOf<Form extends keyof typeof HOOK_RETURNS> = (typeof HOOK_RETURNS)[Form]['points'][number];
 
 /** One row per form: an example, and its valid points. */
@@ -28,9 +30,11 @@ interface Forms {
   output: [example: { output: { any: string } }, at: PointsOf<'output'>];
   messages: [example: { messages: CamelCased<Message>[] }, at: PointsOf<'messages'>];
   gate: [example: { allow: boolean; reason: string }[], at: PointsOf<'gate'>];
-  body: [example: { body: string; tags: string[] }, at: HookPoint];
-  reminder: [example: { reminder: { body: string; ttlTurns: number } }, at: HookPoint];
-  reminders: [example: { reminder: { body: string } }[], at: SessionPoint];
+  body: [example: { body: string; tags: string[] }, at: Ungated<HookPoint>];
+  reminder: [example: { reminder: { body: string; ttlTurns: number } }, at: Ungated<HookPoint>];
+  nothingBehind: [example: { reminder: { body: string }; then: true }, at: Ungated<HookPoint>];
+  gateBehind: [example: { reminder: { body: string }; then: { allow: boolean }[] }, at: PointsOf<'gate'>];
+  reminders: [example: { reminder: { body: string } }[], at: Ungated<SessionPoint>];
   job: [example: { job: { status: 'queued'; jobId: string } }, at: PointsOf<'job'>];
   number: [example: number, at: never];
   allow: [example: { allow: boolean }, at: never];

@@ -3,7 +3,6 @@
  */
 import { describe, expect, test } from 'vitest';
 import { hookPointAlias } from '../src/hooks/hook-points.ts';
-import { surfaceOf } from '../src/hooks/hook-registrations.ts';
 import {
   BOUNDS,
   HOOK_CATALOGUE,
@@ -74,10 +73,6 @@ describe('a point', () => {
         ]);
       }
     }
-    expect(surfaceOf({ point: 'PreToolUse' })).toBe('tool');
-    expect(surfaceOf({ point: 'PreStep' })).toBe('persona');
-    expect(surfaceOf({ point: 'PreStep', step: 'plan' })).toBe('step');
-    expect(surfaceOf({ point: 'loop_checkpoint' })).toBe('checkpoint');
   });
 });
 

@@ -259,6 +259,7 @@ test.each([
   ['/srv/work/', '/srv/work/./a/../b', true],
   ['/srv/work', '/srv', false],
   ['/srv/work', 'a', false],
+  ['/', 'C:\\work', false],
   ['/srv/work', '/srv/work\0', false],
   ['C:\\work', 'C:\\work\\a', true],
   ['C:\\work', 'C:\\work\\..\\other', false],

@@ -30,11 +30,12 @@ describe('verdicts of a fork', () => {
     parseCommand('start', Buffer.from(`{"fork": {"session": "a", "n": 1, "changes": {"verdicts": ${verdicts}}}}`));
 
   test('are kept for a hook of any name', () => {
-    const read = start('{"__proto__": true, "constructor": {"deny": "no"}, "*": null}');
+    const read = start('{"__proto__": true, "constructor": {"deny": "no"}, "reviewer:policy": false, "*": null}');
     const { fork } = (read.ok ? read.body : {}) as { fork: { changes: { verdicts: object } } };
     expect(Object.entries(fork.changes.verdicts)).toEqual([
       ['__proto__', true],
       ['constructor', { deny: 'no' }],
+      ['reviewer:policy', false],
       ['*', null],
     ]);
   });
@@ -44,6 +45,7 @@ describe('verdicts of a fork', () => {
     ['[]', 'fork.changes.verdicts'],
     ['{}', 'fork.changes.verdicts'],
     ['{"a b": true}', 'fork.changes.verdicts.a b'],
+    ['{"a:b:c": true}', 'fork.changes.verdicts.a:b:c'],
   ])('%s are rejected with the name of the field', (verdicts, field) => {
     expect(start(verdicts)).toMatchObject({ ok: false, problem: { code: 'invalid_field', field } });
   });

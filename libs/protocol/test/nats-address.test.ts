@@ -7,6 +7,7 @@ describe('an address of a NATS server', () => {
     ['h:1', 'h:1'],
     ['nats://h:/', 'h:4222'],
     ['NATS://h:80/', 'h:80'],
+    ['h:080', 'h:80'],
     ['nats://[::1]:5', '[::1]:5'],
     ['nats://a%25:b@h', 'h:4222'],
   ])('%s is accepted', (text, server) => {

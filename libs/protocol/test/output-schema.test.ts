@@ -110,6 +110,14 @@ test('each problem names its path and the expected value', () => {
   });
 });
 
+test('an answer that is too long for the patterns of its schema is rejected, also by a negated one', () => {
+  const schema = { type: 'string', not: { pattern: '[ab]{400}c' } };
+  expect(checkOutput(schema, JSON.stringify('ab'.repeat(100)))).toEqual({ value: 'ab'.repeat(100) });
+  expect(checkOutput(schema, JSON.stringify('ab'.repeat(50_000)))).toEqual({
+    problems: ['The texts are too long for the patterns of the output schema.'],
+  });
+});
+
 test('a pattern takes linear time', () => {
   const schema = { type: 'string', pattern: '^(a+)+$' };
   expect(checkOutput(schema, JSON.stringify(`${'a'.repeat(50_000)}b`))).toEqual({ problems: [expect.any(String)] });

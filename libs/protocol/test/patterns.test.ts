@@ -3,7 +3,16 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BOUNDS, conditionHolds, globMatches, type Json, regexMatches, regexProblem } from '../src/mod.ts';
+import {
+  BOUNDS,
+  conditionHolds,
+  globMatches,
+  hookPatternMatches,
+  type Json,
+  regexBudget,
+  regexMatches,
+  regexProblem,
+} from '../src/mod.ts';
 import { type Condition, parseCondition } from '../src/tools/patterns.ts';
 
 describe('a glob', () => {
@@ -145,6 +154,15 @@ describe('a regular expression', () => {
   ])('that is catastrophic in backtracking engines finishes here: %s', (source, unit, end) => {
     expect(regexMatches(source, unit.repeat(50_000) + end)).toBe(false);
     expect(globMatches(`${'*a'.repeat(250)}b`, 'a'.repeat(20_000))).toBe(false);
+  });
+
+  test('is not evaluated beyond its budget; the condition of a hook then counts as true', () => {
+    const text = 'ab'.repeat(50_000);
+    expect(regexMatches('[ab]{400}c', text)).toBeNull();
+    expect(hookPatternMatches('text =~ "[ab]{400}c"', '', { text })).toBe(true);
+    const budget = regexBudget();
+    expect(regexMatches('c', text, budget)).toBe(false);
+    expect(budget.steps).toBeLessThan(BOUNDS.regexStepsMax);
   });
 
   test.each(['((a{100}){100}){10}', 'a{1001}'])('that would grow beyond the bounds is rejected: %s', (source) => {

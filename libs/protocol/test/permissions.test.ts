@@ -23,6 +23,17 @@ describe('rules', () => {
     expect(ruleOn(permissions, 'fetch', {})).toEqual({ action: 'allow', rule: 'rules[2]' });
   });
 
+  // The rules of a call share one budget. Without it, 256 such rules would block a host for minutes.
+  test('beyond the budget for regular expressions only rules that do not allow the call match', () => {
+    const costly = 'content =~ "[ab]{400}c"';
+    const content = 'ab'.repeat(10_000);
+    expect(ruleOn(rules({ tool: 'x', when: costly, action: 'deny' }), 'x', { content }).rule).toBe('default');
+    const many = (action: PermissionAction) =>
+      rules(...Array.from({ length: 200 }, () => ({ tool: 'x', when: costly, action })));
+    expect(ruleOn(many('allow'), 'x', { content })).toEqual({ action: 'ask', rule: 'default' });
+    expect(ruleOn(many('deny'), 'x', { content })).toEqual({ action: 'deny', rule: 'rules[1]' });
+  });
+
   test('a condition on a missing member does not match', () => {
     const permissions = rules({ tool: 'x', when: 'path =~ "."', action: 'allow' });
     expect(ruleOn(permissions, 'x', {})).toEqual({ action: 'ask', rule: 'default' });

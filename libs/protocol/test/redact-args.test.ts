@@ -14,3 +14,9 @@ test.each<[string, Json]>([
 ])('shown arguments are bounded: %s', (_what, args) => {
   expect(JSON.stringify(redactArgs(args)).length).toBeLessThan(32_000);
 });
+
+test('a text shows that its end is missing, also if the rest is short because a secret was replaced', () => {
+  const { note } = redactArgs({ note: `Bearer ${'a1'.repeat(600)} and more` }) as { note: string };
+  expect(note).toMatch(/^Bearer .*…$/);
+  expect(note.length).toBeLessThan(100);
+});

@@ -99,6 +99,7 @@ describe('cutMiddle', () => {
     ['short', 5, 'short'],
     ['a'.repeat(60), 10, `${'a'.repeat(9)}…`],
     [`${'a'.repeat(500)}END`, 100, `${'a'.repeat(52)} [… 419 more] ${'a'.repeat(29)}END`],
+    ['a'.repeat(1_000_100), 100, `${'a'.repeat(51)} [… 1000018 more] ${'a'.repeat(31)}`],
   ])('%.10s at most %i', (text, maxChars, cut) => {
     expect(cutMiddle(text, maxChars)).toBe(cut);
     expect(cut.length).toBeLessThanOrEqual(maxChars);

@@ -256,7 +256,7 @@ test('a command whose record would be too large is rejected with a code, and the
   await bed.host();
   await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
   // Many small members cannot become blobs. They are in the input, in the decision and in the call that it starts.
-  const args = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]));
+  const args = Object.fromEntries(Array.from({ length: 18_000 }, (_, i) => [`k${i}`, i]));
   const id = await bed.send('approve', { call_id: 'c1', decision: 'allow', args });
   expect(bed.receipts.find((receipt) => receipt.command_id === id)).toMatchObject({
     stage: 'rejected',

@@ -148,6 +148,28 @@ test('a transcript is read only from a journal that reaches the newest record', 
   await expect(readTranscript(bed.ports(), refOf(), other)).rejects.toThrow('does not lead to');
 });
 
+test('a session that a command loads while a claim reads its newest record keeps its own note', async () => {
+  const bed = testBed();
+  const first = await bed.host();
+  await bed.start();
+  first.abandon();
+  const last = bed.journal.last.bind(bed.journal);
+  bed.journal.last = async (ref) => {
+    const newest = await last(ref);
+    bed.journal.last = last;
+    await bed.time.clock('store').sleep(500);
+    return newest;
+  };
+  await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
+  await bed.send('prompt', 'again');
+  expect((await bed.eventsOf('agent_end')).map(({ run }) => run)).toEqual([1, 2]);
+  const notes = () => bed.bus.active.list(partitionOf(refOf().sessionId));
+  await bed.time.advance(1_000);
+  expect(await notes()).toHaveLength(1);
+  await bed.time.advance(10_000);
+  expect(await notes()).toEqual([]);
+});
+
 test('a session whose note was lost is found by its journal, and one without work is not loaded', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(60_000) }, ask: {} };

@@ -465,4 +465,35 @@ describe('the text that is summarised', () => {
     expect(text.length).toBeLessThan(17_000);
     expect(text).toContain('[… cut]');
   });
+
+  const junk = '"\\\u0000'.repeat(50_000);
+  const file = { type: 'file' as const, media_type: 'text/plain', filename: junk, data: '' };
+  const calls = (count: number, args: Json = { content: junk, path: 'a.txt' }) =>
+    Array.from({ length: count }, (_, i) => ({ type: 'call' as const, call_id: `c${i}`, tool: 'write', args }));
+  const LARGE: readonly (readonly [string, Message])[] = [
+    ['arguments', { role: 'assistant', content: calls(1) }],
+    ['arguments of many calls', { role: 'assistant', content: calls(64) }],
+    ['names of files', { role: 'user', content: [file, file] }],
+    ['text', userText(junk)],
+    ['note', { role: 'tool', call_id: 'c0', tool: 'write', status: 'ok', is_error: false, content: [], note: junk }],
+  ];
+
+  test.each(LARGE)('has room for other messages next to large %s', (_name, large) => {
+    for (const maxChars of [20_000, 300_000]) {
+      const text = given({ summary: null, messages: [userText('the wish'), large, userText('the end')] }, maxChars);
+      expect(text.length).toBeLessThan(maxChars);
+      expect(text.split('\n').map((each) => JSON.parse(each) as Json)).toMatchObject([
+        { text: 'the wish' },
+        {},
+        { text: 'the end' },
+      ]);
+    }
+  });
+
+  test('has every call of a message, with both ends of large arguments, and small ones as they are', () => {
+    const content = [...calls(1), ...calls(1, { path: 'b.txt' }), ...calls(1)];
+    const text = given({ summary: null, messages: [{ role: 'assistant', content }] }, 300_000);
+    const ends = expect.stringMatching(/^\{"content":".* \[… \d+ more\] .*"path":"a\.txt"\}$/);
+    expect(JSON.parse(text)).toMatchObject({ calls: [{ args: ends }, { args: { path: 'b.txt' } }, { args: ends }] });
+  });
 });

@@ -150,6 +150,17 @@ describe('delegated work', () => {
     expect(await end(bed)).toBe('end_turn');
   });
 
+  test('does not start if no replica serves the first record with its id: the run continues', async () => {
+    const bed = crewBed();
+    bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: SLOW };
+    await bed.crewHost();
+    bed.journal.firstAfter = () =>
+      Promise.reject(Object.assign(new Error('no replica'), { code: 'record_unreadable' }));
+    await bed.begin('lead');
+    expect(await codes(bed)).toEqual(['error child_not_started']);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
   test('does not start if the personas of the host cannot be read: the run continues', async () => {
     const bed = crewBed();
     bed.parts = { lead: [delegate(['stranger', 'go']), say('ok')] };

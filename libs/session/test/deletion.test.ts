@@ -3,6 +3,7 @@
  */
 import type { Purge } from '@coxswain/ports';
 import { BOUNDS, type Tombstone, tombstoneIn } from '@coxswain/protocol';
+import { SessionActor } from '@coxswain/turn';
 import { describe, expect, test, vi } from 'vitest';
 import { sweepSessions } from '../src/journal/sweep.ts';
 import {
@@ -366,6 +367,27 @@ describe('forks of a deleted session', () => {
     expect((await bed.events('f1')).filter(({ type }) => type === 'copy_failed')).toEqual([]);
     expect((await bed.bytes('f1')).length).toBeGreaterThan(3);
   });
+
+  test('that have failed do not delay it', async () => {
+    const bed = testBed();
+    bed.models.answers = [ask(call('c1', 'read')), say('done'), say('again')];
+    await bed.host();
+    await bed.start();
+    await bed.send('prompt', 'go on');
+    const { length: n } = await bed.bytes();
+    const step = SessionActor.prototype.step;
+    let copying = 0;
+    const spy = vi.spyOn(SessionActor.prototype, 'step');
+    spy.mockImplementation(function (this: SessionActor, input, at, atMs) {
+      if (this.state.context.session_id === 'f1' && at === 3 && copying++ === 0) throw new Error('an invariant broke');
+      return step.call(this, input, at, atMs);
+    });
+    await bed.send('start', { fork: { session: 's1', n } }, { session: 'f1' });
+    spy.mockRestore();
+    expect(await bed.lines('f1')).toContain('copy_failed 2 session_failed');
+    expect((await bed.bytes('f1')).length).toBeLessThan(n);
+    expect(await deleted(bed, { forksWithinMs: 5_000 })).toMatchObject({ status: 'deleted' });
+  });
 });
 
 describe('a sweep', () => {
@@ -576,6 +598,28 @@ describe('the retention job', () => {
     await bed.time.advance(30_000);
     expect(await isPurged(bed)).toBe(true);
     await expect(job.ping()).resolves.toBeUndefined();
+    await stopped(bed, job);
+  });
+
+  test('repeats a failed sweep of blobs at the next pass', async () => {
+    const bed = testBed();
+    await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));
+    await bed.time.advance(BOUNDS.unusedBlobKeptMs);
+    let sweeps = 0;
+    const { blobs } = bed.bus.purge;
+    const job = running(bed, {
+      blobs: () => {
+        if (sweeps++ === 0) throw new Error('no leader');
+        return blobs();
+      },
+    });
+    await bed.time.until(() => sweeps > 0, DAY_MS + 60_000);
+    await expect(job.ping()).rejects.toThrow('no leader');
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).not.toBe(null);
+    await bed.time.advance(10_000);
+    await expect(job.ping()).resolves.toBeUndefined();
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).toBe(null);
+    expect(sweeps).toBe(2);
     await stopped(bed, job);
   });
 

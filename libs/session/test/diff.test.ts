@@ -6,7 +6,8 @@ import { diffJournals } from '../src/mod.ts';
 import { crewBed, delegate } from './crew-bed.ts';
 import { hook, returns } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
-import { type TestBed, testBed } from './test-bed.ts';
+import type { FakeTool } from './fake-tools.ts';
+import { ASKING, type TestBed, testBed } from './test-bed.ts';
 
 async function* journal(bed: TestBed, session: string) {
   yield* await bed.records(session);
@@ -71,6 +72,37 @@ test('two sessions with the same content do not differ, whatever their command i
   await vetoed(bed);
   await bed.time.advance(5_000);
   await bed.start({}, { session: 'twin', id: 'other' });
+  expect(await diff(bed, 's1', 'twin')).toMatchObject({ first: null, differences: [], more: 0 });
+});
+
+test('times of timers and suspensions, and the epochs of calls, are no difference', async () => {
+  const bed = testBed();
+  const build: FakeTool = {
+    traits: { long_running: true },
+    run: async () => ({ status: 'accepted', result: { content: [], is_error: false } }),
+  };
+  bed.tools = { build, ask: {} };
+  const work = async (session: string, effect_id: string, epoch: number, duration_ms: number) => {
+    const result = { content: [{ type: 'text', text: 'built' }], is_error: false };
+    const outcome = { call_id: 'c1', effect_id, epoch, status: 'ok', result, duration_ms };
+    await bed.send('call_outcome', outcome, { session });
+    await bed.send('suspend', { for_ms: 3_600_000 }, { session });
+    await bed.time.advance(60_000);
+  };
+  const permissions = { ...ASKING, expire_after_ms: 60_000 };
+  const builds = ask(call('c1', 'build'));
+  const rest = [ask(call('c2', 'ask')), say('done')];
+  const first = await bed.host();
+  bed.models.answers = [builds, ...rest];
+  await bed.start({ permissions });
+  await work('s1', '3-0', 1, 1_000);
+  // Another host claims the twin before its call.
+  bed.models.answers = [{ ...builds, delayMs: 1_000 }, ...rest];
+  await bed.start({ permissions }, { session: 'twin' });
+  first.abandon();
+  await bed.host();
+  await bed.time.advance(30_000);
+  await work('twin', '4-0', 2, 2_000);
   expect(await diff(bed, 's1', 'twin')).toMatchObject({ first: null, differences: [], more: 0 });
 });
 

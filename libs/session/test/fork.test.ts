@@ -364,6 +364,26 @@ describe('at a veto', () => {
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
+  test('a hook of the persona is named with the persona', async () => {
+    const bed = testBed();
+    bed.tools = { exec: {} };
+    bed.models.answers = [ask(call('c1', 'exec')), say('done')];
+    await bed.host();
+    const hooks = [
+      { event: 'PreToolUse', id: 'policy', deny: 'not on a Friday' },
+      { event: 'PreToolUse', id: 'audit', deny: 'never' },
+    ];
+    await bed.start({ persona: { name: 'writer', prompt: 'You write.', hooks } });
+    const n = await find(bed, ({ type }) => type === 'hook_vetoed');
+    const id = await fork(bed, n, { verdicts: { 'writer:policy': true } });
+    expect(bed.receipts.find(({ command_id }) => command_id === id)).toMatchObject({
+      code: 'fork_change_misfit',
+      field: 'fork.changes.verdicts.writer:audit',
+    });
+    await fork(bed, n, { verdicts: { 'writer:policy': true, 'writer:audit': true } });
+    expect(await bed.lines('f1')).toContain('call_ended c1 ok');
+  });
+
   test('the present hook table applies to the fork, not the origin’s', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
@@ -551,31 +571,59 @@ describe('a crash', () => {
     expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
   });
 
+  /** A runner of the fork, as one of several hosts. */
+  function runnerOf(bed: TestBed, host: string, left: string[], journal: Journal = bed.journal): SessionRunner {
+    const options = {
+      host,
+      isOwnRecord: (attempt: string) => attempt === host,
+      snapshotEvery: 200,
+      noted: async () => undefined,
+      notedAgain: () => undefined,
+      loads: new LoadLimit(bed.time.clock(host)),
+      transcripts: new LoadLimit(bed.time.clock(host)),
+      traces: new LoadLimit(bed.time.clock(host)),
+      mayBegin: () => true,
+    };
+    return new SessionRunner(bed.ports({ journal }), refOf('f1'), options, ({ reason }) => left.push(reason));
+  }
+
   test('and two hosts that continue it at the same time leave one journal and one owner', async () => {
     const bed = testBed();
     await DIES(bed, 3);
     const left: string[] = [];
-    const runners = ['a', 'b'].map((host) => {
-      const isOwnRecord = (attempt: string) => attempt === host;
-      const options = {
-        host,
-        isOwnRecord,
-        snapshotEvery: 200,
-        noted: async () => undefined,
-        notedAgain: () => undefined,
-        loads: new LoadLimit(bed.time.clock(host)),
-        transcripts: new LoadLimit(bed.time.clock(host)),
-        traces: new LoadLimit(bed.time.clock(host)),
-        mayBegin: () => true,
-      };
-      return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));
-    });
+    const runners = ['a', 'b'].map((host) => runnerOf(bed, host, left));
     for (const runner of runners) runner.wake();
     await bed.time.settle();
     expect(left).toEqual(['foreign_writer']);
     for (const runner of runners) runner.leave();
     const records = await bed.records('f1');
     expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
+  });
+
+  test('and a host that fails to continue it leaves the owner that has finished it alone', async () => {
+    const bed = testBed();
+    await DIES(bed, 3);
+    const late: Journal = {
+      append: (ref, bytes, fence) => bed.journal.append(ref, bytes, fence),
+      firstAfter: (ref, fence) => bed.journal.firstAfter(ref, fence),
+      last: (ref) => bed.journal.last(ref),
+      sessions: (tenant) => bed.journal.sessions(tenant),
+      sessionsOf: (partition) => bed.journal.sessionsOf(partition),
+      async *read(ref, fence) {
+        // When the records of the origin arrive, they are purged.
+        if (ref.sessionId === 's1') return void (await bed.time.clock().sleep(1_000));
+        yield* bed.journal.read(ref, fence);
+      },
+    };
+    const left: string[] = [];
+    const runners = [runnerOf(bed, 'a', left, late), runnerOf(bed, 'b', left)];
+    for (const runner of runners) runner.wake();
+    await bed.time.advance(2_000);
+    expect(left).toEqual(['foreign_writer']);
+    for (const runner of runners) runner.leave();
+    const lines = await bed.lines('f1', 8);
+    expect(lines[0]).toBe('owned 2 after copy');
+    expect(lines.filter((line) => /^(owned|copy_failed|run_failed)/.test(line))).toHaveLength(1);
   });
 
   test('before any other command is accepted, also one that came meanwhile', async () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createSessionHost } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
-import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+import { ASKING, recordOf, refOf, type TestBed, testBed } from './test-bed.ts';
 
 /** A journal with a fault in one session. */
 function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Journal {
@@ -125,6 +125,27 @@ test('a stop waits for a call that does not end for the grace period only', asyn
   await bed.time.advance(200);
   expect(done).toBe(true);
   expect(host.live).toBe(0);
+});
+
+test('a stop does not wait for the calls of a session that another host has taken over', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(500) }, endless: { run: deaf(600_000) } };
+  bed.models.answers = [ask(call('c1', 'slow'), call('c2', 'endless')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  let done = false;
+  void host.stop(10_000).then(() => {
+    done = true;
+  });
+  const newest = await bed.bus.journal.last(refOf());
+  const foreign = { ...recordOf(newest?.bytes ?? new Uint8Array()), attempt: 'another' };
+  await bed.bus.journal.append(refOf(), Buffer.from(JSON.stringify(foreign)), newest?.fence ?? 0);
+  await bed.time.advance(400);
+  expect(done).toBe(false);
+  // The append of the first result finds the other host's record.
+  await bed.time.advance(600);
+  expect(done).toBe(true);
+  bed.forget('s1');
 });
 
 /** A tool whose worker continues its calls regardless of hosts. */
@@ -326,13 +347,20 @@ test('a session never continues from a record that breaks the hash chain', async
   expect(bed.journal.tried).toHaveLength(before);
 });
 
-test('a session never continues from a record whose events lead to another state', async () => {
+test.each<[what: string, code: string, change: object]>([
+  ['whose events lead to another state', 'replay_diverged', { state: 'failed' }],
+  [
+    'with an event that the machine does not accept',
+    'event_not_accepted',
+    { events: [{ type: 'turn_start', turn: 9 }] },
+  ],
+])('a session never continues from a record %s: its commands are rejected', async (_what, code, change) => {
   const bed = testBed();
   const host = await bed.host();
   await bed.start();
   await host.stop();
   const last = await bed.bus.journal.last(refOf());
-  const broken = { ...JSON.parse(Buffer.from(last?.bytes as Uint8Array).toString()), state: 'failed' };
+  const broken = { ...JSON.parse(Buffer.from(last?.bytes as Uint8Array).toString()), ...change };
   const journal = brokenFor(bed, 's1', {
     async *read(ref, fence) {
       for await (const stored of bed.journal.read(ref, fence))
@@ -340,7 +368,10 @@ test('a session never continues from a record whose events lead to another state
     },
   });
   const second = await bed.host({}, { journal });
-  await expect(second.status(refOf())).rejects.toMatchObject({ code: 'replay_diverged' });
+  await expect(second.status(refOf())).rejects.toMatchObject({ code });
+  const id = await bed.send('prompt', 'go on');
+  expect(bed.told(id)).toEqual([`rejected ${code}`]);
+  expect(second.live).toBe(0);
 });
 
 test('RUNNER-9: a host that lost a session keeps the outcomes of its calls, without the session in memory', async () => {

@@ -1,10 +1,10 @@
 /**
  * Imports: an export becomes a session completely or not at all, and continues like any session.
  */
-import { blobLine, canonicalJson, closingLine, type Json, sessionRef } from '@coxswain/protocol';
+import { BOUNDS, blobLine, canonicalJson, closingLine, type Json, sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { tombstoneOf } from '../src/journal/tombstone-of.ts';
-import { importJournal, replayJournal, sha256Hex } from '../src/mod.ts';
+import { importJournal, linesOf, replayJournal, sha256Hex } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, type TestBed, testBed } from './test-bed.ts';
 
@@ -151,6 +151,22 @@ describe('is refused, naming the line, and nothing is written', () => {
     const spoilt = spoil([...lines]);
     const at = line === LAST ? spoilt.length : line;
     await expect(importing(bed, spoilt)).rejects.toMatchObject({ code, line: at });
+    expect(bed.journal.tried).toEqual([]);
+  });
+
+  test.each([1, 5])('line %i, which is too long to be read', async (line) => {
+    const { lines, bed } = await exported();
+    const input = async function* () {
+      for (const earlier of lines.slice(0, line - 1)) yield `${earlier}\n`;
+      const chunk = Buffer.alloc(1024 * 1024, 'x');
+      for (let read = 0; read <= BOUNDS.exportLineMaxBytes; read += chunk.length) yield chunk;
+    };
+    const ports = { journal: bed.journal, blobs: bed.bus.blobs, clock: bed.time.clock() };
+    await expect(importJournal(ports, { lines: () => linesOf(input()), tenant: 'default' })).rejects.toMatchObject({
+      code: 'export_line_invalid',
+      line,
+      message: expect.stringMatching(`^line ${line}: a line has more than`),
+    });
     expect(bed.journal.tried).toEqual([]);
   });
 

@@ -4,8 +4,11 @@
 import type { CommandInbox, InboxHandlers } from '@coxswain/ports';
 import { positionalCommandId } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import { InboxReader } from '../src/runner/inbox-reader.ts';
 import { ask, call, say } from './fake-model.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+
+const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** An inbox that notes acknowledged deliveries, with the length of the journal at that time. */
 function watched(bed: TestBed): { inbox: CommandInbox; acks: { seq: number; records: number }[] } {
@@ -301,6 +304,42 @@ test('RUNNER-7: what has rung and cannot be found yet is not acknowledged, and i
   await bed.time.settle();
   expect([acks.map(({ seq }) => seq), bed.told(id)]).toEqual([[1, 2], ['accepted']]);
 });
+
+test.each(['catch-up', 'read of notified commands', 'command'])(
+  'RUNNER-7: after a %s that failed, the next read catches up again',
+  async (failing) => {
+    const bed = testBed();
+    const commands = [1, 2].map((seq) => ({
+      ref: refOf(),
+      verb: 'steer',
+      payload: Buffer.from('go on'),
+      seq,
+      storedAtMs: 0,
+      commandId: `c${seq}`,
+    }));
+    let isFailing = true;
+    const read: CommandInbox['read'] = async (_ref, after, until) => {
+      if (isFailing && failing === (until === null ? 'catch-up' : 'read of notified commands'))
+        throw new Error('no leader');
+      return commands.filter(({ seq }) => seq > after);
+    };
+    const reader = new InboxReader({ ...bed.bus.createInbox(), read }, refOf(), QUIET);
+    const taken: number[] = [];
+    const take = async ({ seq }: { readonly seq: number }) => {
+      if (isFailing && failing === 'command') return false;
+      taken.push(seq);
+      return true;
+    };
+    reader.catchUp();
+    // The server that is read does not have the command of this notification yet.
+    if (failing !== 'command') reader.notify({ ref: refOf(), seq: 3, ack: () => {} });
+    await reader.read(undefined, take);
+    expect(taken).toEqual([]);
+    isFailing = false;
+    await reader.read(undefined, take);
+    expect(taken).toEqual([1, 2]);
+  },
+);
 
 test('an unavailable inbox is read at the next delivery', async () => {
   const bed = testBed();

@@ -97,6 +97,35 @@ describe('a call of a long_running tool', () => {
     expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(long))) as Uint8Array).toString()).toBe(long);
   });
 
+  test.each([false, true])(
+    'is judged later while the object store is away: its result stays whole (%s)',
+    async (isFull) => {
+      const bed = testBed();
+      await takenUp(bed);
+      // A session whose rejections have used their share checks each command before it owns the session.
+      const rejections = isFull ? BOUNDS.rejectionsRecordedMax : 0;
+      for (let i = 0; i < rejections; i++) await bed.send('steer', { mode: 'nope', body: 'x' }, { id: `full-${i}` });
+      const { put } = bed.bus.blobs;
+      let isAway = true;
+      Object.assign(bed.bus.blobs, {
+        put: async (...of: Parameters<typeof put>) => {
+          if (isAway) throw Object.assign(new Error('no answer'), { code: 'nats_unreachable' });
+          return put(...of);
+        },
+      });
+      const long = 'y'.repeat(200_000);
+      const result = { content: [{ type: 'text', text: long }], is_error: false };
+      const id = await bed.send('call_outcome', outcome({ result }));
+      const later = await bed.send('cancel');
+      expect([bed.told(id), bed.told(later), await ends(bed)]).toEqual([[], [], []]);
+      isAway = false;
+      await bed.time.advance(60_000);
+      expect([bed.told(id), await ends(bed)]).toEqual([['accepted'], ['c1 ok']]);
+      const [ended] = await bed.eventsOf('call_ended');
+      expect(ended?.result.detail).toEqual({ whole: { sha256: sha256Hex(long), bytes: long.length } });
+    },
+  );
+
   test('that is cancelled informs its worker, and ends with the worker’s outcome or after the grace period', async () => {
     const told: string[] = [];
     const stoppable: FakeTool = { ...LATER, stop: (key, reason) => void told.push(`${key} ${reason}`) };

@@ -172,6 +172,25 @@ describe('a message', () => {
     expect(await codes(bed, 's1')).toEqual(['error session_not_found']);
   });
 
+  test('to a session whose journal cannot be read is an error result, after an outage of the store', async () => {
+    const bed = crewBed();
+    bed.parts = { lead: [tell('s2', 'hello'), say('ok')] };
+    await bed.crewHost();
+    const last = bed.journal.last.bind(bed.journal);
+    let code = 'nats_unreachable';
+    bed.journal.last = (ref) =>
+      ref.sessionId === 's2' ? Promise.reject(Object.assign(new Error('no replica'), { code })) : last(ref);
+    await bed.begin('lead');
+    await bed.time.advance(60_000);
+    expect(await codes(bed, 's1')).toEqual([]);
+    code = 'record_unreadable';
+    await bed.time.advance(60_000);
+    expect(await codes(bed, 's1')).toEqual(['error tool_failed']);
+    expect((await bed.eventsOf('call_ended', 's1'))[0]?.result.content).toEqual([
+      { type: 'text', text: 'The message was not sent: the journal of s2 cannot be read: no replica' },
+    ]);
+  });
+
   test('arrives once, although its sender died before the acknowledgement', async () => {
     const bed = crewBed();
     bed.parts = {

@@ -49,6 +49,18 @@ test('a function that does not answer in time: a person is asked', async () => {
   expect(await asked(bed)).toEqual(['rule:needs_approval']);
 });
 
+test('an answer after the cancelled run has closed its tools does not open them again', async () => {
+  const bed = testBed();
+  bed.tools = { refund: over100 };
+  bed.models.answers = [{ calls: [call('a', 'refund', { amount: 1 })], delayMs: 20_000, deaf: true }];
+  await bed.host();
+  await bed.start();
+  await bed.send('cancel');
+  await bed.time.advance(30_000);
+  expect(bed.toolSource.specs).toHaveLength(1);
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
 test('arguments that a hook rewrites: the tool answers for these, and not for those before', async () => {
   const raised = await refund(over100, 40, { registrations: [hook('PreToolUse', 'rewrites')] });
   expect(await asked(raised)).toEqual(['rule:needs_approval']);

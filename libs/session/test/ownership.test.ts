@@ -2,7 +2,7 @@
  * Several hosts on one bus: owners of sessions, and transfers between hosts. RUNNER-10.
  */
 import type { CommandInbox, CommandNotification, HostChannel } from '@coxswain/ports';
-import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
+import { HEADERS, HOST_LIVENESS, PARTITIONS, partitionOf, Quotas } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/hosting/assign-partitions.ts';
 import type { HostOptions, SessionHost } from '../src/mod.ts';
@@ -124,6 +124,26 @@ test('an idle session moves with its partition at once, without work for its nex
   expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
 });
 
+test.each([
+  ['before its partition moved', 5_000, 0],
+  ['because its partition moved', 0, 1],
+])('the queue of a session counts for no quota of the host that passivated it %s', async (_, waitMs, live) => {
+  const quotas = Quotas.parse({ pending_bytes: 100 });
+  const { bed, first, join, moving, staying } = await crew(undefined, { quotas: () => quotas });
+  bed.models.answers = [say('done'), say('done')];
+  await bed.start({}, { session: staying });
+  await bed.time.advance(5_000);
+  await bed.start({}, { session: moving });
+  await bed.send('steer', 'x'.repeat(80), { session: moving });
+  await bed.time.advance(waitMs);
+  expect(first.live).toBe(live);
+  expect(bed.told(await bed.send('steer', 'x'.repeat(30), { session: staying }))).toEqual(['rejected quota_exceeded']);
+  await join();
+  await bed.time.advance(1_000);
+  const within = await bed.send('steer', 'x'.repeat(30), { session: staying });
+  expect(bed.told(within)[0]).toMatch(/^accepted/);
+});
+
 test('commands still reach a session that its previous host is completing', async () => {
   const { bed, first, join, moving } = await crew();
   bed.tools = { slow: { run: taking(5_000) } };
@@ -143,6 +163,22 @@ test('commands still reach a session that its previous host is completing', asyn
   expect((await writersOf(bed, moving))[0]).toBe(first.id);
   await bed.time.advance(5_000);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('RUNNER-11: a command that its previous host rejects without a record has no receipt: the next host judges it', async () => {
+  const quotas = Quotas.parse({ sender_commands_burst: 1, sender_commands_per_second: 0.01 });
+  const { bed, join, moving } = await crew(undefined, { quotas: () => quotas });
+  bed.tools = { slow: { run: taking(5_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving, headers: { [HEADERS.actor]: 'another' } });
+  await join();
+  await bed.time.advance(1_000);
+  await bed.send('steer', 'recorded', { session: moving, id: 'one' });
+  await bed.send('steer', 'beyond the quota', { session: moving, id: 'two' });
+  await bed.time.advance(1_000);
+  expect([bed.told('one'), bed.told('two')]).toEqual([['accepted'], []]);
+  await bed.time.advance(5_000);
+  expect(bed.told('two')).toEqual(['accepted', 'delivered iteration_end']);
 });
 
 test('a call that does not end keeps its session until the bound of a hand-over, and is then in doubt', async () => {

@@ -307,6 +307,28 @@ describe('code of a persona', () => {
     expect(await end(bed)).toMatchObject({ stop_reason: 'end_turn' });
   });
 
+  test('has a key of its own at each question, and keeps it if the next host asks again', async () => {
+    const keys: string[] = [];
+    const noting: AnyHandler = (_, { idempotencyKey }) => void keys.push(idempotencyKey);
+    const hooks: Hooks = [
+      { event: 'user_prompt_submit', handler: './a.ts#a', id: 'a' },
+      { event: 'user_prompt_submit', handler: './a.ts#b', id: 'b' },
+      { event: 'post_turn', handler: './a.ts#a', id: 'a' },
+    ];
+    const taking: AnyHandler = (payload, context) => {
+      noting(payload, context);
+      return keys.length === 2 ? new Promise(() => undefined) : true;
+    };
+    const { bed, host, personas, start: begin } = await served(hooks, { a: noting, b: taking });
+    await begin();
+    host.abandon();
+    await bed.host({}, { served: personas });
+    await bed.time.advance(10_000);
+    expect(await end(bed)).toMatchObject({ stop_reason: 'end_turn' });
+    const twice = ['default.s1.2-0.writer:a', 'default.s1.2-0.writer:b'];
+    expect(keys).toEqual([...twice, ...twice, 'default.s1.5-0.writer:a']);
+  });
+
   test('that no process serves fails closed, also on a host without served personas, and names where it would run', async () => {
     const bed = testBed();
     await bed.host();

@@ -1,12 +1,14 @@
 /**
  * Provisioning: the settings of a run, and each way in which it can fail.
  */
-import { BOUNDS, type ERROR_CATALOGUE, type Persona } from '@coxswain/protocol';
+import { BOUNDS, type ERROR_CATALOGUE, type JsonObject, type Persona } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import type { HostPorts } from '../src/mod.ts';
+import { crewBed } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
-import { refOf, type TestBed, testBed } from './test-bed.ts';
+import { taking } from './fake-tools.ts';
+import { ALLOW, refOf, type TestBed, testBed } from './test-bed.ts';
 
 const CODER: Persona = {
   name: 'coder',
@@ -138,6 +140,46 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     await started(bed, model);
     expect(await bed.lines()).toContain('run_failed provisioning provision_failed');
     expect(bed.toolSource.openNow).toBe(0);
+  });
+
+  test('names of personas for delegate that cannot be read leave no tool open', async () => {
+    const bed = crewBed();
+    const unreadable = { find: async () => null, names: () => Promise.reject(new Error('no folder')) };
+    await bed.crewHost({}, { personas: unreadable });
+    await bed.begin('lead');
+    expect(bed.toolSource.specs).toHaveLength(1);
+    expect(await bed.lines()).toContain('run_failed provisioning provision_failed');
+    expect((await bed.eventsOf('run_failed'))[0]?.error.message).toBe('no folder');
+    expect(bed.toolSource.openNow).toBe(0);
+  });
+
+  const nested = (depth: number): JsonObject => (depth === 1 ? {} : { items: nested(depth - 1) });
+
+  test.each([
+    ['nested too deep', nested(BOUNDS.jsonDepthMax + 1)],
+    ['with an infinite number', { maximum: Number.POSITIVE_INFINITY }],
+  ])(
+    'a tool that cannot be recorded is named, and the session continues without it: its schema is %s',
+    async (_name, schema) => {
+      const bed = testBed();
+      bed.tools = { read: {}, web__odd: { schema } };
+      await started(bed, model);
+      const { code, message } = (await bed.eventsOf('run_failed'))[0]?.error ?? {};
+      expect(code).toBe('provision_failed');
+      expect(message).toMatch(/^the tool web__odd \(test\) cannot be used: input_schema: must be a JSON object/);
+      expect((await bed.lines()).at(-1)).toBe('agent_end error');
+      expect(bed.toolSource.openNow).toBe(0);
+      bed.tools = { read: {} };
+      await bed.send('prompt', 'again');
+      expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+    },
+  );
+
+  test('a tool that cannot be recorded does not matter if the persona denies it', async () => {
+    const bed = testBed();
+    bed.tools = { read: {}, odd: { schema: nested(BOUNDS.jsonDepthMax + 1) } };
+    await started(bed, { ...model, tools: { allow: ['*'], deny: ['odd'] } });
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
 
   describe('but not because the bus is away: it waits, and continues when the bus is back', () => {
@@ -492,6 +534,24 @@ test('a run that is cancelled while its tools are opened ends, and closes them',
     'agent_start run 1',
     'agent_end cancelled',
   ]);
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
+test('a provisioning that ends after it was given up does not close the tools of the next run', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  bed.toolSource.openMs = 20_000;
+  await started(bed, { model: 'fake/model', permissions: ALLOW });
+  await bed.send('cancel');
+  await bed.time.advance(BOUNDS.abortGraceMs);
+  expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+  bed.toolSource.openMs = 0;
+  await bed.send('prompt', 'again');
+  await bed.time.advance(20_000);
+  expect(bed.toolSource.runs).toMatchObject([{ ended: false }]);
+  expect(bed.toolSource.openNow).toBe(1);
+  await bed.time.advance(60_000);
   expect(bed.toolSource.openNow).toBe(0);
 });
 

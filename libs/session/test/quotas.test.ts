@@ -2,7 +2,7 @@
  * Quotas of a host: commands rejected without a record, and commands that never are.
  */
 import type { MeasuredUsage } from '@coxswain/ports';
-import { Quotas, type QuotasInput, sessionRef, subjects } from '@coxswain/protocol';
+import { HEADERS, Quotas, type QuotasInput, sessionRef, subjects, tenantSubjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { crewBed, delegate } from './crew-bed.ts';
 import { say } from './fake-model.ts';
@@ -50,6 +50,21 @@ test('other senders continue until the tenant’s rate is exceeded; a run can st
   ]);
   await bed.send('cancel', {}, by('ann', 'stop'));
   expect(bed.told('stop')).toEqual(['accepted']);
+});
+
+test('keys of a tenant are different senders, and two connections of one key are the same', async () => {
+  const bed = await limited({ sender_commands_burst: 2, sender_commands_per_second: 1 });
+  await bed.start();
+  const told: string[] = [];
+  const by = async (key: string, id: string) => {
+    const inbox = `${tenantSubjects.inboxPrefix('default', key)}.connection-of-${id}.1`;
+    const stop = bed.bus.subscribeReceipts(inbox, ({ command_id, stage }) => void told.push(`${command_id} ${stage}`));
+    await bed.send('steer', 'x', { id, headers: { [HEADERS.receiptTo]: inbox } });
+    stop();
+  };
+  for (const id of ['a1', 'a2', 'a3']) await by('steerer-ann', id);
+  await by('steerer-bob', 'b1');
+  expect(told).toEqual(['a1 accepted', 'a2 accepted', 'a3 rejected', 'b1 accepted']);
 });
 
 test('quotas are separate for each tenant', async () => {

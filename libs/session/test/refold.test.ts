@@ -1,12 +1,15 @@
 /**
  * Broken invariants: discard the machine, fold the journal again, end the run as failed. The host continues. RUNNER-9.
  */
-import type { Toolset } from '@coxswain/ports';
+import type { StoredRecord, Toolset } from '@coxswain/ports';
+import type { Input } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, expect, test, vi } from 'vitest';
+import { buildRecord, sealRecord } from '../src/journal/append-record.ts';
+import { loadSession } from '../src/journal/load-session.ts';
 import { ask, call, say } from './fake-model.ts';
-import { type answer, taking } from './fake-tools.ts';
-import { ALLOW, refOf, testBed } from './test-bed.ts';
+import { answer, taking } from './fake-tools.ts';
+import { ALLOW, ASKING, recordOf, refOf, testBed } from './test-bed.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -148,6 +151,90 @@ test('a command that breaks the machine before a session exists stores nothing',
   expect(await bed.bytes()).toEqual([]);
   await bed.start();
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('effects run on while the journal is read again: a result and feedback at that time are recorded', async () => {
+  const bed = testBed();
+  bed.tools = {
+    ask: {},
+    slow: { run: taking(100) },
+    telling: {
+      run: async (toolCall, _signal, clock) => {
+        await clock.sleep(100);
+        toolCall.onFeedback('noticed');
+        await clock.sleep(1_000);
+        return answer('told');
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'slow'), call('c2', 'telling'), call('c3', 'ask')), say('done')];
+  await bed.host({}, { telemetry: { meters: { add() {}, observe() {}, census: () => true }, spans: null } });
+  await bed.start({ permissions: ASKING });
+  const { read } = bed.journal;
+  let reads = 0;
+  bed.journal.read = async function* (...from: Parameters<typeof read>) {
+    reads++;
+    await bed.time.clock().sleep(200);
+    yield* read.apply(bed.journal, from);
+  };
+  // The record of this approval is too large, so the machine that has taken it is discarded.
+  const args = Object.fromEntries(Array.from({ length: 18_000 }, (_, i) => [`k${i}`, i]));
+  const id = await bed.send('approve', { call_id: 'c3', decision: 'allow', args });
+  await bed.time.advance(300);
+  expect(reads).toBe(1);
+  expect(bed.told(id)).toEqual(['rejected body_too_large']);
+  expect(await bed.lines()).toContain('call_ended c1 ok');
+  expect(await bed.eventsOf('feedback_received')).toMatchObject([{ source: 'tool:telling', body: 'noticed' }]);
+  await bed.send('approve', { call_id: 'c3', decision: 'allow' });
+  await bed.time.advance(1_000);
+  const lines = await bed.lines();
+  expect(lines.filter((line) => line.startsWith('call_ended'))).toEqual([
+    'call_ended c1 ok',
+    'call_ended c3 ok',
+    'call_ended c2 ok',
+  ]);
+  expect(lines.at(-1)).toBe('agent_end end_turn');
+});
+
+test.each([
+  ['the record of a command is too large', 18_000],
+  ['the machine breaks', 1],
+])('RUNNER-10: a session that has another owner by now is left when %s', async (_, members) => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  await bed.host();
+  await bed.start({ permissions: ASKING });
+  // Another host owns the session and starts the call.
+  const { bytes, fence } = (await bed.bus.journal.last(refOf())) as StoredRecord;
+  const session = await loadSession({ ...bed.bus, journal: bed.bus.journal }, refOf(), true);
+  const frame = { sessionId: 's1', attempt: 'another', at: recordOf(bytes).at };
+  const approve = {
+    type: 'command',
+    verb: 'approve',
+    command_id: 'theirs',
+    body: { call_id: 'c1', decision: 'allow' },
+  };
+  let [n, prevHash, last] = [session.n, session.hash, fence];
+  for (const input of [{ type: 'owned', epoch: 2, host: 'another' }, approve] as Input[]) {
+    const { events } = session.actor.step(input, ++n, Date.parse(frame.at));
+    const sealed = sealRecord(buildRecord({ ...frame, n, prevHash }, input, events, session.actor.state));
+    const appended = await bed.bus.journal.append(refOf(), sealed.bytes, last);
+    if (appended.status !== 'stored') throw new Error('not appended');
+    [prevHash, last] = [sealed.hash, appended.fence];
+  }
+  breakOn(({ command_id }) => command_id === 'late', members === 1 ? 1 : 0);
+  const args = Object.fromEntries(Array.from({ length: members }, (_each, i) => [`k${i}`, i]));
+  await bed.send('approve', { call_id: 'c1', decision: 'allow', args }, { id: 'late' });
+  expect(await bed.records()).toHaveLength(n);
+  expect(bed.told('late')).toEqual([]);
+  expect(bed.log.some(({ message }) => message === `session released: record ${n} was written by another`)).toBe(true);
+  // The note of the session names the host, so it claims the session: the call may have run.
+  await bed.time.advance(60_000);
+  expect((await bed.records())[n]?.input).toMatchObject({ type: 'owned', epoch: 3 });
+  expect(bed.toolSource.runs).toEqual([]);
+  expect(bed.told('late')).toEqual(['rejected already_decided']);
+  expect(await bed.lines()).not.toContain('run_failed session session_failed');
 });
 
 test('a failed session continues with a new prompt', async () => {

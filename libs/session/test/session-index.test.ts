@@ -134,6 +134,23 @@ test('a mark that failed replaces the entry of a session later', async () => {
   expect(index.of(refOf())).toBeNull();
 });
 
+test('a mark that failed replaces the entry of a session that was deleted meanwhile, and its note stays until then', async () => {
+  const { bed, index } = await indexed();
+  bed.models.answers = [say('done')];
+  await bed.start();
+  await bed.time.advance(3_000);
+  expect(index.of(refOf())).toMatchObject({ state: 'stopped' });
+  index.isLost = true;
+  const id = await bed.send('delete');
+  expect(bed.told(id)).toEqual(['accepted']);
+  const notes = () => bed.bus.active.list(partitionOf('s1'));
+  expect(await notes()).toHaveLength(1);
+  index.isLost = false;
+  await bed.time.advance(5_000);
+  expect(index.of(refOf())).toBeNull();
+  expect(await notes()).toEqual([]);
+});
+
 test('a session whose mark failed on a host that crashed is marked by the next one', async () => {
   const { bed, index, host } = await indexed();
   index.isLost = true;

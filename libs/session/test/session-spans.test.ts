@@ -19,6 +19,7 @@ import { SessionObserver } from '../src/trace/observe-session.ts';
 import { LINKS_MAX } from '../src/trace/open-spans.ts';
 import { SessionSpans } from '../src/trace/session-spans.ts';
 import { callSpanId, traceForChild, traceOfRun } from '../src/trace/trace-ids.ts';
+import { crewBed, delegate, say } from './crew-bed.ts';
 
 const folder = join(import.meta.dirname, '../../../tests/traces');
 const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: async () => undefined, yield: async () => undefined };
@@ -209,6 +210,19 @@ describe('a command is linked to the span that it affects:', () => {
     expect(linked(name, commandId)).toEqual([expect.stringContaining(span)]);
   });
 
+  test.each([
+    ['has a trace of another name', 'ticket-7', [cause]],
+    ['is a child of the sender’s span', formatTraceparent(cause), []],
+  ])('a start, if its run %s', (_, trace, links) => {
+    const [first] = GOLDEN.find(({ name }) => name === 'plain-answer.jsonl')?.records ?? [];
+    const events = first?.events.map((event) =>
+      event.type === 'prompt_received' ? { ...event, settings: { ...event.settings, trace } } : event,
+    );
+    const fold = new SessionSpans(refOf([first as JournalRecord]));
+    fold.take({ ...first, events } as JournalRecord, cause);
+    expect(fold.open(0)[0]?.links).toEqual(links);
+  });
+
   test('a rejected command has affected nothing', () => {
     const records = GOLDEN.find(({ name }) => name === 'rejected-commands.jsonl')?.records ?? [];
     const fold = new SessionSpans(refOf(records));
@@ -351,6 +365,29 @@ describe('ids', () => {
     expect(parseTraceparent(`${caller.replace(/^00/, '01')}-more`)).toMatchObject({ traceId: 'a'.repeat(32) });
     expect(formatTraceparent(parseTraceparent(caller) as never)).toBe(caller);
   });
+});
+
+test('a fork has only the children that it starts itself, also those whose start it has copied', async () => {
+  const bed = crewBed();
+  const fail = { code: 'provider_error', message: 'mate is ill' };
+  bed.parts = { lead: [delegate(['mate', 'go', { restart: 'on_failure' }]), say('alone, then')], mate: [{ fail }] };
+  await bed.crewHost();
+  await bed.begin('lead');
+  await bed.time.advance(5_000);
+  const records = await bed.records();
+  const starts = records.filter(({ events }) => events.some(({ type }) => type === 'child_started')).map(({ n }) => n);
+  expect(starts).toHaveLength(2);
+  /** The places of its children among those that its journal names. */
+  const childrenOfFork = async (n: number) => {
+    const session = `fork-at-${n}`;
+    await bed.send('start', { fork: { session: 's1', n } }, { session });
+    await bed.time.advance(5_000);
+    const named = await bed.childrenOf(session);
+    return folded(await bed.records(session)).fold.children.map((id) => named.indexOf(id));
+  };
+  const found: number[][] = [];
+  for (const n of [...starts, records.length]) found.push(await childrenOfFork(n));
+  expect(found).toEqual([[0, 1], [1], []]);
 });
 
 test.each(GOLDEN.filter(({ name }) => /^cancel-wh|^cancel-with|^crew-cancelled/.test(name)))(

@@ -12,6 +12,7 @@ import {
   cancelled,
   forked,
   hook,
+  hooksSaid,
   later,
   modelStopped,
   notProvisioned,
@@ -73,6 +74,13 @@ describe('at the end of the copied part', () => {
       takenOver({ unsent: ['b'] }),
     );
     expect(effectsOf(session.state).map(({ epoch }) => epoch)).toEqual([1, 2]);
+  });
+
+  test('jobs of hooks stay with the origin', () => {
+    const around = { hooks: [hook('session_start', 'starter')] };
+    const way = [started(), provisioned(around), hooksSaid({ job: { status: 'queued', job_id: 'j1' } })];
+    expect(given(...way).when(owned(2)).session.state.context.jobs).toHaveLength(1);
+    expect(given(...way).when(takenOver()).session.state.context.jobs).toEqual([]);
   });
 
   test('the restarts of a model call are counted from zero', () => {

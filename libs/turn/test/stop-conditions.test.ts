@@ -105,6 +105,12 @@ describe('a tool', () => {
       );
   });
 
+  test('also if its outcome is unknown, and a person denies a re-run', () => {
+    given(running({ ...around, onUnknownOutcome: 'ask' }), asked(call('a', 'read')), owned(2))
+      .when(returned('a', 'interrupted'), denied('a'), toolsClosed)
+      .thenIncludes('call_ended a interrupted', 'stop_condition_held tool re*', 'agent_end stop_condition');
+  });
+
   test('also if it failed: it was called', () => {
     given(running(around), asked(call('a', 'read')))
       .when(returned('a', 'error'), toolsClosed)

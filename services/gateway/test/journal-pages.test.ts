@@ -3,7 +3,7 @@ import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/c
 import type { JournalRecord } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { LimitedReads } from '../src/context/mod.ts';
-import { JournalPages } from '../src/feed/mod.ts';
+import { type HeldPage, JournalPages } from '../src/feed/mod.ts';
 
 /** A store with a journal of six records, whose sequences are `apart` from each other. */
 function storeOf(apart: number) {
@@ -15,19 +15,20 @@ function storeOf(apart: number) {
     const begins = (after?.n ?? 0) + 1;
     if (first && first.n !== begins) throw new JournalGapError('s', begins, first.n);
     for (const { n, seq } of first ? [first, ...rest] : [])
-      if (n >= from) yield { record: { n } as JournalRecord, bytes: new Uint8Array(10), size: 400, seq };
+      if (n >= from) yield { record: { n, input: {} } as JournalRecord, bytes: new Uint8Array(10), size: 400, seq };
   }
   const session = {
     ref: { tenant: 'default', sessionId: 's' },
     journal,
     lastNumber: async () => 6,
   } as unknown as BusSession;
-  const pages = new JournalPages(new LimitedReads(1, 1));
+  // Watchers hold one page of three records.
+  const pages = new JournalPages(new LimitedReads(1, 1), new LimitedReads(1, 9), 3_000);
   const numbersFrom = async (from: number, recordsMax = 2) => {
     const { records } = await pages.read({ session, from, recordsMax, maxBytes: 1_000 });
     return records.map(({ n }) => n);
   };
-  return { store, numbersFrom };
+  return { store, session, pages, numbersFrom };
 }
 
 test('a page starts at the end of an earlier page without another read from the beginning', async () => {
@@ -50,6 +51,36 @@ test('a page after the end of the journal is empty, without another read from th
   await numbersFrom(5);
   expect(await numbersFrom(7)).toEqual([]);
   expect(store.readsFromTheBeginning).toBe(1);
+});
+
+test('a watcher waits for room while others hold their pages; requests do not wait', async () => {
+  const { session, pages, numbersFrom } = storeOf(3);
+  const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
+  const staying = new AbortController().signal;
+  const first = await pages.hold(request, staying);
+  const left = new AbortController();
+  const leaving = pages.hold(request, left.signal);
+  let second: HeldPage | undefined;
+  const waiting = pages.hold(request, staying).then((page) => {
+    second = page;
+  });
+  left.abort(new Error('left'));
+  await expect(leaving).rejects.toThrow('left');
+  expect(await numbersFrom(1)).toEqual([1, 2]);
+  expect(second).toBeUndefined();
+  first.release();
+  first.release();
+  await waiting;
+  expect(second?.records).toHaveLength(3);
+});
+
+test('a watcher that finds no room in time is rejected', async () => {
+  const { session } = storeOf(3);
+  const pages = new JournalPages(new LimitedReads(1, 1), new LimitedReads(1, 9, 20), 1);
+  const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
+  const { signal } = new AbortController();
+  await pages.hold(request, signal);
+  await expect(pages.hold(request, signal)).rejects.toMatchObject({ code: 'gateway_busy' });
 });
 
 test.each([

@@ -34,6 +34,14 @@ test('a read waits for a slot; a read beyond the queue is rejected', async () =>
   expect((await Promise.all(answers)).map(({ statusCode }) => statusCode)).toEqual([200, 200]);
 });
 
+test('a read that finds no slot in time is rejected', async () => {
+  const reads = new LimitedReads(1, 1, 20);
+  const release = await reads.acquire();
+  await expect(reads.acquire()).rejects.toMatchObject({ status: 503, code: 'gateway_busy' });
+  release();
+  await reads.run(async () => undefined);
+});
+
 test('a read that fails releases its slot once', async () => {
   const { listSessions, list } = await appWithOneSlot();
   listSessions.mockRejectedValueOnce(new Error('gone')).mockResolvedValue(NONE);

@@ -1,6 +1,6 @@
 /** The OpenAPI document is valid and complete. */
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { appWithoutBus } from './app-without-bus.ts';
 
 const { app } = await appWithoutBus();
@@ -29,6 +29,13 @@ test('the document passes an OpenAPI validator', async () => {
   expect(document.openapi).toBe('3.1.0');
   const validator = new Validator();
   expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+});
+
+test('the document is made once for all requests', async () => {
+  const made = vi.spyOn(app, 'swagger');
+  const again = await app.inject({ url: '/openapi.json', headers: { host: 'gateway.test' } });
+  expect(again.body).toBe(answer.body);
+  expect(made).not.toHaveBeenCalled();
 });
 
 test('the document contains every route, each with a unique operation id', () => {

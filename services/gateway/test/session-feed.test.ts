@@ -1,9 +1,16 @@
 /** The feed of a session: each watcher gets each record once and in order. */
 import type { BusSession, JournalStart, WatchItem } from '@coxswain/client';
 import type { Delta, JournalRecord } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
-import { LimitedReads } from '../src/context/mod.ts';
-import { createPageReader, type FeedItem, JournalPages, SessionFeed, watchFeed } from '../src/feed/mod.ts';
+import { expect, test, vi } from 'vitest';
+import { createMetrics, GATEWAY_BOUNDS } from '../src/context/mod.ts';
+import {
+  createPageReader,
+  type FeedItem,
+  JournalPages,
+  SessionFeed,
+  SessionFeeds,
+  watchFeed,
+} from '../src/feed/mod.ts';
 
 /** A session whose journal grows by the calls of a test. */
 class GrowingSession {
@@ -11,6 +18,7 @@ class GrowingSession {
   readonly #live: WatchItem[] = [];
   #wake: () => void = () => undefined;
   readsOfJournal = 0;
+  #answer = 1;
   #streamed = 0;
 
   readonly session = {
@@ -19,17 +27,24 @@ class GrowingSession {
     journal: ({ from = 1 }: { from?: number }) => this.#journal(from),
   } as unknown as BusSession;
 
-  record(): void {
-    const record = { n: this.stored.length + 1, input: { type: 'owned' } } as unknown as JournalRecord;
+  record(more: object = {}): void {
+    const record = { n: this.stored.length + 1, input: { type: 'owned', ...more } } as unknown as JournalRecord;
     this.stored.push(record);
     this.#live.push({ record });
     this.#wake();
   }
 
+  /** The record with the running answer. Later deltas are those of the next one. */
+  answer(): void {
+    this.record({ type: 'model_outcome', effect_id: `${this.#answer}-0` });
+    this.#answer++;
+    this.#streamed = 0;
+  }
+
   delta(text: string): void {
     const delta = {
       type: 'message_update',
-      effect_id: '1-0',
+      effect_id: `${this.#answer}-0`,
       epoch: 1,
       attempt: 1,
       kind: 'text',
@@ -45,13 +60,13 @@ class GrowingSession {
     const newest = this.stored.at(-1);
     this.#live.length = 0;
     if (newest) yield { record: newest };
+    signal.addEventListener('abort', () => this.#wake());
     while (!signal.aborted) {
       const item = this.#live.shift();
       if (item) yield item;
       else
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
-          signal.addEventListener('abort', () => resolve(), { once: true });
         });
     }
   }
@@ -100,7 +115,7 @@ const settled = async () => {
 function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart, deltas = true) {
   const leaving = new AbortController();
   const out = sink();
-  const readPage = createPageReader(new JournalPages(new LimitedReads(1, 10)), growing.session);
+  const readPage = createPageReader(new JournalPages(), growing.session);
   const request = { from, deltas, signal: leaving.signal, readPage };
   return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
 }
@@ -168,8 +183,8 @@ test('a watcher that reconnects within the kept items reads no journal', async (
 test('a watcher that is slower than the kept items continues in the journal without gap or repetition', async () => {
   const growing = new GrowingSession();
   growing.record();
-  // Room for little more than one record.
-  const feed = new SessionFeed(growing.session, () => 100);
+  // Room for two records.
+  const feed = new SessionFeed(growing.session, () => 3_500);
   const slow = watching(feed, growing, 1);
   await settled();
   slow.out.stall();
@@ -186,6 +201,53 @@ test('a watcher that is slower than the kept items continues in the journal with
   slow.leave();
   feed.stop();
   await Promise.all([slow.done, feed.done]);
+});
+
+test('a running answer counts in the limit; beyond it, only watchers that join later lack its deltas', async () => {
+  const growing = new GrowingSession();
+  growing.record();
+  const feed = new SessionFeed(growing.session, () => 40_000);
+  const early = watching(feed, growing, 1);
+  await settled();
+  const piece = 'x'.repeat(1_000);
+  for (let i = 0; i < 30; i++) {
+    growing.delta(piece);
+    await settled();
+  }
+  expect(feed.answerAfter(null).pieces).toEqual([]);
+  const late = watching(feed, growing, 1);
+  await settled();
+  growing.answer();
+  growing.delta('next');
+  await settled();
+  expect(early.out.text).toBe(`${piece.repeat(30)}next`);
+  expect(late.out.text).toBe('next');
+  for (const { out } of [early, late]) expect(out.numbers).toEqual([1, 2]);
+  early.leave();
+  late.leave();
+  feed.stop();
+  await Promise.all([early.done, late.done, feed.done]);
+});
+
+test('a quiet feed gives up items when more sessions are followed', async () => {
+  const feeds = new SessionFeeds(createMetrics());
+  const who = { tenant: 'default', name: 'tester', scopes: new Set<never>(), expiresAt: null };
+  const follow = (growing: GrowingSession, sessionId: string) =>
+    feeds.join({ ...growing.session, ref: { tenant: 'default', sessionId } } as BusSession, who, 'sse').feed;
+  const busy = new GrowingSession();
+  const quiet = follow(busy, 'quiet');
+  const text = 'x'.repeat(512 * 1024);
+  for (let i = 0; i < 3; i++) busy.record({ text });
+  await settled();
+  expect(quiet.placeOf(1)).toBe(0);
+  const { feedsMaxBytes, feedMaxBytes } = GATEWAY_BOUNDS;
+  for (let i = 1; i < (2 * feedsMaxBytes) / feedMaxBytes; i++) follow(new GrowingSession(), `s${i}`);
+  expect([1, 2, 3].map((n) => quiet.placeOf(n))).toEqual([null, null, 2]);
+  // A record that exceeds the share is not kept.
+  busy.record({ text: text.repeat(3) });
+  await settled();
+  expect([quiet.placeOf(4), quiet.placeOf(5), quiet.at(3)]).toEqual([null, 4, null]);
+  await feeds.stop();
 });
 
 test('a watcher from a future record waits for it, and gets deltas only on request', async () => {
@@ -225,6 +287,36 @@ test('a watcher that joins within an answer, or reconnects, gets the text so far
   await Promise.all([...watchers.map(({ done }) => done), feed.done]);
 });
 
+test('a watcher that writes a page slowly gives up its rest, and continues with another page', async () => {
+  const growing = new GrowingSession();
+  // Room for the newest record only.
+  const feed = new SessionFeed(growing.session, () => 1_500);
+  growing.record();
+  await settled();
+  growing.record();
+  growing.record();
+  await settled();
+  const pages = new JournalPages();
+  const held = vi.spyOn(pages, 'hold');
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const leaving = new AbortController();
+  const out = sink();
+  const write = (item: FeedItem) => {
+    nowMs += GATEWAY_BOUNDS.catchUpWithinMs;
+    return out.write(item);
+  };
+  const readPage = createPageReader(pages, growing.session);
+  const done = watchFeed(feed, { write }, { from: 1, deltas: false, signal: leaving.signal, readPage });
+  await settled();
+  clock.mockRestore();
+  expect(out.numbers).toEqual([1, 2, 3]);
+  expect(held.mock.calls.map(([{ from }]) => from)).toEqual([1, 2]);
+  leaving.abort();
+  feed.stop();
+  await Promise.all([done, feed.done]);
+});
+
 test('a failure of the feed reaches its watchers', async () => {
   const broken = {
     async *records(): AsyncGenerator<WatchItem> {
@@ -239,7 +331,7 @@ test('a failure of the feed reaches its watchers', async () => {
     from: 1,
     deltas: true,
     signal: new AbortController().signal,
-    readPage: async () => ({ records: [], more: false }),
+    readPage: async () => ({ records: [], more: false, release() {} }),
   };
   await expect(watchFeed(feed, out, request)).rejects.toThrow('the journal has a hole');
 });

@@ -1,9 +1,14 @@
 /** WebSockets: their tokens, their routes, and the number of inspectors. */
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import type { BusSession, WatchItem } from '@coxswain/client';
+import type { JournalRecord } from '@coxswain/protocol';
+import { describe, expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import type { App } from '../src/app/mod.ts';
 import type { ConsoleFile } from '../src/console/mod.ts';
+import type { GatewayClient } from '../src/context/mod.ts';
 import { InspectorSeats } from '../src/socket/mod.ts';
-import { appWithoutBus, connected } from './app-without-bus.ts';
+import { appWithoutBus, connected, silence } from './app-without-bus.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const socket = { upgrade: 'websocket' };
@@ -96,6 +101,36 @@ describe('an upgrade to a WebSocket', () => {
       await app.close();
     }
   });
+});
+
+test('a record goes to all WebSockets in the same bytes, as text', async () => {
+  const record = { n: 1, input: { type: 'owned', note: 'é' } } as unknown as JournalRecord;
+  async function* records({ signal }: { signal: AbortSignal }): AsyncGenerator<WatchItem> {
+    yield { record };
+    yield* silence({ signal });
+  }
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, records };
+  const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
+  const { app, authorization } = await appWithoutBus({ clientOf });
+  const sent = vi.spyOn(WebSocket.prototype, 'send');
+  try {
+    const url = `${await app.listen({ host: '127.0.0.1', port: 0 })}/v1/sessions/s/ws?from=newest`;
+    const headers = { host: 'gateway.test', authorization };
+    const received = Array.from({ length: 2 }, async () => {
+      const watcher = new WebSocket(url.replace('http', 'ws'), { headers });
+      const [data, isBinary] = (await once(watcher, 'message')) as [Buffer, boolean];
+      watcher.terminate();
+      return { isBinary, message: JSON.parse(String(data)) };
+    });
+    for (const one of await Promise.all(received))
+      expect(one).toEqual({ isBinary: false, message: { type: 'record', n: 1, record } });
+    const [first, other] = sent.mock.calls.map(([data]) => data);
+    expect(first).toBeInstanceOf(Buffer);
+    expect(other).toBe(first);
+  } finally {
+    sent.mockRestore();
+    await app.close();
+  }
 });
 
 describe('the first record of an inspection', () => {

@@ -239,7 +239,7 @@ describe('a handler is given', () => {
       turn: 3,
       step: undefined,
       call,
-      idempotencyKey: 'default.s1.7-0',
+      idempotencyKey: 'default.s1.7-0.h',
     });
     expect(Object.isFrozen(context)).toBe(true);
     expect(Object.isFrozen(context.session)).toBe(true);

@@ -21,8 +21,8 @@ import { cancelled, failed, unavailable } from './tool-outcome.ts';
 export interface McpServerSpec extends ConnectionSpec {
   readonly callTimeoutMs: number;
   readonly restartsMax: number;
-  /** The list of tools has changed. */
-  readonly onToolsChanged: () => void;
+  /** The list of tools was read again. It may be the same. */
+  readonly onToolsRead: () => void;
   readonly onNotice: (level: LoggingMessageNotification['params']['level'], text: string) => void;
   /** A log message of the server. */
   readonly onLog: (level: LoggingMessageNotification['params']['level'], text: string) => void;
@@ -189,9 +189,8 @@ export class McpServerTools {
 
   async #reconnect(): Promise<void> {
     await this.#connection?.close();
-    const before = this.#tools;
     await this.#connect(this.#closing.signal);
-    if (JSON.stringify(before) !== JSON.stringify(this.#tools)) this.#spec.onToolsChanged();
+    this.#spec.onToolsRead();
   }
 
   async #connect(signal: AbortSignal): Promise<void> {
@@ -238,10 +237,8 @@ export class McpServerTools {
 
   async #fetchList({ client }: Connection): Promise<void> {
     try {
-      const tools = await listTools(client, this.#closing.signal, this.#spec.startTimeoutMs);
-      if (JSON.stringify(tools) === JSON.stringify(this.#tools)) return;
-      this.#tools = tools;
-      this.#spec.onToolsChanged();
+      this.#tools = await listTools(client, this.#closing.signal, this.#spec.startTimeoutMs);
+      this.#spec.onToolsRead();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#spec.onNotice('warning', `its changed list of tools could not be read: ${(error as Error).message}`);

@@ -1,12 +1,13 @@
 /** The tools of a session's MCP servers. */
 import type { ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import {
+  BOUNDS,
   cutText,
   DEFAULT_TRAITS,
   type Failure,
   type HostRules,
   isAllowedOrigin,
-  type JsonObject,
+  JsonObject,
   type McpServer,
   type SessionRef,
   secretInUrl,
@@ -75,8 +76,13 @@ export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
       const refused = refusedServer(spec, options);
       if (refused) return refused;
       const toolset = new McpToolset(spec, options);
-      const failure = await toolset.open(signal);
-      return failure ?? toolset;
+      try {
+        const failure = await toolset.open(signal);
+        return failure ?? toolset;
+      } catch (error) {
+        await toolset.close();
+        throw error;
+      }
     },
   };
 }
@@ -166,7 +172,7 @@ class McpToolset implements Toolset {
           startTimeoutMs: Math.min(options.startTimeoutMs ?? MCP_BOUNDS.startTimeoutMs, TIMER_MAX_MS),
           callTimeoutMs: Math.min(options.callTimeoutMs ?? MCP_BOUNDS.callTimeoutMs, TIMER_MAX_MS),
           restartsMax: options.restartsMax ?? MCP_BOUNDS.restartsMax,
-          onToolsChanged: () => this.#changed(),
+          onToolsRead: () => this.#listAgain(),
           onNotice: (level, text) => this.#notice(name, level, text),
           onLog: (level, text) => this.#logged(name, level, text),
         }),
@@ -188,11 +194,12 @@ class McpToolset implements Toolset {
     return (await Promise.all(this.#servers.map((server) => server.close()))).flat();
   }
 
-  #changed(): void {
+  #listAgain(): void {
     // While the servers are starting, no list has been published that could change.
     if (!this.#open) return;
+    const before = JSON.stringify(this.#tools);
     this.#list();
-    this.#options.onChanged?.({ ref: this.#ref, tools: this.#tools });
+    if (JSON.stringify(this.#tools) !== before) this.#options.onChanged?.({ ref: this.#ref, tools: this.#tools });
   }
 
   #list(): void {
@@ -229,6 +236,9 @@ class McpToolset implements Toolset {
 
 function whyLeftOut(tool: Tool): string | null {
   if (tool.execution?.taskSupport === 'required') return 'it runs only as an MCP task, which Coxswain does not support';
+  // Checked first: `JSON.stringify` is recursive. JSON parsers read 1e999 as Infinity.
+  if (!JsonObject.safeParse(tool.inputSchema).success)
+    return `its schema is nested more than ${BOUNDS.jsonDepthMax} deep, or has a number that is too large`;
   const bytes = Buffer.byteLength(JSON.stringify(tool.inputSchema));
   return bytes > MCP_BOUNDS.schemaMaxBytes
     ? `its schema has ${bytes} bytes; the limit is ${MCP_BOUNDS.schemaMaxBytes}`
@@ -240,7 +250,7 @@ function definitionOf(name: string, server: string, tool: Tool): ToolDefinition 
   return {
     name,
     description: cutText(tool.description ?? tool.title ?? '', MCP_BOUNDS.descriptionMaxChars),
-    // It arrived as JSON, so it is a JSON value.
+    // `whyLeftOut` has checked it.
     input_schema: tool.inputSchema as JsonObject,
     source: `mcp:${server}`,
     traits: { ...DEFAULT_TRAITS, idempotent: readOnlyHint === true || idempotentHint === true },

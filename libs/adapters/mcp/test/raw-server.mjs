@@ -1,7 +1,8 @@
 /**
  * An MCP server written down to the bytes, for what a well-behaved one never does. Speaks JSON-RPC on stdio without any
  * library. Flags: `no-answer` (to anything), `exit-at-start`, `garbage` (around every message), `stubborn` (ignores the
- * end of its input and SIGTERM), `pages` (its list comes in pages), `leave-child` (a child holds its output open).
+ * end of its input and SIGTERM), `pages` (its list comes in pages), `leave-child` (a child holds its output open),
+ * `deep_schema` and `infinite_schema` (it also has a tool of this name with such a schema).
  * It writes its process id to the file in PID_FILE, and every line that it receives to the file in RECEIVED_FILE.
  */
 import { spawn } from 'node:child_process';
@@ -24,9 +25,17 @@ if (flags.has('leave-child')) {
 }
 
 const tools = ['give', 'fail', 'exit', 'close_input', 'hang', 'say', 'log', 'add_tool', 'where', 'flood', 'progress'];
-const definition = (name) => ({ name, description: `does ${name}`, inputSchema: { type: 'object' } });
+/** Schemas that `JSON.stringify` cannot write. */
+const ODD_SCHEMAS = {
+  deep_schema: `{"type":"object","items":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+  infinite_schema: '{"type":"object","maximum":1e999}',
+};
+tools.push(...Object.keys(ODD_SCHEMAS).filter((name) => flags.has(name)));
+const inputSchemaOf = (name) => (name in ODD_SCHEMAS ? `@${name}` : { type: 'object' });
+const definition = (name) => ({ name, description: `does ${name}`, inputSchema: inputSchemaOf(name) });
 
-function write(text) {
+function write(json) {
+  const text = json.replace(/"@(\w+_schema)"/g, (_, name) => ODD_SCHEMAS[name]);
   process.stdout.write(flags.has('garbage') ? `Loading [====]\n{"not": "rpc"}\n\n${text}\nDone.\n` : `${text}\n`);
 }
 const send = (message) => write(JSON.stringify({ jsonrpc: '2.0', ...message }));

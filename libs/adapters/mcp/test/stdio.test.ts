@@ -278,6 +278,38 @@ describe('a server that misbehaves', () => {
     expect(textOf(await call('raw__say', { bytes: '' }))).toBe('said');
   });
 
+  test('a tool that a record cannot hold is omitted with a notice, and the others work, also later', async () => {
+    const notices: string[] = [];
+    const changes: number[] = [];
+    const { call, toolset } = await opened(
+      { raw: PEERS.raw('deep_schema', 'infinite_schema') },
+      { onNotice: ({ text }) => notices.push(text), onChanged: ({ tools }) => changes.push(tools.length) },
+    );
+    const said = ['deep_schema', 'infinite_schema'].map(
+      (tool) =>
+        `the tool ${tool} is omitted: its schema is nested more than 128 deep, or has a number that is too large`,
+    );
+    expect(notices).toEqual(said);
+    expect(toolset.tools).toHaveLength(11);
+    expect((await call('raw__exit')).status).toBe('error');
+    expect((await call('raw__where')).status).toBe('ok');
+    await call('raw__add_tool', { name: 'more' });
+    await eventually(() => toolset.tools.length === 12, 'the new tool is listed');
+    expect(changes).toEqual([12]);
+    expect(notices).toEqual(said);
+  });
+
+  test('an exception while its tools are listed ends its process', async () => {
+    const folder = await freshFolder();
+    const pidFile = join(folder, 'pid');
+    const onNotice = () => {
+      throw new Error('no log');
+    };
+    const server = { ...PEERS.raw('infinite_schema'), env: { PID_FILE: pidFile } };
+    await expect(tryOpen({ raw: server }, { onNotice })).rejects.toThrow('no log');
+    expect(await hasEnded(await pidIn(pidFile))).toBe(true);
+  });
+
   test('a crash in a call is an error that quotes it, and the next call starts it again', async () => {
     const { call } = await opened({ raw: PEERS.raw() });
     const before = JSON.parse(textOf(await call('raw__where'))) as { pid: number };

@@ -168,9 +168,10 @@ class Search {
 
   #matches(line: string): boolean {
     const { searchLineScanMaxChars: max } = TOOL_BOUNDS;
-    if (line.length <= max) return regexMatches(this.#expression, line);
-    this.notes.add(`only the beginning of lines with more than ${max} characters was searched`);
-    return regexMatches(this.#expression, line.slice(0, max));
+    if (line.length > max) this.notes.add(`only the beginning of lines with more than ${max} characters was searched`);
+    const found = regexMatches(this.#expression, line.slice(0, max));
+    if (found === null) this.notes.add('lines that are too long for an expression of this size were not searched');
+    return found === true;
   }
 
   /** Matching blocks the thread, so other sessions must get a turn in between. */

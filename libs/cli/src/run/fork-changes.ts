@@ -1,5 +1,5 @@
 /** Converts the flags of `cox session fork` into the changes of a fork. */
-import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
+import { cutGraphemes, EVERY_HOOK, type ForkChangesInput, HookId, type Json } from '@coxswain/protocol';
 import { callerFolder, choosePersona, FolderTrust } from '../folders/mod.ts';
 import { type Invocation, usageError } from '../line/mod.ts';
 import { textOrInput } from './read-input.ts';
@@ -52,7 +52,7 @@ export async function forkChanges({
 function verdictOf(given: string): [hook: string, returns: Json] {
   const at = given.indexOf('=');
   const name = at < 0 ? '' : given.slice(0, at);
-  const [hook, text] = ID_PATTERN.test(name) ? [name, given.slice(at + 1)] : [EVERY_HOOK, given];
+  const [hook, text] = HookId.safeParse(name).success ? [name, given.slice(at + 1)] : [EVERY_HOOK, given];
   try {
     return [hook, JSON.parse(text) as Json];
   } catch {

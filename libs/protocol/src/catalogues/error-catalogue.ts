@@ -172,7 +172,7 @@ export const ERROR_CATALOGUE = {
     'Connect again: to another gateway, or to this one after its restart.',
   ),
   gateway_busy: exception(
-    'The gateway runs the maximum number of concurrent expensive reads.',
+    'The gateway runs the maximum number of concurrent reads, or holds the maximum of responses that clients have not read.',
     'Rejects the read.',
     'Send the request again after a moment.',
   ),
@@ -683,7 +683,7 @@ export const ERROR_CATALOGUE = {
   ),
   event_not_accepted: exception(
     'The state machine rejected an event of its own journal: a bug in Coxswain.',
-    'Drops the session from memory and reads it again from its journal.',
+    'Drops the session from memory and reads it again from its journal. If that fails, too, rejects commands to the session.',
     'Report the bug with the journal: `cox session export`. Other sessions continue.',
   ),
   derivation_unbounded: exception(

@@ -418,6 +418,8 @@ export function isRefused({ refused }: Pick<HostRules, 'refused'>, path: string)
 /** Whether a path is a folder or lies below it, both absolute and compared as text, with `.` and `..` resolved. */
 export function isBelow(folder: string, path: string): boolean {
   if (!ABSOLUTE_PATH.test(path) || path.includes('\0')) return false;
+  // A path of Windows is below no folder of another system.
+  if (path.startsWith('/') !== folder.startsWith('/')) return false;
   const [above, below] = [segmentsOf(folder), segmentsOf(path)];
   return above.length <= below.length && above.every((segment, at) => segment === below[at]);
 }

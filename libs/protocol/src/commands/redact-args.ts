@@ -73,13 +73,14 @@ export function redactJson(value: Json, bounds: ShownBounds): Json {
   let budget = chars;
   const text = (raw: string): string => {
     // The margin keeps a secret at the cut whole, so that its form is still recognizable.
-    const clean = (keepsEnd ? raw : cutText(raw, 4 * textChars)).replace(SECRET_TEXT, (_, ...groups) => {
+    const beginning = keepsEnd ? raw : cutText(raw, 4 * textChars);
+    const clean = beginning.replace(SECRET_TEXT, (_, ...groups) => {
       const [bearer, url] = groups as (string | undefined)[];
       return `${bearer ?? url ?? ''}${REDACTED}`;
     });
     const max = Math.max(0, Math.min(textChars, budget));
-    const isLong = raw.length > max && clean.length > max;
-    const short = keepsEnd ? cutMiddle(clean, max) : isLong ? `${cutText(clean, max)}…` : clean;
+    const isCut = beginning.length < raw.length || (raw.length > max && clean.length > max);
+    const short = keepsEnd ? cutMiddle(clean, max) : isCut ? `${cutText(clean, max)}…` : clean;
     budget -= short.length;
     return short;
   };

@@ -60,7 +60,10 @@ interface CommonContext {
   readonly step: { readonly name: string; readonly args: Json } | undefined;
   /** The `tool` of the payload, at points whose payload has it. */
   readonly call: { readonly name: string; readonly args: JsonObject; readonly callId: string } | undefined;
-  /** Identifies the consult: all its hooks get the same key. A question that is repeated after a crash keeps it. */
+  /**
+   * Identifies this question to this hook: `<tenant>.<session>.<effect id>.<hook>`. Other hooks of the point have other
+   * keys. A question that is repeated after a crash keeps its key.
+   */
   readonly idempotencyKey: string;
   /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;

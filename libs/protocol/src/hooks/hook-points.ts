@@ -41,8 +41,6 @@ export type HookPoint = z.infer<typeof HookPoint>;
 
 /** The surfaces on which handlers are registered. */
 export const HOOK_SURFACES = ['tool', 'persona', 'step', 'session', 'checkpoint'] as const;
-/** One surface. */
-export type HookSurface = (typeof HOOK_SURFACES)[number];
 
 /** The value that the glob of a registration is matched against. */
 export type HookTarget = 'tool name' | 'persona' | 'persona.step' | 'path' | 'kind of seam';
@@ -50,7 +48,7 @@ export type HookTarget = 'tool name' | 'persona' | 'persona.step' | 'path' | 'ki
 /** One row of the catalogue: a hook point. */
 export interface HookPointRow {
   /** The surfaces on which its handlers are registered. */
-  readonly surfaces: readonly HookSurface[];
+  readonly surfaces: readonly (typeof HOOK_SURFACES)[number][];
   readonly target: HookTarget;
   /** When hooks of the point are called, for people. */
   readonly fires: string;

@@ -7,7 +7,8 @@ import { BOUNDS } from '../wire/bounds.ts';
 import { withNames } from '../wire/casing.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { Json } from '../wire/json.ts';
-import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
+import type { RegexBudget } from '../wire/regular-expressions.ts';
+import { HOOK_CATALOGUE, HookPoint } from './hook-points.ts';
 import { AnyReturn } from './return-names.ts';
 
 const HookGlob = z
@@ -150,6 +151,8 @@ export interface HookOccasion {
   readonly step?: string | undefined;
   /** Undefined if it is not known yet: conditions on it count as true. */
   readonly payload: Json | undefined;
+  /** For the conditions of all registrations: those that it does not cover count as true. */
+  readonly budget?: RegexBudget | undefined;
 }
 
 /** Whether a registration matches a call of its point. */
@@ -157,11 +160,5 @@ export function registrationMatches(registration: HookRegistration, occasion: Ho
   const { persona, step, pattern } = registration;
   if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;
   if (step !== undefined && (occasion.step === undefined || !globMatches(step, occasion.step))) return false;
-  return hookPatternMatches(pattern, occasion.target, occasion.payload);
-}
-
-/** The second surface of the point if it has one and the registration names a step; otherwise the first. */
-export function surfaceOf({ point, step }: Pick<HookRegistration, 'point' | 'step'>): HookSurface {
-  const [first, second] = HOOK_CATALOGUE[point].surfaces;
-  return step !== undefined && second ? second : (first as HookSurface);
+  return hookPatternMatches(pattern, occasion.target, occasion.payload, occasion.budget);
 }

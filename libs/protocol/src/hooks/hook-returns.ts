@@ -77,7 +77,7 @@ export const HOOK_RETURNS = {
   },
   body: {
     written: '`{body, tags?, dedupe_key?, …}`',
-    means: 'add a reminder, no objection',
+    means: 'add a reminder, no objection; at `GateToolCalls` it denies the batch',
     points: HOOK_POINTS,
   },
   reminders: {
@@ -121,19 +121,17 @@ type Answer<P extends HookPoint> =
   | (P extends AdvisoryPoint ? { job: CamelCased<JobReceiptInput> } : never);
 type PersonaPoint = 'PreStep' | 'PostStep' | Extract<HookPoint, `On${string}`>;
 type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | PersonaPoint>;
-type Reminders<P extends HookPoint> = P extends SessionPoint
-  ? readonly ({ reminder: Reminder } | (P extends 'gate_tool_calls' ? never : RemindAnswer<undefined>))[]
-  : never;
-// At the gate `remind()` requires an answer: without one, the gate refuses the batch.
+/** Reminders without an answer. */
+type Reminders<P extends HookPoint> =
+  | Reminder
+  | (P extends SessionPoint ? readonly ({ reminder: Reminder } | RemindAnswer<undefined>)[] : never);
+// At the gate a reminder requires an answer: without one, the gate refuses the batch.
 type Reminding<P extends HookPoint> = P extends 'gate_tool_calls'
-  ? RemindAnswer<Answer<P>>
-  : RemindAnswer<Nothing | Answer<P>>;
+  ? RemindAnswer<Answer<P>> | { reminder: Reminder; then: Answer<P> }
+  :
+      | RemindAnswer<Nothing | Answer<P>>
+      | Reminders<P>
+      | { reminder: Reminder; then?: Nothing | Answer<P> | Reminders<P> };
 
 /** What a handler of a point may return, with members in camelCase. */
-export type HandlerReturn<P extends HookPoint> =
-  | Nothing
-  | Answer<P>
-  | Reminder
-  | Reminders<P>
-  | Reminding<P>
-  | { reminder: Reminder; then?: Nothing | Answer<P> | Reminder | Reminders<P> };
+export type HandlerReturn<P extends HookPoint> = Nothing | Answer<P> | Reminding<P>;

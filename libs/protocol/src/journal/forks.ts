@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { StoredActor } from '../commands/actor.ts';
 import { CHOICE_FIELDS, refineModelChoice } from '../commands/model-choice.ts';
+import { HookId } from '../hooks/hook-registrations.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { JsonObject } from '../wire/json.ts';
@@ -16,10 +17,12 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** The key of `verdicts` for all hooks without a key of their own. */
 export const EVERY_HOOK = '*';
 
+const NOT_A_HOOK = `is not a hook id: ID or PERSONA:ID, each 1 to 64 characters of A-Z a-z 0-9 _ -, or ${EVERY_HOOK} for all others`;
+
 // Not a record of zod, which would drop a hook named __proto__.
 const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
   .custom<Record<string, unknown>>((value) => JsonObject.safeParse(value).success, {
-    error: 'must be an object of what hooks return, by their names',
+    error: 'must be an object of what hooks return, by their ids',
     abort: true,
   })
   .meta({ type: 'object', additionalProperties: {} })
@@ -29,9 +32,7 @@ const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
     const names = Object.keys(verdicts);
     if (names.length === 0) refuse('names no hook');
     if (names.length > BOUNDS.hooksMax) refuse('names too many hooks');
-    for (const name of names)
-      if (name !== EVERY_HOOK && !ID_PATTERN.test(name))
-        refuse(`is not a hook name: 1 to 64 characters of A-Z a-z 0-9 _ -, or ${EVERY_HOOK} for all others`, [name]);
+    for (const name of names) if (name !== EVERY_HOOK && !HookId.safeParse(name).success) refuse(NOT_A_HOOK, [name]);
   });
 
 /**
@@ -44,8 +45,8 @@ export const ForkChanges = z
     prompt: Prompt.optional(),
     ...CHOICE_FIELDS,
     /**
-     * Replaces the return values of hooks in record n, by registration, in the form that handlers return. `*` applies
-     * to all others.
+     * Replaces the return values of hooks in record n, by the id of the registration, in the form that handlers return.
+     * `*` applies to all others.
      */
     verdicts: Verdicts.optional(),
     /** Replaces the result of the call in record n. */

@@ -19,7 +19,7 @@ import { PersonaStepInput } from '../personas/persona-steps.ts';
 import { PinnedPrice } from '../personas/prices.ts';
 import { CallStatus, ToolDefinition } from '../tools/calls.ts';
 import { BOUNDS } from '../wire/bounds.ts';
-import { Json, JsonObject } from '../wire/json.ts';
+import { JsonObject } from '../wire/json.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 
@@ -366,9 +366,6 @@ export type Outcome =
   | StopOutcome
   | NotifyOutcome
   | NoticeOutcome;
-
-/** Arbitrary JSON of a recorded payload. */
-export const Payload = Json;
 
 /** The sum of two usages. Optional counts are omitted if their sum is 0. */
 export function addUsage(a: Usage, b: Usage): Usage {

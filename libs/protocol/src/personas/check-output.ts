@@ -7,16 +7,19 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { BOUNDS } from '../wire/bounds.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
 import { type Json, type JsonObject, pointerKeys } from '../wire/json.ts';
-import { regexMatches } from '../wire/regular-expressions.ts';
+import { regexBudget, regexMatches } from '../wire/regular-expressions.ts';
 import { pathText } from '../wire/schema-problems.ts';
 import { parseStrictJson } from '../wire/strict-json.ts';
 import { cutText } from '../wire/unicode-text.ts';
 import { unwritableMember } from '../wire/unwritable-json.ts';
 import { expandedSize, type OutputCheck, outputSchemaProblem } from './output-schema.ts';
 
-/** Patterns run on RE2: no schema can make validation take exponential time. */
+/** The budget of the validation that runs. */
+let budget = regexBudget();
+
+/** Patterns run on RE2, so no schema can make validation take exponential time. */
 const linearTime = Object.assign(
-  (pattern: string) => ({ test: (text: string) => regexMatches(pattern, text) }),
+  (pattern: string) => ({ test: (text: string) => regexMatches(pattern, text, budget) === true }),
   // Used by standalone generated code only.
   { code: 'regexMatches' },
 );
@@ -76,7 +79,10 @@ export function checkOutput(schema: JsonObject, text: string): OutputCheck {
       `${unwritable.path.join('.').toWellFormed()}: ${unwritable.kind === 'number' ? 'the number is too large' : 'ill-formed Unicode: a lone surrogate'}`,
     );
   const validate = known.size * values <= ALL_PROBLEMS_MAX ? known.all : known.first;
-  if (validate(value)) return { value };
+  budget = regexBudget();
+  const isValid = validate(value);
+  if (budget.steps < 0) return refused('The texts are too long for the patterns of the output schema.');
+  if (isValid) return { value };
   return { problems: problemsOf(validate.errors ?? []) };
 }
 

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import type { Json } from '../wire/json.ts';
+import { type RegexBudget, regexBudget } from '../wire/regular-expressions.ts';
 
 /** The action of a rule. */
 export const PermissionAction = z.enum(['allow', 'deny', 'ask']);
@@ -122,17 +123,18 @@ type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>
  * default). A rule of the ceiling applies if it is stricter; then `rule` is `session <id>: <rule>`.
  */
 export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
-  let ruling = sessionRuling(permissions, tool, args);
+  const budget = regexBudget();
+  let ruling = sessionRuling(permissions, tool, args, budget);
   for (const above of permissions.ceiling ?? []) {
-    const { action, rule } = sessionRuling(above.permissions, tool, args);
+    const { action, rule } = sessionRuling(above.permissions, tool, args, budget);
     if (isStricter(action, ruling.action)) ruling = { action, rule: `session ${above.session}: ${rule}` };
   }
   return ruling;
 }
 
 /** The decision of one session about a call, without those of its ancestors. */
-function sessionRuling(permissions: Ruled, tool: string, args: Json): Ruling {
-  const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
+function sessionRuling(permissions: Ruled, tool: string, args: Json, budget: RegexBudget): Ruling {
+  const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args, budget);
   const first = rulingOf(permissions.rules, 0, matches);
   if (first !== null) {
     const ofPersona = personaRuling(permissions, matches);
@@ -177,9 +179,11 @@ function personaRuling(
   return persona.default !== 'deny' && isStricter(byDefault.action, builtIn.action) ? builtIn : byDefault;
 }
 
-function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {
+// If the budget does not cover a condition, the rule matches only if it does not allow the call.
+function ruleMatches(rule: PermissionRule, tool: string, args: Json, budget: RegexBudget): boolean {
   if (!globMatches(rule.tool, tool)) return false;
   if (rule.when === undefined) return true;
   const condition = parseCondition(rule.when);
-  return typeof condition !== 'string' && conditionHolds(condition, args);
+  if (typeof condition === 'string') return false;
+  return conditionHolds(condition, args, budget) ?? rule.action !== 'allow';
 }

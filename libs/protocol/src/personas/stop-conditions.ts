@@ -34,7 +34,7 @@ export type StopCondition = z.infer<typeof StopCondition>;
 /** Whether an answer's text satisfies a text condition. */
 export function textStops(condition: string, text: string): boolean {
   const source = regexOf(condition);
-  return source === null ? text.includes(condition) : regexMatches(source, text);
+  return source === null ? text.includes(condition) : regexMatches(source, text) === true;
 }
 
 function regexOf(text: string): string | null {

@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import type { Json } from '../wire/json.ts';
-import { regexMatches, regexProblem } from '../wire/regular-expressions.ts';
+import { type RegexBudget, regexMatches, regexProblem } from '../wire/regular-expressions.ts';
 
 /** A parsed condition on JSON: on the arguments of a call, or on the payload of a hook. */
 export interface Condition {
@@ -49,8 +49,9 @@ export function parseCondition(text: string): Condition | string {
  * Whether a payload satisfies a condition. A number or boolean in the condition equals only the same value in the
  * payload. A text in the condition is compared with the payload's text, or with the JSON of another value:
  * `count == "3"`. A missing member satisfies only `!=`.
+ * @returns null if the budget for regular expressions does not cover the evaluation.
  */
-export function conditionHolds(condition: Condition, payload: Json): boolean {
+export function conditionHolds(condition: Condition, payload: Json, budget?: RegexBudget): boolean | null {
   let value: Json | undefined = payload;
   for (const key of condition.path) {
     if (value === null || typeof value !== 'object' || !Object.hasOwn(value, key)) {
@@ -63,7 +64,7 @@ export function conditionHolds(condition: Condition, payload: Json): boolean {
   const text = value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value);
   if (condition.operator === '==') return text === condition.value;
   if (condition.operator === '!=') return text !== condition.value;
-  return text !== undefined && regexMatches(condition.value, text);
+  return text !== undefined && regexMatches(condition.value, text, budget);
 }
 
 /**
@@ -128,8 +129,14 @@ const CACHE_MAX = 512;
  * Whether the pattern of a hook matches; an invalid pattern does not.
  * @param target what a glob is compared with, such as the name of a tool.
  * @param payload undefined if it is not known yet: a condition then counts as true.
+ * @param budget a condition that it does not cover counts as true.
  */
-export function hookPatternMatches(text: string, target: string, payload: Json | undefined): boolean {
+export function hookPatternMatches(
+  text: string,
+  target: string,
+  payload: Json | undefined,
+  budget?: RegexBudget,
+): boolean {
   let pattern = hookPatterns.get(text);
   if (pattern === undefined) {
     pattern = parseHookPattern(text);
@@ -137,7 +144,8 @@ export function hookPatternMatches(text: string, target: string, payload: Json |
     hookPatterns.set(text, pattern);
   }
   if (typeof pattern === 'string') return false;
-  if (pattern.kind === 'condition') return payload === undefined || conditionHolds(pattern.condition, payload);
+  if (pattern.kind === 'condition')
+    return payload === undefined || conditionHolds(pattern.condition, payload, budget) !== false;
   return pattern.kind === 'all' || globMatches(pattern.glob, target);
 }
 

@@ -125,6 +125,11 @@ export const BOUNDS = {
    * may cost time at each character.
    */
   regexInstructionsMax: 1_000,
+  /**
+   * Cost of the regular expressions that are evaluated together, such as all rules for one call: characters times
+   * instructions. At worst a million takes 50 ms.
+   */
+  regexStepsMax: 16_000_000,
   /** Remembered rules of one session, or of one persona. */
   rememberedRulesMax: 128,
   /** The match of one remembered rule, as JSON. */

@@ -146,6 +146,7 @@ export class AnswerSoFar {
     if (place !== null && (before === null || compareAnswers(place, before) !== 0)) {
       this.#text = '';
       this.#reasoning = '';
+      this.#newest = delta;
     }
     if (typeof fit === 'string' || fit.kind === 'call' || fit.kind === 'progress') return fit;
     this.#newest = fit;

@@ -34,7 +34,7 @@ export function readNatsAddress(text: string): NatsAddressReading {
   if (url === null || /^http:\/\/+[/\\]/.test(special))
     return { ok: false, problem: 'cannot be read; expected nats://host:port' };
   // URL omits http's default port, even if the user wrote :80.
-  const port = url.port || (/:80\/?$/.test(text) ? '80' : '4222');
+  const port = url.port || (/:0*80\/?$/.test(text) ? '80' : '4222');
   if (port === '0') return { ok: false, problem: 'has the port 0; expected 1 to 65535' };
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
     return { ok: false, problem: 'has a path; expected nats://host:port' };

@@ -144,7 +144,6 @@ interface SchemaNode {
     readonly options?: readonly SchemaNode[];
     readonly element?: SchemaNode;
     readonly valueType?: SchemaNode;
-    readonly discriminator?: string;
     readonly values?: readonly unknown[];
   };
 }

@@ -79,8 +79,9 @@ const MIDDLE_CUT_MIN_CHARS = 48;
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   if (maxChars < MIDDLE_CUT_MIN_CHARS) return `${cutGraphemes(text, maxChars - 1)}…`;
-  const head = cutGraphemes(text, Math.floor(maxChars * 0.6) - 8);
-  const tail = cutTextToEnd(text, Math.floor(maxChars * 0.4) - 8);
+  const markChars = Math.max(16, ' […  more] '.length + String(text.length).length);
+  const head = cutGraphemes(text, Math.floor(maxChars * 0.6) - Math.ceil(markChars / 2));
+  const tail = cutTextToEnd(text, Math.floor(maxChars * 0.4) - Math.floor(markChars / 2));
   return `${head} [… ${text.length - head.length - tail.length} more] ${tail}`;
 }
 

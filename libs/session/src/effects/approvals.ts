@@ -32,6 +32,8 @@ export async function needsApproval(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (tool?.needs_approval !== 'by_call') return tool?.needs_approval === 'always';
+  // Do not open tools for a step that is no longer wanted.
+  if (signal.aborted) return true;
   const answered = new AbortController();
   const either = AbortSignal.any([signal, answered.signal]);
   const ask = async () => (await (await toolset())?.needsApproval?.(question, either)) ?? true;

@@ -8,7 +8,9 @@ import type { Clock, ModelRequest, Models } from '@coxswain/ports';
 import {
   assertNever,
   BOUNDS,
+  type CallPart,
   type CompactOutcome,
+  cutMiddle,
   cutText,
   type JsonObject,
   type Message,
@@ -51,7 +53,10 @@ export function compactionInstructions(strategy: CompactEffect['strategy']): str
   return strategy === 'notes' ? NOTES : SUMMARY;
 }
 
-/** Maximum UTF-16 units of one message's text. Arguments of calls are not cut. */
+/**
+ * Maximum UTF-16 units of one message's text, of its note, of the arguments of its calls together, and of its file names
+ * together. Lower for a message whose line would take more than half of the room.
+ */
 const MESSAGE_CHARS = 16_000;
 /** Rough estimate of UTF-16 units per token, to fit the prompt into the window. */
 const CHARS_PER_TOKEN = 3;
@@ -107,7 +112,7 @@ function charsFor(tokens: number): number {
 /**
  * The two messages for the compaction model: the data and the task. The data is the previous summary or notes, and then
  * the older messages. The previous summary is always whole. If the rest does not fit, the newest messages take
- * precedence, and one line counts those left out.
+ * precedence, and one line counts those left out. One message takes at most half of the rest.
  * @param maxChars maximum of both messages together, about, in UTF-16 units. A longer previous summary exceeds it.
  */
 export function compactionMessages(
@@ -121,9 +126,10 @@ export function compactionMessages(
       : (['summary', 'Write the summary now.'] as const);
   const head = older.summary === null ? [] : [JSON.stringify({ from: kind, text: older.summary })];
   let room = maxChars - (head[0]?.length ?? 0) - task.length;
+  const lineMaxChars = room / 2;
   const shown: string[] = [];
   for (let i = older.messages.length - 1; i >= 0; i--) {
-    const line = JSON.stringify(entryOf(older.messages[i] as Message));
+    const line = lineOf(older.messages[i] as Message, lineMaxChars);
     room -= line.length + 1;
     if (room < 0) {
       shown.push(JSON.stringify({ left_out: `${i + 1} earlier messages` }));
@@ -135,10 +141,21 @@ export function compactionMessages(
   return [{ role: 'user', content: [{ type: 'text', text }], origin: { kind: 'transcript' } }, userText(task)];
 }
 
-/** One message as the compaction model sees it: without reasoning, and with the name or media type of each file. */
-function entryOf(message: Message): JsonObject {
+/** One message as a line. The parts of a longer one are cut by halves, because escapes in JSON count as well. */
+function lineOf(message: Message, maxChars: number): string {
+  for (let partMaxChars = MESSAGE_CHARS; ; partMaxChars = Math.floor(partMaxChars / 2)) {
+    const line = JSON.stringify(entryOf(message, partMaxChars));
+    if (line.length <= maxChars || partMaxChars === 0) return line;
+  }
+}
+
+/**
+ * One message as the compaction model sees it: without reasoning, and with the name or media type of each file.
+ * @param maxChars see {@link MESSAGE_CHARS}.
+ */
+function entryOf(message: Message, maxChars: number): JsonObject {
   const texts: string[] = [];
-  const calls: JsonObject[] = [];
+  const calls: CallPart[] = [];
   const files: string[] = [];
   for (const part of message.content) {
     switch (part.type) {
@@ -148,7 +165,7 @@ function entryOf(message: Message): JsonObject {
       case 'reasoning':
         break;
       case 'call':
-        calls.push({ tool: part.tool, call_id: part.call_id, args: part.args });
+        calls.push(part);
         break;
       case 'file':
         files.push(part.filename ?? part.media_type);
@@ -160,11 +177,36 @@ function entryOf(message: Message): JsonObject {
   const text = texts.filter((each) => each !== '').join('\n');
   return {
     ...authorOf(message),
-    ...(message.role === 'tool' && message.note !== undefined ? { note: message.note } : {}),
-    ...(text === '' ? {} : { text: text.length > MESSAGE_CHARS ? `${cutText(text, MESSAGE_CHARS)} [… cut]` : text }),
-    ...(files.length > 0 ? { files } : {}),
-    ...(calls.length > 0 ? { calls } : {}),
+    ...(message.role === 'tool' && message.note !== undefined ? { note: cutEnd(message.note, maxChars) } : {}),
+    ...(text === '' ? {} : { text: cutEnd(text, maxChars) }),
+    ...(files.length > 0 ? { files: cutTogether(files, maxChars) } : {}),
+    ...(calls.length > 0 ? { calls: callEntries(calls, maxChars) } : {}),
   };
+}
+
+function cutEnd(text: string, maxChars: number): string {
+  return text.length > maxChars ? `${cutText(text, maxChars)} [… cut]` : text;
+}
+
+/** The calls. Arguments that are too long become a text: their JSON without its middle. */
+function callEntries(calls: readonly CallPart[], maxChars: number): JsonObject[] {
+  const whole = calls.map(({ args }) => JSON.stringify(args));
+  const shown = cutTogether(whole, maxChars);
+  return calls.map(({ tool, call_id, args }, i) => ({
+    tool,
+    call_id,
+    args: shown[i] === whole[i] ? args : (shown[i] as string),
+  }));
+}
+
+/** Cuts the middle of texts that exceed their share: each gets an equal part of what the texts before it left. */
+function cutTogether(texts: readonly string[], maxChars: number): string[] {
+  let left = maxChars;
+  return texts.map((text, i) => {
+    const cut = cutMiddle(text, Math.floor(left / (texts.length - i)));
+    left -= cut.length;
+    return cut;
+  });
 }
 
 function authorOf(message: Message): JsonObject {

@@ -33,7 +33,11 @@ export interface ResultFrame {
  * were left out or could not be stored. If the text in `result.content` exceeds `BOUNDS.toolResultKeptMaxBytes`, an
  * error replaces the whole result.
  */
-export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
+export async function boundResult(
+  blobs: Pick<Blobs, 'put'>,
+  outcome: ToolOutcome,
+  frame: ResultFrame,
+): Promise<ToolOutcome> {
   const { status } = outcome;
   const parts = outcome.result.content;
   const given = parts.filter((part) => part.type === 'text');
@@ -93,7 +97,7 @@ const NOTE_MAX_BYTES = 256;
  *   stored even if `texts` fit into the record.
  */
 async function boundText(
-  blobs: Blobs,
+  blobs: Pick<Blobs, 'put'>,
   texts: readonly TextPart[],
   bytes: number,
   maxBytes: number,
@@ -133,7 +137,11 @@ async function boundText(
   return { content: [{ type: 'text', text: shown + note }], detail };
 }
 
-async function boundFiles(blobs: Blobs, files: readonly FilePart[], room: number): Promise<(TextPart | FilePart)[]> {
+async function boundFiles(
+  blobs: Pick<Blobs, 'put'>,
+  files: readonly FilePart[],
+  room: number,
+): Promise<(TextPart | FilePart)[]> {
   const parts: (TextPart | FilePart)[] = [];
   let inline = room;
   let bytes = 0;
@@ -202,7 +210,7 @@ function boundDetail(detail: ToolResult['detail'], more: ToolResult['detail']): 
 }
 
 // Whether the bytes were stored. The call has run: a failure to store a part of its result must not lose its outcome.
-async function kept(blobs: Blobs, sha256: string, bytes: Uint8Array): Promise<boolean> {
+async function kept(blobs: Pick<Blobs, 'put'>, sha256: string, bytes: Uint8Array): Promise<boolean> {
   try {
     await blobs.put(sha256, bytes);
     return true;

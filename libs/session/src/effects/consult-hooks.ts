@@ -28,6 +28,7 @@ import {
   pairingProblem,
   parseHookPattern,
   parseReturn,
+  regexBudget,
   returnProblem,
   type SessionRef,
   type ToolDefinition,
@@ -110,7 +111,8 @@ export async function consultHooks(
 export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
   if (parsed === null || typeof parsed === 'string' || parsed.kind !== 'condition') return false;
-  return !payloads.some((payload) => conditionHolds(parsed.condition, payload));
+  const budget = regexBudget();
+  return payloads.every((payload) => conditionHolds(parsed.condition, payload, budget) === false);
 }
 
 async function askOne(

@@ -167,11 +167,11 @@ async function strangerAt(
   signal: AbortSignal,
 ): Promise<Failure | null> {
   const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
-  const first = await untilSuccess(ports, () => ports.journal.firstAfter(child, 0), signal);
-  if (!first) return null;
-  if (tombstoneIn(first.bytes)) return stranger;
   let input: Input;
   try {
+    const first = await untilAnswered(ports.clock, signal, () => ports.journal.firstAfter(child, 0));
+    if (!first) return null;
+    if (tombstoneIn(first.bytes)) return stranger;
     ({ input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal)));
   } catch (error) {
     // Repeating does not help: the record is damaged, of a later release or without its blobs, or the signal aborted.
@@ -180,18 +180,6 @@ async function strangerAt(
   }
   const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
   return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
-}
-
-/** Repeats a request after every error until it succeeds. Null if the signal aborts before. */
-async function untilSuccess<T>(ports: WorkerPorts, ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
-  for (let failures = 1; !signal.aborted; failures++) {
-    try {
-      return await ask();
-    } catch {
-      await ports.clock.sleep(delayAfter(failures, RESENDS), signal);
-    }
-  }
-  return null;
 }
 
 /** Sends the child a cancel command, then waits the grace period. The child's report aborts `signal` and the wait. */
@@ -270,7 +258,8 @@ function answerText(answer: AssistantMessage | null): string {
 
 /**
  * Sends a message to another session. The outcome is `ok` once the message is stored; `cancelled` if the signal aborts;
- * `error` if the host's policy forbids the message, the receiver does not exist, or the message is invalid or refused.
+ * `error` if the host's policy forbids the message, the receiver does not exist or its journal cannot be read, or the
+ * message is invalid or refused.
  */
 export async function sendMessage(
   ports: WorkerPorts,
@@ -293,7 +282,11 @@ export async function sendMessage(
   const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
   if (forbidden) return ended('error', `The message was not sent. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
-  const last = await untilSuccess(ports, () => ports.journal.last(to), signal);
+  const last = await untilAnswered(ports.clock, signal, () => ports.journal.last(to)).catch((error: Error) => error);
+  if (last instanceof Error) {
+    const text = `The message was not sent: the journal of ${args.to} cannot be read: ${last.message}`;
+    return ended('error', text, 'tool_failed');
+  }
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
     return ended('error', `There is no session ${args.to}. The message was not sent.`, 'session_not_found');
   const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };

@@ -9,10 +9,12 @@ export class HeldTools {
   /** The tools of the next persona during a hand-off. */
   #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
   #opening: Promise<Toolset | null> | null = null;
+  /** Counts the changes of the tools in use. A reopening that began before the newest change is too late. */
+  #changes = 0;
 
   /**
    * @param open opens the tools that the run has pinned, if none are held, as after a recovery. Null if that fails.
-   * @param disposed aborts when the runner leaves the session. {@link hold} then closes its connections at once.
+   * @param disposed aborts when the runner leaves the session. New connections are then closed at once.
    */
   constructor(open: () => Promise<Toolset | null>, disposed: AbortSignal) {
     this.#open = open;
@@ -21,7 +23,8 @@ export class HeldTools {
 
   /**
    * The tools of the session. If none are held, as after a recovery, they are opened, once for all callers that wait.
-   * Null if that fails; the next call tries again.
+   * Null if that fails; the next call tries again. If other tools are held or all are closed meanwhile, the opened ones
+   * are closed.
    */
   get(): Toolset | Promise<Toolset | null> {
     if (this.#toolset) return this.#toolset;
@@ -31,21 +34,25 @@ export class HeldTools {
     return this.#opening;
   }
 
-  /** Holds a toolset, and closes the one that was in use. After the runner has left, closes both. */
+  /** Holds a toolset, and closes the one that was in use. After the runner has left, closes the given one. */
   async hold(toolset: Toolset): Promise<void> {
+    if (this.#disposed.aborted) return void (await toolset.close());
     const before = this.#toolset;
-    this.#toolset = this.#disposed.aborted ? null : toolset;
-    if (before) await before.close();
-    if (this.#disposed.aborted) await toolset.close();
+    this.#toolset = toolset;
+    this.#changes++;
+    await before?.close();
   }
 
   /**
    * Holds the tools of a hand-off's next persona besides those in use. Closes earlier ones that were not taken over.
+   * After the runner has left, closes the given ones.
    * @param next the tools, and the fingerprint of the persona; null if the hand-off has failed.
    */
   async prepare(next: { readonly toolset: Toolset; readonly persona: string } | null): Promise<void> {
-    await this.#dropNext();
+    if (this.#disposed.aborted) return void (await next?.toolset.close());
+    const before = this.#next;
     this.#next = next;
+    await before?.toolset.close();
   }
 
   /**
@@ -62,21 +69,18 @@ export class HeldTools {
 
   /** Closes all connections, also prepared ones. Never rejects. @returns a note for each that could not be closed. */
   async close(): Promise<readonly string[]> {
-    const toolset = this.#toolset;
+    const closing = [this.#toolset, this.#next?.toolset];
     this.#toolset = null;
-    const notes = toolset ? await toolset.close() : [];
-    return [...notes, ...(await this.#dropNext())];
+    this.#next = null;
+    this.#changes++;
+    return (await Promise.all(closing.map((toolset) => toolset?.close() ?? []))).flat();
   }
 
   async #reopen(): Promise<Toolset | null> {
+    const changes = this.#changes;
     const opened = await this.#open();
-    if (opened) await this.hold(opened);
+    if (changes !== this.#changes) await opened?.close();
+    else if (opened) await this.hold(opened);
     return this.#toolset;
-  }
-
-  async #dropNext(): Promise<readonly string[]> {
-    const next = this.#next;
-    this.#next = null;
-    return next ? next.toolset.close() : [];
   }
 }

@@ -56,7 +56,7 @@ import {
   runLimits,
   wholeRunLimits,
 } from './run-limits.ts';
-import { selectTools, toolsOfPersona, unreadableSkills } from './select-tools.ts';
+import { selectTools, toolsOfPersona, unreadableSkills, unrecordableTool } from './select-tools.ts';
 import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession } from './session-rules.ts';
 import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
@@ -158,11 +158,7 @@ export async function provisionSession(
     return await provision(ports, ref, effectId, settings, pinned, results, signal, onFeedback);
   } catch (error) {
     // An exception of a port fails this provisioning, not the session: its state is sound.
-    const failure = { code: 'provision_failed', message: (error as Error).message };
-    return {
-      outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error: failure },
-      toolset: null,
-    };
+    return failedProvision(effectId, { code: 'provision_failed', message: (error as Error).message });
   }
 }
 
@@ -176,10 +172,7 @@ async function provision(
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {
-  const failed = (error: Failure): Provisioned => ({
-    outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error },
-    toolset: null,
-  });
+  const failed = (error: Failure) => failedProvision(effectId, error);
   const found = pinned.definition
     ? { definition: pinned.definition, served: pinned.served, identity: pinned.identity }
     : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
@@ -225,34 +218,38 @@ async function provision(
     rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
     ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
-  if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
-    if (!isFailure(toolset)) await toolset.close();
-    return failed(modelProblem ?? (isFailure(remembered) ? remembered : (toolset as Failure)));
+  if (isFailure(toolset)) return failed(modelProblem ?? (isFailure(remembered) ? remembered : toolset));
+  const withTools = async (): Promise<Provisioned> => {
+    if (modelProblem) return failed(modelProblem);
+    if (isFailure(remembered)) return failed(remembered);
+    if (signal.aborted) return cancelledProvision(effectId);
+    const selected = selectTools(toolset.tools, settings, persona);
+    const namesOfPersonas = async () =>
+      (await untilAnswered(ports.clock, signal, () => personaNames(ports, ref.tenant))) ?? [];
+    const tools = await withCrew(selected, persona, settings.personas ?? [], namesOfPersonas);
+    if (signal.aborted) return cancelledProvision(effectId);
+    const problem = unreadableSkills(persona, toolset.tools) ?? unrecordableTool(tools);
+    if (problem) return failed(problem);
+    const notifies = ports.approvalNotices !== undefined;
+    const daemon = pinned.daemon ?? ownDaemon(settings, persona);
+    const ceiling = ceilingOf(settings, rules);
+    const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
+    const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
+    const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
+    return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+  };
+  let provisioned: Provisioned | null = null;
+  try {
+    provisioned = await withTools();
+    return provisioned;
+  } finally {
+    // Also after an exception: the caller closes only the tools that it gets.
+    if (!provisioned?.toolset) await toolset.close();
   }
-  if (signal.aborted) {
-    await toolset.close();
-    return cancelledProvision(effectId);
-  }
-  const selected = selectTools(toolset.tools, settings, persona);
-  const namesOfPersonas = async () =>
-    (await untilAnswered(ports.clock, signal, () => personaNames(ports, ref.tenant))) ?? [];
-  const tools = await withCrew(selected, persona, settings.personas ?? [], namesOfPersonas);
-  if (signal.aborted) {
-    await toolset.close();
-    return cancelledProvision(effectId);
-  }
-  const unreadable = unreadableSkills(persona, toolset.tools);
-  if (unreadable) {
-    await toolset.close();
-    return failed(unreadable);
-  }
-  const notifies = ports.approvalNotices !== undefined;
-  const daemon = pinned.daemon ?? ownDaemon(settings, persona);
-  const ceiling = ceilingOf(settings, rules);
-  const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
-  const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
-  const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
-  return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+}
+
+function failedProvision(effect_id: string, error: Failure): Provisioned {
+  return { outcome: { type: 'provision_outcome', effect_id, status: 'failed', error }, toolset: null };
 }
 
 function cancelledProvision(effect_id: string): Provisioned {

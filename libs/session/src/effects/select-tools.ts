@@ -1,14 +1,17 @@
 /** Which of the opened tools a session has, with which settings, and which of them a step of its persona may call. */
 import {
   BOUNDS,
+  cutText,
   type Failure,
   globMatches,
   HANDOFF,
   LOAD_SKILL,
   PERSONA_TOOL_SOURCE,
   type Persona,
+  problemSentences,
+  readStrictly,
   type StartSettings,
-  type ToolDefinition,
+  ToolDefinition,
   type ToolSelection,
 } from '@coxswain/protocol';
 import { withHandoffs } from './crew-names.ts';
@@ -88,4 +91,21 @@ export function unreadableSkills({ name, skills = [] }: Persona, tools: readonly
   if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
   const message = `the persona ${name} has skills, but this host has no tool ${LOAD_SKILL}`;
   return { code: 'skills_unavailable', message };
+}
+
+/**
+ * The failure of the first tool that a record cannot contain; otherwise null. The last check of a tool source: its schema
+ * may be nested deeper than `BOUNDS.jsonDepthMax`, or contain `1e999`, which JSON parsers read as Infinity. The source of
+ * MCP tools omits such tools itself.
+ * @param tools the selected tools: a tool that the persona or the start denies does not matter.
+ */
+export function unrecordableTool(tools: readonly ToolDefinition[]): Failure | null {
+  for (const tool of tools) {
+    const read = readStrictly(ToolDefinition, tool);
+    if (read.ok) continue;
+    const problem = problemSentences(read.problems).join('; ');
+    const message = `the tool ${cutText(tool.name, 128)} (${tool.source}) cannot be used: ${problem}`;
+    return { code: 'provision_failed', message };
+  }
+  return null;
 }

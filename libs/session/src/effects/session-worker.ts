@@ -149,6 +149,8 @@ export class SessionWorker implements EffectWorker {
     await this.#tools.takeOver(transcript.frame.persona?.fingerprints.persona);
     switch (effect.kind) {
       case 'provision': {
+        // An earlier run may have left connections open.
+        await this.#tools.close();
         const { outcome, toolset } = await provisionSession(
           ports,
           this.#ref,
@@ -159,9 +161,9 @@ export class SessionWorker implements EffectWorker {
           signal,
           this.#feedback,
         );
-        // An earlier run may have left connections open.
-        await this.#tools.close();
-        if (toolset) await this.#tools.hold(toolset);
+        // An aborted effect may be given up already: then the held tools are those of a later run.
+        if (signal.aborted) await toolset?.close();
+        else if (toolset) await this.#tools.hold(toolset);
         return outcome;
       }
       case 'call_model': {
@@ -221,7 +223,9 @@ export class SessionWorker implements EffectWorker {
         );
         const isReady = toolset && outcome.type === 'provision_outcome' && outcome.status === 'ok';
         const next = isReady ? { toolset, persona: outcome.provision.fingerprints.persona } : null;
-        await this.#tools.prepare(next);
+        // As for `provision`.
+        if (signal.aborted) await toolset?.close();
+        else await this.#tools.prepare(next);
         return outcome;
       }
       case 'notify_parent':

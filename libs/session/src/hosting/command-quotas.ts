@@ -15,6 +15,7 @@ import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import {
   INJECTION_VERBS,
   INTERNAL_VERBS,
+  isTenantsInbox,
   type QuotaName,
   type Quotas,
   type SessionRef,
@@ -62,7 +63,7 @@ interface Tenant {
   readonly controls: Rates;
   readonly messages: Rates;
   /** Queued bytes by session. A session without any has no entry. */
-  readonly pending: Map<string, number>;
+  readonly pending: Map<SessionRef['sessionId'], number>;
   pendingBytes: number;
   /** Sessions that started on this host since the measurement. */
   started: number;
@@ -128,6 +129,16 @@ export class CommandQuotas {
     const tenant = this.#tenant(id, quotas);
     if (quotas.sessions !== null) this.#measured(id, tenant);
     tenant.started++;
+  }
+
+  /** The queued bytes of the sessions that the predicate selects no longer count: these sessions are another host's. */
+  dropPending(isObsolete: (ref: SessionRef) => boolean): void {
+    for (const [id, tenant] of this.#tenants)
+      for (const [sessionId, bytes] of tenant.pending) {
+        if (!isObsolete({ tenant: id, sessionId })) continue;
+        tenant.pending.delete(sessionId);
+        tenant.pendingBytes -= bytes;
+      }
   }
 
   /** Sets the queued bytes of a session. @param bytes 0 once the session is another host's. */
@@ -209,7 +220,10 @@ function areSame(known: Quotas, given: Quotas): boolean {
   return known === given || (Object.keys(given) as (keyof Quotas)[]).every((name) => known[name] === given[name]);
 }
 
-/** The first two tokens of a receipt subject: they are the same for all receipts of one client. */
+/**
+ * The first tokens of a receipt subject, which are the same for all receipts of one sender: of a key with its own inboxes
+ * the prefix of these, `_INBOX.at.<tenant>.<user>`, and otherwise `_INBOX.<connection>` or two tokens of another prefix.
+ */
 function inboxOf(receiptTo = ''): string {
-  return receiptTo.split('.', 2).join('.');
+  return receiptTo.split('.', isTenantsInbox(receiptTo) ? 4 : 2).join('.');
 }

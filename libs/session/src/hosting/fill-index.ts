@@ -2,14 +2,14 @@
  * Keeps the index of sessions: creates it again if it was lost, repeats writes that failed (index-writes.ts), and gives
  * an entry to each session in this host's partitions that has a journal and no entry: after an upgrade, after a restore
  * of journals alone, and if the index was lost. Until then lists show these sessions last (LIST-2, libs/client,
- * newest-sessions.ts). A session that is in memory, or that does not load although its stores answer (`UNLOADABLE`),
- * gets a mark instead.
+ * newest-sessions.ts). A session that is in memory, or that does not load although its stores answer
+ * (`JOURNAL_CODES`), gets a mark instead.
  *
  * An entry is stored only if there is still none: a host that works on the session marks it first (INDEX-2, libs/ports,
  * session-index.ts).
  */
 import type { Clock, Log, SessionIndex } from '@coxswain/ports';
-import { deletedSessionOf, type ErrorCode, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { deletedSessionOf, indexEntryOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type LoadPorts, loadSession, readRecord } from '../journal/load-session.ts';
 import { JOURNAL_CODES } from '../runner/session-lifecycle.ts';
 import { statusOf } from '../runner/session-status.ts';
@@ -144,9 +144,7 @@ async function fill(ports: FillPorts, index: SessionIndex, ref: SessionRef): Pro
   }
 }
 
+/** Whether a session does not load, although its stores answer. It must not keep the others from an entry. */
 function isUnloadable(error: unknown): boolean {
-  return UNLOADABLE.has((error as { readonly code?: unknown }).code as string);
+  return JOURNAL_CODES.has((error as { readonly code?: unknown }).code as string);
 }
-
-/** Codes of sessions that do not load, although their stores answer. They must not keep the others from an entry. */
-const UNLOADABLE: ReadonlySet<string> = new Set([...JOURNAL_CODES, 'event_not_accepted' satisfies ErrorCode]);

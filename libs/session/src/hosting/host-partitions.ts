@@ -430,8 +430,8 @@ export class HostPartitions {
   /** Another host has passed a notification on, or asks whether this host still has the session. */
   #notified(ref: SessionRef, seq: number): void {
     if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
-    // The host that sent the notification has the delivery, and acknowledges it.
-    else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq, ack: () => undefined });
+    // Without `ack`: the host that sent the notification has the delivery.
+    else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq });
   }
 
   /** Another host has left a session, or does not have it: claims it, if its partition is assigned to this host. */

@@ -2,8 +2,8 @@
  * A host's marks and entries in the index of sessions. A failed write delays no session: it is owed, and repeated by
  * `keepIndexFilled` (fill-index.ts) once the index works again. Until then further writes are owed without a try.
  *
- * A passivated session keeps its note while its write is owed. So if this host crashes, the next one finds the note and
- * marks the session.
+ * A passivated or deleted session keeps its note while its write is owed. So if this host crashes, the next one finds
+ * the note and marks the session.
  */
 import type { Log, SessionIndex } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';

@@ -1,13 +1,14 @@
 /** The sessions of a host, as its partitions see them. */
-import type { ActiveSession, CommandNotification } from '@coxswain/ports';
+import type { ActiveSession } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
+import type { RunnerNotification } from '../runner/runner-ports.ts';
 
 /** The functions of a host's sessions that its partitions call. */
 export interface PartitionedSessions {
   /** Whether the session is in this host's memory. */
   isHere(ref: SessionRef): boolean;
   /** Notifies the session of a command. */
-  notify(notification: CommandNotification): void;
+  notify(notification: RunnerNotification): void;
   /**
    * Claims a session that may have work, and that no other host owns. Resolves when the session continues, when it has no
    * work or cannot be read now, or when waiting takes too long. Contract: does not reject.

@@ -18,7 +18,7 @@
  * | `Host.abandon` | The intake, all sessions and the host, at once and without the heartbeat `left`. | |
  */
 import { setMaxListeners } from 'node:events';
-import type { ActiveSession, CommandNotification, SessionSummary } from '@coxswain/ports';
+import type { ActiveSession, SessionSummary } from '@coxswain/ports';
 import {
   type AnswerPieces,
   type AnswerPlace,
@@ -34,7 +34,7 @@ import {
 } from '@coxswain/protocol';
 import { hasOpenWork } from '../journal/has-open-work.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
-import type { RunnerPorts } from '../runner/runner-ports.ts';
+import type { RunnerNotification, RunnerPorts } from '../runner/runner-ports.ts';
 import type { LeaveReason, LeftSession } from '../runner/session-exit.ts';
 import { SessionRunner } from '../runner/session-runner.ts';
 import { statusOf, summaryOf } from '../runner/session-status.ts';
@@ -234,7 +234,7 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.has(sessionKey(ref));
   }
 
-  notify(notification: CommandNotification): void {
+  notify(notification: RunnerNotification): void {
     if (!this.#state.ended.aborted) this.#runner(notification.ref).notify(notification);
   }
 
@@ -256,6 +256,8 @@ class Host implements SessionHost, PartitionedSessions {
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
       // The partition may have moved meanwhile. Then `transfer` has run already, and the session would stay here.
       if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
+      // A command may have loaded the session meanwhile. Then its note is the runner's.
+      if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#countAndSnapshot(ref);
@@ -292,6 +294,7 @@ class Host implements SessionHost, PartitionedSessions {
 
   transfer(partitions: ReadonlySet<number>): void {
     const leaving = [...this.#runners.values()].filter(({ ref }) => partitions.has(partitionOf(ref.sessionId)));
+    this.#ports.quotas?.dropPending((ref) => partitions.has(partitionOf(ref.sessionId)) && !this.isHere(ref));
     // `#drain` does not reject.
     void this.#drain(leaving, this.#ports.clock.monotonicMs() + TRANSFER_GRACE_MS);
   }
@@ -385,6 +388,9 @@ class Host implements SessionHost, PartitionedSessions {
     const runner = this.#runners.get(key);
     const summary = runner?.summary;
     this.#runners.delete(key);
+    // The queue of a passivated session still counts here, until the partition of the session is lost (`transfer`).
+    const isPassivatedHere = left.reason === 'passivated' && this.#partitions.isAssigned(ref);
+    if (!isPassivatedHere) this.#ports.quotas?.notePending(ref, 0);
     if (left.reason === 'deleted') {
       // No record can hold its outcomes and feedback any longer, so they are dropped.
       this.#retries.delete(key);
@@ -397,7 +403,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.keep(ref, left.carried);
     if (left.reason === 'foreign_writer') this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
-      if (summary && this.#partitions.isAssigned(ref)) this.#passivated?.left(ref, summary);
+      if (summary && isPassivatedHere) this.#passivated?.left(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
       this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });

@@ -85,12 +85,19 @@ export class SessionNotes {
     });
   }
 
-  /** Removes the note of a deleted session. In the index its mark stays, or the entry of a deletion from outside. */
+  /**
+   * Removes the note of a deleted session. In the index its mark stays, or the entry of a deletion from outside. While
+   * the mark is owed, the note stays.
+   */
   forgetDeleted(ref: SessionRef): void {
-    const own = this.untrack(ref);
+    const own = this.#taken(ref);
     this.#write(ref, async () => {
-      const { note } = (await own) ?? {};
-      if (note) await this.#active.forget(ref, note);
+      const noted = await own;
+      if (!noted) return;
+      const forget = () => this.#active.forget(ref, noted.note);
+      // Without a mark, the index may show the session as it was before its deletion.
+      if (noted.mark > 0) await forget();
+      else await this.#index.replace(ref, undefined, noted.mark, forget);
     });
   }
 
@@ -109,16 +116,20 @@ export class SessionNotes {
    * @returns the revisions that this host has written; null without a successful write.
    */
   untrack(ref: SessionRef): Promise<Noted | null> {
-    const key = subjects.activeSession(ref);
-    const known = this.#revisions.get(key);
-    this.#revisions.delete(key);
     this.#index.forget(ref);
-    return known?.catch(() => null) ?? Promise.resolve(null);
+    return this.#taken(ref);
   }
 
   /** Resolves when the writes that are in flight now have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
+  }
+
+  #taken(ref: SessionRef): Promise<Noted | null> {
+    const key = subjects.activeSession(ref);
+    const known = this.#revisions.get(key);
+    this.#revisions.delete(key);
+    return known?.catch(() => null) ?? Promise.resolve(null);
   }
 
   async #note(ref: SessionRef): Promise<Noted> {

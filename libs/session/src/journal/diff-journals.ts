@@ -1,9 +1,9 @@
 /**
  * Compares two journals: the first record that differs, and the differences of each turn. The comparison ignores ids of
- * sessions, children and commands, and members such as hosts, durations and copy origins ({@link OF_ONE_SESSION}). It
- * takes only the input, events, state and open effects of a record, so times and hashes of records do not count. Due
- * times of timers and suspensions count. Records that only name the session's owner are ignored, so an unchanged fork
- * equals its origin up to the last copied record.
+ * sessions, children and commands, and members such as hosts, epochs, durations, due times and copy origins
+ * ({@link OF_ONE_SESSION}). It takes only the input, events, state and open effects of a record, so times and hashes of
+ * records do not count. Times in messages to the model count. Records that only name the session's owner are ignored, so
+ * an unchanged fork equals its origin up to the last copied record.
  */
 import { childIdOf, type JournalRecord, type Json } from '@coxswain/protocol';
 import { describeRecord } from './describe-record.ts';
@@ -27,7 +27,7 @@ export interface Difference {
   readonly run: number;
   readonly turn: number;
   readonly what: SaidInTurn['what'];
-  /** See {@link SaidInTurn}. */
+  /** The subject of the item, as in {@link SaidInTurn}, such as the id of a call; null if there is none. */
   readonly of: string | null;
   /** A short description; null where the journal has no counterpart. */
   readonly a: string | null;
@@ -143,8 +143,15 @@ class Side {
     return Object.fromEntries(
       Object.entries(members)
         .filter(([key]) => !OF_ONE_SESSION.has(key))
-        .map(([key, value]) => [key, key === 'effect_id' ? this.#effect(String(value)) : this.#renamed(value)]),
+        .map(([key, value]) => [key, this.#compared(key, value)]),
     );
+  }
+
+  #compared(key: string, value: unknown): unknown {
+    if (key === 'effect_id') return this.#effect(String(value));
+    // Commands of hosts and workers name effects, epochs and durations in their body. The body of an event is a text.
+    if (key === 'body' && typeof value === 'object' && value !== null) return this.#without(value);
+    return this.#renamed(value);
   }
 
   /** The id of an effect starts with its record's number. The result counts records without the ignored ones. */
@@ -165,11 +172,17 @@ class Side {
 /** The format of `childIdOf()`. */
 const CHILD_ID = /[0-9a-f]{32}/g;
 
-/** Members of inputs and events that are specific to one session, its host or its clock. */
+/**
+ * Members of inputs and events that are specific to one session, its host or its clock. The due times of timers and
+ * suspensions follow from the time of a record, or from a time in an input.
+ */
 const OF_ONE_SESSION: ReadonlySet<string> = new Set([
   'session_id',
   'host',
+  'epoch',
   'at',
+  'due_at_ms',
+  'until_ms',
   'duration_ms',
   'receipt_to',
   'copied_from',

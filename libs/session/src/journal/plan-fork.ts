@@ -31,8 +31,8 @@ export function asksForFork(input: Input): input is CommandInput {
 }
 
 /**
- * Checks that n is within its bound, and that the origin is not deleted, has record n, replays up to it, and up to it
- * has no command with the id of the fork's own command. The changes must match record n, and the changed record must
+ * Checks that n is within its bound, and that the origin is not deleted, has record n and replays up to it. Up to there it
+ * must not have a command with the id of the fork's own command. The changes must match record n, and the changed record must
  * fit its bound. A prompt that record n does not hold is a new prompt, so the run must have ended there. The origin may
  * be running.
  * @param pause called after each record, so that a long origin does not block the host's other sessions.

@@ -25,7 +25,7 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
     this.#elsewhere = elsewhere;
   }
 
-  /** The number of the last line read, from 1; 0 before the first. */
+  /** The number of the last line read, from 1; 0 before the first. A line that could not be read counts. */
   get line(): number {
     return this.#line;
   }
@@ -53,8 +53,7 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
    *   match its hash; ExportEndMismatchError where the closing line does not match the records. Errors of the lines.
    */
   async *records(): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const bytes of this.#lines) {
-      this.#line++;
+    for await (const bytes of this.#countedLines()) {
       if (bytes.length === 0) continue;
       if (this.#isTailProven) throw new ExportLineInvalidError('a line follows the closing line');
       if (this.#takeApart(bytes) || this.#takeEnd(bytes)) continue;
@@ -65,6 +64,19 @@ export class ExportedJournal implements Pick<Blobs, 'get'> {
       this.#records++;
       this.#newest = bytes;
       yield bytes;
+    }
+  }
+
+  async *#countedLines(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for await (const bytes of this.#lines) {
+        this.#line++;
+        yield bytes;
+      }
+    } catch (error) {
+      // Only errors of the lines arrive here, not those of `records`: the next line could not be read.
+      this.#line++;
+      throw error;
     }
   }
 

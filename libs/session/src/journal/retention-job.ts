@@ -18,7 +18,10 @@ import { sweepBlobs } from './sweep.ts';
 export interface RetentionOptions {
   /** Pause between two rounds of reading the journals and purging. Default 5,000. */
   readonly lookEveryMs?: number;
-  /** Interval between sweeps of blobs, also before the first one: a sweep reads every record. Default 24 hours. */
+  /**
+   * Interval between the starts of sweeps of blobs, also before the first one: a sweep reads every record. The next round
+   * repeats a failed sweep. Default 24 hours.
+   */
   readonly sweepFilesEveryMs?: number;
 }
 
@@ -120,8 +123,9 @@ export function startRetentionJob(
         await look(isFirst);
         isFirst = false;
         if (clock.monotonicMs() - sweptMs >= sweepFilesEveryMs) {
-          sweptMs = clock.monotonicMs();
+          const fromMs = clock.monotonicMs();
           const { deleted } = await sweepBlobs(purge);
+          sweptMs = fromMs;
           if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
         }
         last = null;

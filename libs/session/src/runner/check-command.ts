@@ -46,6 +46,7 @@ import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
 import { findPersona } from '../effects/find-persona.ts';
 import { chooseModel, isFailure, type ProvisionPorts, type ProvisionSettings } from '../effects/provision-session.ts';
 import { type PolicyPorts, rulesOfSession } from '../effects/session-rules.ts';
+import { isUnavailable } from '../effects/until-answered.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { boundedFeedback } from './feedback-buffer.ts';
 
@@ -217,9 +218,9 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
  * Provisioning finds other problems, such as an unknown persona. A rejection by the policy, such as of a file whose
  * symbolic link leads out of the allowed folders, is logged.
- * @returns the input unchanged if it is not a start or has a problem already; if the model can be asked, or its failure
- *   is retryable or not of the error catalogue; if the persona is unknown, or another process runs its steps; or if a
- *   lookup fails now.
+ * @returns the input unchanged if it is not a start or has a problem already, or if the model can be asked. Also
+ *   unchanged if the failure is retryable or not of the error catalogue, if the persona is unknown, if another process
+ *   runs its steps, or if a lookup fails now.
  */
 export async function checkStart(
   ports: ProvisionPorts & { readonly log: Log },
@@ -255,8 +256,15 @@ export interface CheckedSession {
   readonly transcript: Transcript;
 }
 
-/** Checks a command: validates edited arguments and modes, and cuts a result to its bound. */
-export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
+/**
+ * Checks a command: validates edited arguments and modes, and cuts a result to its bound.
+ * @returns null where the object store is unavailable and the result needs it: the command cannot be checked now.
+ */
+export async function checkCommand(
+  session: CheckedSession,
+  input: CommandInput,
+  blobs: Blobs,
+): Promise<CommandInput | null> {
   if (input.problem) return input;
   if (input.verb === 'approve') return withValidArguments(session, input);
   if (input.verb === 'prompt') return withKnownMode(session, input);
@@ -283,12 +291,29 @@ function withValidArguments(session: CheckedSession, input: CommandInput): Comma
     : { ...input, problem: { code: 'invalid_arguments', message: problem, field: 'args' } };
 }
 
-/** Cuts the result in a command to its bound, like the result of a tool. */
-async function withBoundedResult(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
+/**
+ * Cuts the result in a command to its bound, like the result of a tool.
+ * @returns null where the object store is unavailable: a record without the whole result would lose it for good.
+ */
+async function withBoundedResult(
+  session: CheckedSession,
+  input: CommandInput,
+  blobs: Blobs,
+): Promise<CommandInput | null> {
   const tool = toolOfCall(session, input);
   const readsOn = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
   const { status, result } = input.body as unknown as ToolOutcome;
-  const bounded = await boundResult(blobs, { status, result }, { tool, readsOn });
+  let isAway = false;
+  const put: Blobs['put'] = async (sha256, bytes) => {
+    try {
+      await blobs.put(sha256, bytes);
+    } catch (error) {
+      isAway ||= isUnavailable(error);
+      throw error;
+    }
+  };
+  const bounded = await boundResult({ put }, { status, result }, { tool, readsOn });
+  if (isAway) return null;
   return { ...input, body: { ...input.body, ...bounded } as unknown as JsonObject };
 }
 

@@ -3,17 +3,18 @@
  * delivery when every command up to it is recorded, or needs no record (RUNNER-7, session-runner.ts).
  * `SessionIntake` (session-intake.ts) takes each command.
  */
-import type { CommandInbox, CommandNotification, Log, Publisher, StoredCommand } from '@coxswain/ports';
+import type { CommandInbox, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
 import { inputOfCommand } from './check-command.ts';
 import { Receipts } from './receipts.ts';
+import type { RunnerNotification } from './runner-ports.ts';
 
 /** Reads the inbox of one session. */
 export class InboxReader {
   readonly #inbox: CommandInbox;
   readonly #ref: SessionRef;
   readonly #log: Log;
-  #notifications: CommandNotification[] = [];
+  #notifications: RunnerNotification[] = [];
   /** This reader took the commands up to here. So a command without a record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
   #catchesUp = false;
@@ -25,13 +26,13 @@ export class InboxReader {
   }
 
   /** A command or a due timer has arrived. */
-  notify(notification: CommandNotification): void {
+  notify(notification: RunnerNotification): void {
     this.#notifications.push(notification);
   }
 
   /**
    * The next {@link read} also takes stored commands without a notification: the former owner may have received
-   * notifications that this host did not.
+   * notifications that this host did not. After a failure, the read after it does so.
    */
   catchUp(): void {
     this.#catchesUp = true;
@@ -49,7 +50,8 @@ export class InboxReader {
    * @param take takes one command; false where it cannot be judged now. If it throws or returns false, the deliveries stay
    *   unacknowledged, for a later read or the session's next owner.
    * @returns the sequence numbers of the commands whose deliveries were acknowledged; none if the inbox cannot be read.
-   *   A command may be taken before its delivery arrives: a later read acknowledges that delivery.
+   *   A command may be taken before its delivery arrives: a later read acknowledges that delivery. If another host has the
+   *   delivery, this host never acknowledges it.
    * @throws what `take` throws.
    */
   async read(
@@ -59,7 +61,6 @@ export class InboxReader {
     const notifications = this.#takeNotifications();
     const after = Math.max(this.position(cursor), this.#takenSeq);
     const caughtUp = this.#catchesUp ? await this.#readUpTo(null, after) : [];
-    this.#catchesUp = false;
     const more = caughtUp && (await this.#readUpTo(lastOf(notifications), caughtUp.at(-1)?.seq ?? after));
     const commands = more && (await this.#withNotified([...caughtUp, ...more], notifications, after));
     // The inbox could not be read. Nothing is acknowledged, so the store repeats the deliveries.
@@ -75,7 +76,8 @@ export class InboxReader {
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
     }
-    // Each is now recorded, or needs no record.
+    // Each is now recorded, or needs no record. After a failure above, the next read catches up again.
+    this.#catchesUp = false;
     return this.#acknowledge(notifications, commands, after);
   }
 
@@ -121,25 +123,27 @@ export class InboxReader {
    * Acknowledges deliveries whose commands were found, or are not after the position `after`. Any other stays
    * unacknowledged: its command is gone, or the server that was read lags behind the server that notified. The store
    * repeats the delivery.
+   * @returns the sequence numbers of the deliveries that were acknowledged.
    */
   #acknowledge(
-    notifications: Iterable<CommandNotification>,
+    notifications: Iterable<RunnerNotification>,
     found: readonly StoredCommand[],
     after: number,
   ): readonly number[] {
     const seqs = new Set(found.map(({ seq }) => seq));
     const acknowledged: number[] = [];
-    for (const notification of notifications) {
-      if (notification.seq <= after || seqs.has(notification.seq)) {
-        notification.ack();
-        acknowledged.push(notification.seq);
-      } else
-        this.#log.debug({ session_id: this.#ref.sessionId, seq: notification.seq }, 'a notified command was not found');
+    for (const { seq, ack } of notifications) {
+      if (seq > after && !seqs.has(seq))
+        this.#log.debug({ session_id: this.#ref.sessionId, seq }, 'a notified command was not found');
+      else if (ack) {
+        ack();
+        acknowledged.push(seq);
+      }
     }
     return acknowledged;
   }
 
-  #takeNotifications(): readonly CommandNotification[] {
+  #takeNotifications(): readonly RunnerNotification[] {
     const notifications = this.#notifications;
     this.#notifications = [];
     return notifications;
@@ -152,7 +156,7 @@ export class InboxReader {
    */
   async #withNotified(
     commands: readonly StoredCommand[],
-    notifications: readonly CommandNotification[],
+    notifications: readonly RunnerNotification[],
     after: number,
   ): Promise<readonly StoredCommand[] | null> {
     const found = new Map(commands.map((command) => [command.seq, command]));
@@ -185,6 +189,6 @@ export class InboxReader {
   }
 }
 
-function lastOf(notifications: readonly CommandNotification[]): number {
+function lastOf(notifications: readonly RunnerNotification[]): number {
   return notifications.reduce((newest, { seq }) => Math.max(newest, seq), 0);
 }

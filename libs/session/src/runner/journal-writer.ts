@@ -19,7 +19,7 @@ import { tellParent } from '../effects/crew-effects.ts';
 import type { SessionView } from '../effects/session-worker.ts';
 import { appendRecord, buildRecord, COMMIT_BOUNDS, type SealedRecord, sealRecord } from '../journal/append-record.ts';
 import { unfinishedCopyAfter } from '../journal/copy-state.ts';
-import { type LiveSession as Live, type LoadedSession, snapshotBytes, transcriptOf } from '../journal/load-session.ts';
+import { type LiveSession as Live, type LoadedSession, snapshotBytes } from '../journal/load-session.ts';
 import { tombstoneOf } from '../journal/tombstone-of.ts';
 import { SessionObserver } from '../trace/observe-session.ts';
 import type { InboxPlace, RunnerOptions, RunnerPorts } from './runner-ports.ts';
@@ -40,6 +40,8 @@ export class JournalWriter {
   #session: Live | null = null;
   /** The state after the newest acknowledged record. It outlasts `#session` while the journal is read again. */
   #committedState: SessionState | null = null;
+  /** The transcript up to that record, if it is loaded. It outlasts `#session`, too: effects run on meanwhile. */
+  #transcript: Live['transcript'] = null;
   /** The status of that state, made at the first question. */
   #status: SessionStatus | null = null;
   /** Whether an append has no acknowledgement yet. Other processes may read its record already. */
@@ -116,16 +118,21 @@ export class JournalWriter {
     return this.#status;
   }
 
-  /** What an effect sees of the session. @throws Error if the session or its transcript is not loaded. */
+  /**
+   * What an effect sees of the session: the newest acknowledged record (RUNNER-3, session-runner.ts), also during an append
+   * and while the journal is read again after {@link discard}.
+   * @throws Error if the session was never loaded with its transcript.
+   */
   view(): SessionView {
-    if (!this.#session) throw new Error('an effect without a session');
-    return { state: this.#session.actor.state, transcript: transcriptOf(this.#session) };
+    if (!this.#committedState || !this.#transcript) throw new Error('an effect without a session');
+    return { state: this.#committedState, transcript: this.#transcript };
   }
 
   /** Continues from a loaded session. */
   open({ tail, ...session }: LoadedSession): Live {
     const { state } = session.actor;
     this.#session = session;
+    this.#transcript = session.transcript;
     this.#sinceSnapshot = tail;
     this.#hasFailedSnapshot = false;
     this.#work.loaded(state);
@@ -137,6 +144,7 @@ export class JournalWriter {
   /** Completes a session that was loaded without its transcript. */
   addTranscript(session: Live, transcript: Live['transcript']): void {
     this.#session = { ...session, transcript };
+    this.#transcript = transcript;
   }
 
   /** Discards the machine, whose state may be ahead of the journal. */
@@ -236,11 +244,6 @@ export class JournalWriter {
     if (this.#exit.hasLeft) return;
     const isDue = this.#sinceSnapshot > 0 || this.#hasFailedSnapshot;
     if (this.#session && this.#session.n > 0 && isDue) await this.#snapshot(this.#session);
-  }
-
-  /** The session's queued injections no longer count for the quotas of this host. */
-  forgetPending(): void {
-    this.#countPending(0);
   }
 
   /**

@@ -1,5 +1,13 @@
 /** The ports and options of a session runner. */
-import type { CommandInbox, Journal, Retention, Snapshots, StoredCommand, Timers } from '@coxswain/ports';
+import type {
+  CommandInbox,
+  CommandNotification,
+  Journal,
+  Retention,
+  Snapshots,
+  StoredCommand,
+  Timers,
+} from '@coxswain/ports';
 import type { Cursor } from '@coxswain/protocol';
 import type { WorkerPorts } from '../effects/session-worker.ts';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
@@ -45,6 +53,12 @@ export interface RunnerOptions {
   /** Whether effects may start: the host has its lease, or knows no other host. */
   readonly mayBegin: () => boolean;
 }
+
+/**
+ * A notification as a runner gets it. Without `ack`, another host has the delivery and has passed the notification on. That
+ * host acknowledges the delivery once this one has left the session.
+ */
+export type RunnerNotification = Omit<CommandNotification, 'ack'> & Partial<Pick<CommandNotification, 'ack'>>;
 
 /** The origin of an input: its place in the command stream. `command` is null for a timer. */
 export interface InboxPlace {

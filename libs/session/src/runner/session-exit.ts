@@ -20,7 +20,7 @@ export class SessionLeft extends Error {}
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
  * - `handed_over`: the session had work when its host stopped or lost its partition.
  * - `unloadable`: the session or its transcript cannot be loaded now. A later attempt may succeed.
- * - `unreadable`: the journal is damaged, incomplete, or of another release.
+ * - `unreadable`: the journal is damaged, incomplete, of another release, or the machine does not accept its events.
  * - `deleted`: the journal has a tombstone.
  *
  * The host claims the session again with back-off after `late_append`, `journal_unavailable`, `unrecoverable` and

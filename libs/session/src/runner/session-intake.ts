@@ -100,8 +100,8 @@ export class SessionIntake {
   }
 
   /**
-   * Applies an input as it is, without the checks of `#judge` and without a claim: an input of a copy, the claim of a
-   * copy, a fork that was rejected, or a command whose first record failed.
+   * Applies an input as it is, without the checks of `#judge` and without a claim. It can be an input of a copy, the claim
+   * of a copy, a rejected fork, or a command whose first record failed.
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */
@@ -123,7 +123,7 @@ export class SessionIntake {
     } catch (error) {
       // The sender is at fault for a command that is too large for a record; this host for one that breaks the machine.
       const isTooLarge = isRecordTooLarge(error);
-      if (isTooLarge) await this.#lifecycle.foldAgain();
+      if (isTooLarge) await this.#lifecycle.rebuild();
       else await this.#lifecycle.recover(error as Error);
       const rebuilt = this.#writer.session;
       if (!rebuilt) throw new SessionLeft();
@@ -178,6 +178,7 @@ export class SessionIntake {
     await this.#lifecycle.own(session);
     const owned = this.#writer.session ?? session;
     const checked = input.type === 'command' ? await this.#check(owned, input) : input;
+    if (checked === null) return false;
     const rejected = await this.#writer.apply(owned, checked, place);
     return rejected === null || this.#rejectUnknown(owned, checked as CommandInput, rejected, place);
   }
@@ -252,7 +253,9 @@ export class SessionIntake {
     const { state } = session.actor;
     // Exempt are sessions without records (`#rejectUnknown` answers), and the commands that hosts send for other sessions.
     if (session.n === 0 || isCrewVerb(input.verb) || recordsRejection(state.context)) return null;
-    const checked = toWellFormed(await this.#check(session, input));
+    const given = await this.#check(session, input);
+    if (given === null) return false;
+    const checked = toWellFormed(given);
     const decision = decide(state, checked, this.#writer.nowMs(checked));
     if (decision.kind !== 'rejected') return null;
     // A command that has its problem before the machine decides is invalid in every state. Any other may be valid in a
@@ -281,9 +284,17 @@ export class SessionIntake {
     return true;
   }
 
-  #check(session: Live, input: CommandInput): Promise<CommandInput> {
+  /** @returns null where the command cannot be checked now. */
+  async #check(session: Live, input: CommandInput): Promise<CommandInput | null> {
     if (session.n === 0) return checkStart(this.#ports, this.#ref, input);
-    return checkCommand({ actor: session.actor, transcript: transcriptOf(session) }, input, this.#ports.blobs);
+    const known = { actor: session.actor, transcript: transcriptOf(session) };
+    const checked = await checkCommand(known, input, this.#ports.blobs);
+    if (checked === null)
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, command_id: input.command_id, verb: input.verb },
+        'the object store cannot be reached now',
+      );
+    return checked;
   }
 }
 

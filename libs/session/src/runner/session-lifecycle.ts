@@ -17,14 +17,15 @@ import { type SessionExit, SessionLeft } from './session-exit.ts';
 import { type SessionWork, workOf } from './session-work.ts';
 
 /**
- * Codes of a journal that is damaged, incomplete, deleted, or of another release, as opposed to one that cannot be read
- * now.
+ * Codes of a journal that is damaged, incomplete, deleted, of another release, or that the machine does not accept, as opposed
+ * to one that cannot be read now.
  */
 export const JOURNAL_CODES: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
   'blob_missing',
   'machine_version_unknown',
+  'event_not_accepted',
   'replay_diverged',
   'import_unfinished',
   'session_deleted',
@@ -207,10 +208,25 @@ export class SessionLifecycle {
 
   // ---- rebuild ----
 
-  /** Discards the machine and folds the journal again. @throws {SessionLeft} */
+  /** Discards the machine and folds the journal again. Another owner may have appended to it. @throws {SessionLeft} */
   async foldAgain(): Promise<Live> {
     this.#writer.discard();
     return this.load();
+  }
+
+  /**
+   * Folds the journal again after a failure. If it has a record that this runner does not know, leaves the session: its
+   * effects may be another owner's (RUNNER-10, session-runner.ts).
+   * @throws {SessionLeft}
+   */
+  async rebuild(): Promise<Live> {
+    const known = this.#writer.session?.n ?? 0;
+    const session = await this.foldAgain();
+    if (session.n > known) {
+      this.#exit.leaveByConflict(session.n, { status: 'foreign', attempt: session.writer });
+      throw new SessionLeft();
+    }
+    return session;
   }
 
   /**
@@ -227,7 +243,7 @@ export class SessionLifecycle {
       'the session failed; this host rebuilds its state from the journal',
     );
     const n = this.#writer.session?.n ?? 0;
-    const session = await this.foldAgain();
+    const session = await this.rebuild();
     if (session.n === 0) return;
     try {
       await this.own(session);

@@ -15,17 +15,17 @@
  *           effect, one job for changed hooks, and one job for the feedback in its own bounded buffer.
  * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
  *           After a rebuild it is offered again.
- * RUNNER-10 A runner whose append finds another record at its position aborts its effects and appends nothing more.
- *           That record is of another host, of an earlier runner of this host, or a tombstone. Unless it is a
+ * RUNNER-10 A runner that finds another record at the position of its next one, for example by its append or after a
+ *           failure, aborts its effects and appends nothing more. That record is of another host, of an earlier runner of this host, or a tombstone. Unless it is a
  *           tombstone, the first record of the session's next runner is `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
  *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks that
  *           its state is the newest: a newer one may accept the command. A command with a `problem`, such as an
- *           unreadable one, needs no check. The receipt is sent once the command's delivery is acknowledged, or the
- *           cursor of a record has passed the command. So a rejected command is not accepted later, unless its sender
- *           sends it again.
+ *           unreadable one, needs no check. The receipt is sent once this host has acknowledged the command's delivery,
+ *           or the cursor of a record has passed the command. So a rejected command is not accepted later, unless its
+ *           sender sends it again.
  */
-import type { CommandNotification, SessionSummary } from '@coxswain/ports';
+import type { SessionSummary } from '@coxswain/ports';
 import {
   type AnswerSoFar,
   assertNever,
@@ -44,7 +44,7 @@ import { InboxReader } from './inbox-reader.ts';
 import { JournalWriter } from './journal-writer.ts';
 import { Mailbox } from './mailbox.ts';
 import { ruleWrites, timerWrites } from './outside-writes.ts';
-import type { RunnerOptions, RunnerPorts } from './runner-ports.ts';
+import type { RunnerNotification, RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
 import { SessionIntake } from './session-intake.ts';
 import { SessionLifecycle } from './session-lifecycle.ts';
@@ -153,7 +153,7 @@ export class SessionRunner {
       session: () => this.#writer.session,
       apply: (session, input, place, copiedAt) => this.#intake.apply(session, input, place, copiedAt),
       recordHooks: (session) => this.#lifecycle.recordHooks(session),
-      foldAgain: () => this.#lifecycle.foldAgain(),
+      rebuild: () => this.#lifecycle.rebuild(),
     });
     this.#intake = new SessionIntake(ports, ref, { ...withWriter, lifecycle: this.#lifecycle, copy: this.#copy });
   }
@@ -170,17 +170,17 @@ export class SessionRunner {
     return this.#writer.status;
   }
 
-  /** See {@link SessionWorker.answer}. */
+  /** The text so far of the run's newest answer ({@link SessionWorker.answer}). */
   get answer(): AnswerSoFar {
     return this.#worker.answer;
   }
 
   /**
    * Whether work is in flight that a stopping host should let end: a job, or what {@link SessionWork.hasWorkToDrain}
-   * names.
+   * names. Never after the runner has left: it appends nothing more.
    */
   get hasWorkToDrain(): boolean {
-    return !this.#mailbox.isEmpty || this.#work.hasWorkToDrain;
+    return !this.#exit.hasLeft && (!this.#mailbox.isEmpty || this.#work.hasWorkToDrain);
   }
 
   /** Whether the session needs a host. True also while it is not loaded. */
@@ -207,7 +207,7 @@ export class SessionRunner {
   // ---- what the host calls ----
 
   /** A command or a due timer has arrived. */
-  notify(notification: CommandNotification): void {
+  notify(notification: RunnerNotification): void {
     if (this.#exit.hasLeft) return;
     this.#inbox.notify(notification);
     this.#postInbox();
@@ -376,8 +376,6 @@ export class SessionRunner {
 
   #close(reason: LeaveReason, message: string): void {
     if (LOSES_FEEDBACK.has(reason)) this.#feedback.lose();
-    // The queued injections of a passivated session still count for this host.
-    if (reason !== 'passivated') this.#writer.forgetPending();
     this.#mailbox.close();
     for (const handled of this.#wakes) handled();
     this.#work.closeWrites();

@@ -51,8 +51,8 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
         call_id: row.call_id,
         tool: row.tool,
         args: row.args,
-        requested_by: row.requested_by ?? '',
-        since: row.asked_at_ms === undefined ? at : timeText(row.asked_at_ms),
+        requested_by: row.requested_by,
+        since: timeText(row.asked_at_ms),
         ...(row.expiry ? { expires_at: timeText(row.expiry.due_at_ms) } : {}),
         ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       })),
@@ -122,9 +122,9 @@ function costOf({ total_cost, total_usage, pinned }: SessionState['context']): n
   return nothingSpent && (pinned?.price ?? null) === null ? null : usdOf(total_cost);
 }
 
-/** The summary for metrics. An approval from a journal without times counts as requested in 1970. */
+/** The summary for metrics. */
 export function summaryOf({ value, context }: SessionState): SessionSummary {
-  const asked = context.calls.filter(({ status }) => status === 'parked').map(({ asked_at_ms: ms = 0 }) => ms);
+  const asked = context.calls.filter((row) => row.status === 'parked').map(({ asked_at_ms }) => asked_at_ms);
   return {
     state: topState(value as Parameters<typeof topState>[0]),
     approvals: asked.length,

@@ -69,7 +69,8 @@ export class SessionSpans {
   readonly #openEffects: OpenEffects;
   /** Spans that the current record ended. */
   #ended: EndedSpan[] = [];
-  readonly #children: string[] = [];
+  /** By the ids of the effects that start them. */
+  readonly #children = new Map<string, { readonly session: string; readonly callId: string }>();
 
   /**
    * @param sink says whether spans may include content, and which traces the sampler keeps. Without it: no content, and
@@ -93,9 +94,9 @@ export class SessionSpans {
     return this.#run?.run ?? 0;
   }
 
-  /** Ids of sessions that this one started, in order. */
+  /** Ids of sessions that this one started, in order. Without children that ended in copied records. */
   get children(): readonly string[] {
-    return this.#children;
+    return [...this.#children.values()].map(({ session }) => session);
   }
 
   /** The inputs from which span ids are derived. */
@@ -124,7 +125,17 @@ export class SessionSpans {
     if (!wasCopied && !this.#copy) return this.#ended;
     // The copied records describe another session's work. The spans that are open at the end of the copy start there.
     for (const span of this.#open()) span.startMs = atMs;
+    this.#dropCopiedChildren(record);
     return [];
+  }
+
+  /**
+   * Drops children that ended in copied records. A fork has never started them, and of an import that time has no spans.
+   * A fork starts the child of a call that is still running itself, under the id in the copied record.
+   */
+  #dropCopiedChildren({ events }: JournalRecord): void {
+    for (const event of events) if (event.type === 'child_ended') this.#children.delete(event.effect_id);
+    for (const [effectId, { callId }] of this.#children) if (!this.#calls.has(callId)) this.#children.delete(effectId);
   }
 
   /** The open spans as if they ended at `nowMs`, the run's first; for displays of running work. */
@@ -264,7 +275,7 @@ export class SessionSpans {
         this.#calls.set(event.call_id, this.#call(event.call_id, event.tool, atMs).with(this.#args(event.args)));
         return;
       case 'child_started':
-        this.#children.push(event.session);
+        this.#children.set(event.effect_id, { session: event.session, callId: event.call_id });
         this.#calls.get(event.call_id)?.moment('child_started', atMs, {
           'coxswain.child.session': event.session,
           'gen_ai.agent.name': event.persona,
@@ -338,7 +349,7 @@ export class SessionSpans {
     if (event.parent) this.#parent = event.parent;
     const { context, parent, before } = traceOfRun(this.traced, event.run);
     const caused = cause && cause.spanId !== parent?.spanId ? [cause] : [];
-    const links = before ? [before, ...caused] : [];
+    const links = [...(before ? [before] : []), ...caused];
     const span = new OpenSpan({ context, parent, links }, 'invoke_agent', atMs).with({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.conversation.id': this.#ref.sessionId,

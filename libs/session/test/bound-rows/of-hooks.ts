@@ -1,5 +1,5 @@
 /** Bounds of hooks: their registrations and what they return. */
-import { isHookFailure, parseReturn, readRegistration } from '@coxswain/protocol';
+import { isHookFailure, parseReturn, readRegistration, regexBudget, regexMatches } from '@coxswain/protocol';
 import { hook, returns } from '../fake-hooks.ts';
 import { say } from '../fake-model.ts';
 import { testBed } from '../test-bed.ts';
@@ -25,6 +25,13 @@ export const OF_HOOKS: BoundRows = {
     // A counted letter is one instruction each time, and a program has two more.
     const read = readRegistration({ id: 'h', point: 'user_prompt_submit', pattern: `prompt =~ "a{${size - 2}}"` });
     return read.ok ? 'ok' : read.problem.code;
+  }),
+  regexStepsMax: most('not evaluated', (size) => {
+    const budget = regexBudget();
+    // A letter is one instruction, and a program has two more: each size is a sum of threes and fours.
+    const rest = size % 3;
+    regexMatches('a', 'b'.repeat((size - 4 * rest) / 3), budget);
+    return regexMatches('aa', 'b'.repeat(rest), budget) === null ? 'not evaluated' : 'ok';
   }),
   remindersPerReturnMax: most('verdict_invalid', (size) =>
     returned(list(size, (i) => ({ reminder: { body: `${i}` } }))),

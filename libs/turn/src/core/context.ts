@@ -52,8 +52,8 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
  * A copy of a context. Its members are writable, so that the caller can change the copy before others see it.
  *
  * Every member is spelled out because of how V8 (as of Node 20) copies. With a spread, `Object.assign` or a loop over
- * the members of the slices, a copy takes forty times as long, half of the cost of an event, and each copy of a copy
- * gets a hidden class of its own. The return type demands every member.
+ * the members of the slices, a copy takes forty times as long, which is half of the cost of an event. Each copy of a
+ * copy would also get a hidden class of its own. The return type demands every member.
  */
 export function copyContext(context: SessionContext): { -readonly [M in keyof SessionContext]: SessionContext[M] } {
   return {

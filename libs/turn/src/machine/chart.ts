@@ -380,9 +380,9 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         /**
-         * Decides how the run continues while no turn is open: after a daemon's idling or a suspension, if work is
-         * queued when a daemon would idle, if hooks deny a step, if hooks or a resume command cancel the request of a
-         * suspension, or after the verdict on a queued message.
+         * Decides how the run continues while no turn is open. That is after a suspension, after the idling of a daemon, or
+         * instead of it if work is queued. It is also after hooks deny a step, after hooks or a resume command cancel
+         * the request of a suspension, and after the verdict on a queued message.
          */
         resuming: {
           tags: ['wait'],

@@ -110,6 +110,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   authenticateRequests(app, context, guard, methods);
   handleErrors(app, context, methods);
   measureRequests(app, context);
+  boundUnreadResponses(app, context);
   traceRequests(app, context.spans ?? null, context.now);
   await openApi(app);
   documentRoutes(app);
@@ -266,6 +267,19 @@ function unknownVerbProblem(path: string): Problem | null {
   if (named === undefined || nearest === null) return null;
   return new Problem('unknown_command', `there is no command ${JSON.stringify(named)}; the nearest is "${nearest}"`, {
     field: 'verb',
+  });
+}
+
+function boundUnreadResponses(app: App, { unread }: GatewayContext): void {
+  app.addHook('onSend', async ({ method, routeOptions }, { raw }, payload) => {
+    // Public routes send bytes that all their responses share. A command has been sent: its response is small.
+    if (method !== 'GET' || !routeOptions.config.scope) return payload;
+    // Streams are read at the client's speed.
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
+    if (Buffer.byteLength(payload) < GATEWAY_BOUNDS.unreadFromBytes) return payload;
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+    unread.add(raw, bytes.length);
+    return bytes;
   });
 }
 

@@ -9,6 +9,7 @@ import {
   type GatewayTimes,
   KnownSessions,
   LimitedReads,
+  UnreadResponses,
 } from '../context/mod.ts';
 import { JournalPages, SessionFeeds } from '../feed/mod.ts';
 import { FoldCache, InspectorSeats } from '../socket/mod.ts';
@@ -26,9 +27,11 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     inspectors: new InspectorSeats(),
     folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
-    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
+    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax),
     exports: new ExportSlots(),
-    pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
+    stateReads: new LimitedReads(GATEWAY_BOUNDS.stateReadsMax),
+    pages: new JournalPages(),
+    unread: new UnreadResponses(),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
     metrics,
     ...parts,

@@ -1,6 +1,10 @@
 /**
  * Limits of the gateway. Beyond most of them, a request gets a problem document or the connection is closed. Beyond
  * limits of caches, the oldest entry is removed.
+ *
+ * Memory of journals at most, for a container of 256 MB: `feedsMaxBytes`, `catchUpsMaxBytes` with the pages of the last
+ * `pageReadsMax` reads, and `unreadMaxBytes` with the last response; for each page that is read, the page and
+ * `pageReadAhead` stored records; for each state that is read, the state.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -22,6 +26,14 @@ export const GATEWAY_BOUNDS = {
   keepAliveMs: 10_000,
   /** Inactivity timeout of a connection. Longer than `waitMaxMs`, so that it does not end a waiting request. */
   standstillMs: 90_000,
+  /**
+   * Responses that their clients have not read, all together. Beyond it, a response becomes a problem. A response is
+   * counted above `unreadFromBytes`: a smaller one fits in the send buffer of its connection.
+   */
+  unreadMaxBytes: 24 * 1024 * 1024,
+  unreadFromBytes: 16 * 1024,
+  /** Time within which a client reads such a response. Afterwards its connection is closed. */
+  readWithinMs: 60_000,
   /** Maximum and default of `timeout_ms` with `?wait=`. */
   waitMaxMs: 60_000,
   waitDefaultMs: 30_000,
@@ -39,7 +51,7 @@ export const GATEWAY_BOUNDS = {
   /** Size of the approvals of a page, as JSON. The page ends after the approval that reaches it. */
   pageApprovalsMaxBytes: 4 * 1024 * 1024,
   /** Size of the records of a page. The page ends after the record that reaches it. */
-  pageMaxBytes: 8 * 1024 * 1024,
+  pageMaxBytes: 2 * 1024 * 1024,
   /** Connections that follow sessions (SSE and WebSocket): per session, per principal, and per process. */
   watchersPerSessionMax: 1_024,
   watchersPerPrincipalMax: 2_048,
@@ -53,7 +65,11 @@ export const GATEWAY_BOUNDS = {
    * Items (records and deltas) that a process keeps of each followed session, for watchers that are slightly behind.
    */
   feedItemsMax: 1_000,
+  /** Items and running answer of each followed session, and of all of them together. */
   feedMaxBytes: 4 * 1024 * 1024,
+  feedsMaxBytes: 48 * 1024 * 1024,
+  /** Memory of a kept item in addition to its texts: the objects that hold them. */
+  feedItemBytes: 1_024,
   /** Time for which a session is followed after its last watcher has left, so that a client can reconnect. */
   feedLingersMs: 10_000,
   /** A watcher that reads nothing for this time while data is buffered is disconnected. */
@@ -74,22 +90,34 @@ export const GATEWAY_BOUNDS = {
   ratesRemembered: 10_000,
   /** Concurrent reads of trees, lists and whole journals. */
   expensiveReadsMax: 16,
+  /** Maximum number of records, each up to 512 KiB, that are prefetched of each of the 16 journals that a tree reads. */
+  treeReadAhead: 16,
   /** Concurrent exports, of all principals and of each, and the maximum duration of each. */
   exportsMax: 8,
   exportsPerPrincipalMax: 2,
   exportMaxMs: 60 * 60_000,
-  /** Further reads that wait for a slot, and exports of all principals and of each. */
+  /** Concurrent reads of states and newest records, each up to 3 MiB. */
+  stateReadsMax: 8,
+  /** Concurrent reads of journal pages for requests, and as many for watchers. */
+  pageReadsMax: 4,
+  /**
+   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. Of watchers,
+   * all may wait.
+   */
   readsWaitingMax: 128,
-  /** Concurrent reads of journal pages. Further reads wait, up to `watchersMax`. */
-  pageReadsMax: 16,
+  readWaitsMs: 30_000,
   /**
    * Size of a page for a watcher that is behind. It is read before it is written, so that a slow watcher does not
    * occupy a read slot.
    */
   catchUpRecordsMax: 256,
   catchUpMaxBytes: 128 * 1024,
-  /** Records that are prefetched for a page, and from each of the 16 journals of a tree that are read concurrently. */
-  pageReadAhead: 16,
+  /** Pages that watchers have not written yet, all together. Beyond it, further watchers wait. */
+  catchUpsMaxBytes: 24 * 1024 * 1024,
+  /** Time after which a watcher gives up the rest of a page, and waits for the next one. */
+  catchUpWithinMs: 30_000,
+  /** Maximum number of records, each up to 512 KiB, that are prefetched for a page. */
+  pageReadAhead: 4,
   /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,
   /** Sessions that are known to exist, and the time for which that holds. */

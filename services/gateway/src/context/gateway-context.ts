@@ -11,6 +11,7 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
+import type { UnreadResponses } from './unread-responses.ts';
 
 /** The part of the client that the gateway uses. */
 export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {
@@ -38,8 +39,11 @@ export interface GatewayContext {
   /** Slots for lists, trees and whole journals. */
   readonly expensiveReads: LimitedReads;
   readonly exports: ExportSlots;
+  /** Slots for states and newest records of sessions. */
+  readonly stateReads: LimitedReads;
   /** Journal pages, for readers and for watchers that are behind. */
   readonly pages: JournalPages;
+  readonly unread: UnreadResponses;
   /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;
   /** Rate limits of requests and WebSocket commands, per principal. */

@@ -1,4 +1,5 @@
 /** Expensive reads with limited concurrency. */
+import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { Problem } from './problem.ts';
 
 /** A semaphore for reads, with a bounded queue. */
@@ -7,11 +8,21 @@ export class LimitedReads {
   readonly #atOnce: number;
   readonly #waiting = new Set<() => void>();
   readonly #waitingMax: number;
+  readonly #waitsMs: number;
 
-  constructor(atOnce: number, waitingMax: number) {
+  /**
+   * @param waitingMax length of the queue.
+   * @param waitsMs maximum time in the queue, in milliseconds.
+   */
+  constructor(
+    atOnce: number,
+    waitingMax: number = GATEWAY_BOUNDS.readsWaitingMax,
+    waitsMs: number = GATEWAY_BOUNDS.readWaitsMs,
+  ) {
     this.#free = atOnce;
     this.#atOnce = atOnce;
     this.#waitingMax = waitingMax;
+    this.#waitsMs = waitsMs;
   }
 
   /** Whether all slots are free. */
@@ -22,7 +33,8 @@ export class LimitedReads {
   /**
    * Runs a read when a slot is free.
    * @param signal ends the wait for a slot. It does not end a read that has started.
-   * @throws Problem `gateway_busy` (503) if the queue is full; the signal's reason; errors of the read.
+   * @throws Problem `gateway_busy` (503) if the queue is full, or no slot was free in time; the signal's reason; errors
+   *   of the read.
    */
   async run<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.acquire(signal);
@@ -42,8 +54,7 @@ export class LimitedReads {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {
-      if (this.#waiting.size >= this.#waitingMax)
-        throw new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
+      if (this.#waiting.size >= this.#waitingMax) throw busyProblem();
       await this.#waitForSlot(signal);
     }
     let held = true;
@@ -67,7 +78,12 @@ export class LimitedReads {
         removeWaiter();
         reject(signal?.reason as Error);
       };
+      const late = setTimeout(() => {
+        removeWaiter();
+        reject(busyProblem());
+      }, this.#waitsMs);
       const removeWaiter = () => {
+        clearTimeout(late);
         this.#waiting.delete(take);
         signal?.removeEventListener('abort', abort);
       };
@@ -76,4 +92,8 @@ export class LimitedReads {
       signal?.addEventListener('abort', abort);
     });
   }
+}
+
+function busyProblem(): Problem {
+  return new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
 }

@@ -25,4 +25,5 @@ export {
   sendProblem,
   withRenamedField,
 } from './problem.ts';
+export { UnreadResponses } from './unread-responses.ts';
 export { onStopping } from './when-stopping.ts';

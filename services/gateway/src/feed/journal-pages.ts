@@ -4,8 +4,9 @@
  */
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
-import { type JournalRecord, sessionKey } from '@coxswain/protocol';
-import { GATEWAY_BOUNDS, type LimitedReads } from '../context/mod.ts';
+import { sessionKey } from '@coxswain/protocol';
+import { GATEWAY_BOUNDS, LimitedReads } from '../context/mod.ts';
+import { FeedItem } from './session-feed.ts';
 
 /** The request for a page. */
 export interface PageRequest {
@@ -19,9 +20,15 @@ export interface PageRequest {
 
 /** Some records of a session, in order. */
 export interface JournalPage {
-  readonly records: readonly JournalRecord[];
+  readonly records: readonly FeedItem[];
   /** Whether the journal has more records at the moment. */
   readonly more: boolean;
+}
+
+/** A page for a watcher. */
+export interface HeldPage extends JournalPage {
+  /** Call it when the page is written or given up. Further calls change nothing. */
+  release(): void;
 }
 
 /**
@@ -30,22 +37,68 @@ export interface JournalPage {
  */
 export class JournalPages {
   readonly #reads: LimitedReads;
+  readonly #catchUps: LimitedReads;
+  readonly #heldMaxBytes: number;
   readonly #seqs = new Map<string, number>();
+  /** Memory of the pages that watchers hold, and used slots of `catchUps`, which become free when there is room. */
+  #heldBytes = 0;
+  readonly #slots: (() => void)[] = [];
 
-  constructor(reads: LimitedReads) {
+  /**
+   * @param reads slots of requests.
+   * @param catchUps slots of watchers.
+   * @param heldMaxBytes memory of the pages that watchers hold, in bytes. The pages of the last slots may exceed it.
+   */
+  constructor(
+    reads: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax),
+    catchUps: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax),
+    heldMaxBytes: number = GATEWAY_BOUNDS.catchUpsMaxBytes,
+  ) {
     this.#reads = reads;
+    this.#catchUps = catchUps;
+    this.#heldMaxBytes = heldMaxBytes;
   }
 
   /**
-   * Reads a page.
-   * @throws the errors of reading the journal; Problem `gateway_busy` (503).
+   * Reads a page for a request.
+   * @param signal ends the wait for a slot.
+   * @throws the errors of reading the journal; Problem `gateway_busy` (503); the signal's reason.
    */
-  read(request: PageRequest): Promise<JournalPage> {
-    return this.#reads.run(async () => {
-      const after = this.#placeBefore(request);
-      const page = after === undefined ? null : await this.#pageAfter(request, after);
-      return page ?? (await this.#page(request, undefined));
-    });
+  read(request: PageRequest, signal?: AbortSignal): Promise<JournalPage> {
+    return this.#reads.run(() => this.#read(request), signal);
+  }
+
+  /**
+   * Reads a page for a watcher, which writes it at its own speed.
+   * @param signal ends the wait for a slot.
+   * @throws as {@link read}.
+   */
+  async hold(request: PageRequest, signal: AbortSignal): Promise<HeldPage> {
+    const releaseSlot = await this.#catchUps.acquire(signal);
+    try {
+      const page = await this.#read(request);
+      let bytes = page.records.reduce((sum, item) => sum + item.bytes, 0);
+      this.#heldBytes += bytes;
+      const release = () => {
+        this.#heldBytes -= bytes;
+        bytes = 0;
+        this.#freeSlots();
+      };
+      return { ...page, release };
+    } finally {
+      this.#slots.push(releaseSlot);
+      this.#freeSlots();
+    }
+  }
+
+  #freeSlots(): void {
+    while (this.#heldBytes < this.#heldMaxBytes && this.#slots.length > 0) this.#slots.shift()?.();
+  }
+
+  async #read(request: PageRequest): Promise<JournalPage> {
+    const after = this.#placeBefore(request);
+    const page = after === undefined ? null : await this.#pageAfter(request, after);
+    return page ?? (await this.#page(request, undefined));
   }
 
   /**
@@ -68,7 +121,7 @@ export class JournalPages {
     { session, from, recordsMax, maxBytes }: PageRequest,
     after: JournalPlace | undefined,
   ): Promise<JournalPage> {
-    const records: JournalRecord[] = [];
+    const records: FeedItem[] = [];
     let bytes = 0;
     let last: JournalPlace | null = null;
     let more = false;
@@ -78,7 +131,7 @@ export class JournalPages {
         more = true;
         break;
       }
-      records.push(record);
+      records.push(new FeedItem(record));
       bytes += size;
       last = { n: record.n, seq };
     }
@@ -106,8 +159,11 @@ function key({ ref }: BusSession, n: number): string {
   return `${sessionKey(ref)}/${n}`;
 }
 
+/** Reads a page for a watcher, from a record on. The signal ends the wait for a slot. */
+export type PageReader = (from: number, signal: AbortSignal) => Promise<HeldPage>;
+
 /** A function that reads the pages a watcher has missed. */
-export function createPageReader(pages: JournalPages, session: BusSession): (from: number) => Promise<JournalPage> {
+export function createPageReader(pages: JournalPages, session: BusSession): PageReader {
   const { catchUpRecordsMax: recordsMax, catchUpMaxBytes: maxBytes } = GATEWAY_BOUNDS;
-  return (from) => pages.read({ session, from, recordsMax, maxBytes });
+  return (from, signal) => pages.hold({ session, from, recordsMax, maxBytes }, signal);
 }

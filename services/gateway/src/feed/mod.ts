@@ -1,8 +1,8 @@
 /** Feeds of sessions for many watchers, and pages of journals. */
 export { type EventStream, openEventStream } from './event-stream.ts';
-export { createPageReader, JournalPages } from './journal-pages.ts';
+export { createPageReader, type HeldPage, JournalPages } from './journal-pages.ts';
 export { serveEvents } from './serve-events.ts';
-export { type FeedItem, SessionFeed } from './session-feed.ts';
+export { FeedItem, SessionFeed } from './session-feed.ts';
 export { FEED_BOUNDS, type FeedBounds, SessionFeeds } from './session-feeds.ts';
 export { watchFeed } from './watch-feed.ts';
 export { findAccessProblem } from './watched-access.ts';

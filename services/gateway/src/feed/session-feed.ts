@@ -2,44 +2,76 @@ import type { Session, WatchItem } from '@coxswain/client';
 import { type AnswerPieces, type AnswerPlace, AnswerSoFar, type Delta, type JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../context/mod.ts';
 
-/** A record or a delta, formatted. */
-export interface FeedItem {
+/** A record or a delta, formatted. All watchers share its bytes. */
+export class FeedItem {
   /** Number of the record; null for a delta. */
   readonly n: number | null;
-  readonly json: string;
   /** The delta; null for a record. */
   readonly delta: Delta | null;
   /** The effect whose answer the record contains; null if there is none. */
   readonly answered: string | null;
-  /** The item as a server-sent event. All watchers share these bytes. */
+  /** The item as a server-sent event. */
   readonly frame: Buffer;
+  readonly #head: string;
+  #message: Buffer | null = null;
+
+  constructor(item: JournalRecord | Delta) {
+    const isDelta = 'type' in item;
+    this.n = isDelta ? null : item.n;
+    this.delta = isDelta ? item : null;
+    this.answered = !isDelta && item.input.type === 'model_outcome' ? item.input.effect_id : null;
+    this.#head = isDelta ? 'event: delta\ndata: ' : `id: ${item.n}\nevent: record\ndata: `;
+    // JSON escapes line breaks, so its text is one line.
+    this.frame = bytesOf(`${this.#head}${JSON.stringify(item)}${FRAME_END}`);
+  }
+
+  /** The record or delta as JSON. */
+  get json(): string {
+    return this.frame.toString('utf8', this.#head.length, this.frame.length - FRAME_END.length);
+  }
+
+  /** The item as a WebSocket message. It is made when the first WebSocket needs it. */
+  get message(): Buffer {
+    const head = this.n === null ? '{"type":"delta","delta":' : `{"type":"record","n":${this.n},"record":`;
+    this.#message ??= bytesOf(`${head}${this.json}}`);
+    return this.#message;
+  }
+
+  /** Memory of the item at most, bytes: with its frame and its message. */
+  get bytes(): number {
+    return GATEWAY_BOUNDS.feedItemBytes + 2 * this.frame.length + textBytes(this.delta?.text ?? '');
+  }
 }
 
-/** Formats an item. JSON escapes line breaks, so its text is one line. */
-export function feedItem(item: JournalRecord | Delta): FeedItem {
-  const json = JSON.stringify(item);
-  const framed = (head: string) => Buffer.from(`${head}data: ${json}\n\n`);
-  if ('type' in item) return { n: null, json, delta: item, answered: null, frame: framed('event: delta\n') };
-  const { n, input } = item;
-  const answered = input.type === 'model_outcome' ? input.effect_id : null;
-  return { n, json, delta: null, answered, frame: framed(`id: ${n}\nevent: record\n`) };
+const FRAME_END = '\n\n';
+
+/** Bytes with a memory of their own. A small `Buffer.from(text)` would keep the whole pool of which it is a part. */
+function bytesOf(text: string): Buffer {
+  const { buffer, byteOffset, length } = new TextEncoder().encode(text);
+  return Buffer.from(buffer, byteOffset, length);
+}
+
+/** Memory of a text at most, bytes: a JavaScript string has up to two per character. */
+function textBytes(text: string): number {
+  return 2 * text.length;
 }
 
 /**
  * One session as this process follows it, for any number of watchers.
  *
  * F1  The journal is read once for all watchers: each record and each delta is formatted once.
- * F2  The kept items are bounded in number and bytes. A watcher behind them reads the journal.
+ * F2  The kept items are bounded in number, and together with the answer so far in bytes. A watcher behind them reads
+ *     the journal.
  * F3  A watcher asks for the next items when it has written the previous ones: nothing is queued for it here.
  * F4  Record numbers are dense: a watcher misses none and sees none twice, wherever it reads them.
- * F5  The text so far of the running answer is kept, within its bound: a watcher that joins in the middle gets it.
+ * F5  The text so far of the running answer is kept, if it fits: a watcher that joins in the middle gets it.
  */
 export class SessionFeed {
   readonly #items: FeedItem[] = [];
   readonly #bytesMax: () => number;
   readonly #leaving = new AbortController();
   readonly #waiting = new Set<() => void>();
-  readonly #answer = new AnswerSoFar();
+  #answer = new AnswerSoFar();
   /** Position of the first kept item, counted from the first item of the feed. */
   #base = 0;
   #bytes = 0;
@@ -49,7 +81,7 @@ export class SessionFeed {
   /** Resolves when the feed has ended. Never rejects: see {@link failure}. */
   readonly done: Promise<void>;
 
-  /** @param bytesMax the current limit of kept items, in bytes. The newest item is kept also above it. */
+  /** @param bytesMax the current limit of the kept items and the answer so far, in bytes. */
   constructor(session: Session, bytesMax: () => number = () => GATEWAY_BOUNDS.feedMaxBytes) {
     this.#bytesMax = bytesMax;
     this.done = this.#follow(session);
@@ -112,6 +144,28 @@ export class SessionFeed {
     });
   }
 
+  /**
+   * Applies the limits: drops the answer so far if it exceeds half of the bytes, and the oldest items if they exceed the
+   * rest. Call it when the limit has changed.
+   */
+  trim(): void {
+    const maxBytes = this.#bytesMax();
+    // Later deltas of the answer do not fit the new, empty one. Who joins within the answer gets it with its record.
+    if (this.#answerBytes > maxBytes / 2) this.#answer = new AnswerSoFar();
+    const itemsMaxBytes = maxBytes - this.#answerBytes;
+    while (
+      this.#items.length > 0 &&
+      (this.#items.length > GATEWAY_BOUNDS.feedItemsMax || this.#bytes > itemsMaxBytes)
+    ) {
+      this.#bytes -= this.#items.shift()?.bytes ?? 0;
+      this.#base++;
+    }
+  }
+
+  get #answerBytes(): number {
+    return textBytes(this.#answer.text) + textBytes(this.#answer.reasoning);
+  }
+
   /** Stops following the session. */
   stop(): void {
     this.#leaving.abort();
@@ -136,18 +190,13 @@ export class SessionFeed {
     else if (record?.input.type === 'model_outcome') this.#answer.end(record.input.effect_id);
     const item = record ?? delta;
     // Before the first record, no position exists. The answer so far contains these deltas.
-    if (!item || (delta && this.#newest === 0)) return;
-    const kept = feedItem(item);
-    this.#items.push(kept);
-    this.#bytes += kept.frame.length;
-    if (kept.n !== null) this.#newest = kept.n;
-    while (
-      this.#items.length > 1 &&
-      (this.#items.length > GATEWAY_BOUNDS.feedItemsMax || this.#bytes > this.#bytesMax())
-    ) {
-      this.#bytes -= this.#items.shift()?.frame.length ?? 0;
-      this.#base++;
+    if (item && (record || this.#newest > 0)) {
+      const kept = new FeedItem(item);
+      this.#items.push(kept);
+      this.#bytes += kept.bytes;
+      if (kept.n !== null) this.#newest = kept.n;
     }
+    this.trim();
     this.#wake();
   }
 

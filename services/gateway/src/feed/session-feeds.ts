@@ -37,9 +37,6 @@ export const FEED_BOUNDS: FeedBounds = {
   lingersMs: GATEWAY_BOUNDS.feedLingersMs,
 };
 
-/** The maximum size of the kept items of all feeds. Each feed gets an equal share. */
-const ALL_FEEDS_MAX_BYTES = 256 * 1024 * 1024;
-
 /** The sessions that this process follows, each with one feed. */
 export class SessionFeeds {
   readonly #bounds: FeedBounds;
@@ -76,6 +73,7 @@ export class SessionFeeds {
       // The watchers of an ended feed keep that feed until they leave.
       followed = { feed, watchers: 0, leaving: undefined };
       this.#followed.set(key, followed);
+      for (const other of this.#followed.values()) other.feed.trim();
     }
     const joined = followed;
     clearTimeout(joined.leaving);
@@ -129,7 +127,8 @@ export class SessionFeeds {
     }
   }
 
+  /** Each feed gets an equal share. */
   get #bytesEach(): number {
-    return Math.min(GATEWAY_BOUNDS.feedMaxBytes, ALL_FEEDS_MAX_BYTES / Math.max(1, this.#followed.size));
+    return Math.min(GATEWAY_BOUNDS.feedMaxBytes, GATEWAY_BOUNDS.feedsMaxBytes / Math.max(1, this.#followed.size));
   }
 }

@@ -4,8 +4,9 @@
  */
 import type { JournalStart } from '@coxswain/client';
 import { AnswerCursor } from '@coxswain/protocol';
-import type { JournalPage } from './journal-pages.ts';
-import { type FeedItem, feedItem, type SessionFeed } from './session-feed.ts';
+import { GATEWAY_BOUNDS } from '../context/mod.ts';
+import type { HeldPage, PageReader } from './journal-pages.ts';
+import { FeedItem, type SessionFeed } from './session-feed.ts';
 
 /** The output of a watcher. */
 export interface WatchSink {
@@ -21,7 +22,7 @@ export interface WatchRequest {
   readonly deltas: boolean;
   readonly signal: AbortSignal;
   /** Reads a page of the journal from a record on. It is used for records that the feed does not hold. */
-  readonly readPage: (from: number) => Promise<JournalPage>;
+  readonly readPage: PageReader;
 }
 
 /**
@@ -61,7 +62,7 @@ export async function watchFeed(
       if (item.delta !== null) {
         // After a gap, write no delta until the watcher is at the end of the feed and gets the answer so far.
         const fit = deltas ? answer.take(item.delta) : 'seen';
-        if (typeof fit !== 'string' && !(await sink.write(fit === item.delta ? item : feedItem(fit)))) return;
+        if (typeof fit !== 'string' && !(await sink.write(fit === item.delta ? item : new FeedItem(fit)))) return;
       } else if (item.n !== null && item.n >= next) {
         if (!(await sink.write(item))) return;
         next = item.n + 1;
@@ -81,7 +82,7 @@ export async function watchFeed(
       for (const piece of reply.pieces) {
         const fit = answer.take(piece);
         if (typeof fit === 'string') continue;
-        if (!(await sink.write(feedItem(fit)))) return false;
+        if (!(await sink.write(new FeedItem(fit)))) return false;
         more = reply.more;
       }
     }
@@ -95,13 +96,28 @@ export async function watchFeed(
   async function catchUp(): Promise<number | null> {
     let wanted = next;
     for (;;) {
-      const { records, more } = await readPage(wanted);
-      for (const record of records) {
-        if (signal.aborted || !(await sink.write(feedItem(record)))) return null;
-        wanted = record.n + 1;
-        if (feed.placeOf(wanted) !== null) return wanted;
+      let page: HeldPage;
+      try {
+        page = await readPage(wanted, signal);
+      } catch (error) {
+        if (signal.aborted) return null;
+        throw error;
       }
-      if (!more) return wanted;
+      try {
+        const untilMs = performance.now() + GATEWAY_BOUNDS.catchUpWithinMs;
+        let isWhole = true;
+        for (const item of page.records) {
+          if (signal.aborted || !(await sink.write(item))) return null;
+          wanted++;
+          if (feed.placeOf(wanted) !== null) return wanted;
+          // A slow watcher makes room for others.
+          isWhole = performance.now() < untilMs;
+          if (!isWhole) break;
+        }
+        if (isWhole && !page.more) return wanted;
+      } finally {
+        page.release();
+      }
     }
   }
 }

@@ -3,7 +3,7 @@ import { Delta, JournalRecord } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { App } from '../app/mod.ts';
-import { GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
+import { abortOnDisconnect, GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
 import { serveEvents } from '../feed/mod.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS, wholeNumber } from '../http/mod.ts';
 import { sessionOf } from './session-routes.ts';
@@ -79,14 +79,16 @@ export function eventRoutes(app: App, context: GatewayContext): void {
         if (deltas !== undefined)
           throw invalidFieldProblem('deltas', 'requires server-sent events: accept text/event-stream');
         await context.known.expect(session);
-        if (from === 'newest') return newestPage(await session.newest());
-        const { records, more } = await context.pages.read({
-          session,
-          from,
-          recordsMax: limit ?? GATEWAY_BOUNDS.pageRecordsDefault,
-          maxBytes: GATEWAY_BOUNDS.pageMaxBytes,
-        });
-        return { records: [...records], next_from: (records.at(-1)?.n ?? from - 1) + 1, more };
+        const signal = abortOnDisconnect(reply);
+        if (from === 'newest') return newestPage(await context.stateReads.run(() => session.newest(), signal));
+        const recordsMax = limit ?? GATEWAY_BOUNDS.pageRecordsDefault;
+        const request = { session, from, recordsMax, maxBytes: GATEWAY_BOUNDS.pageMaxBytes };
+        const { records, more } = await context.pages.read(request, signal);
+        const next_from = (records.at(-1)?.n ?? from - 1) + 1;
+        const json = records.map((item) => item.json).join(',');
+        return reply
+          .type('application/json; charset=utf-8')
+          .send(`{"records":[${json}],"next_from":${next_from},"more":${more}}`);
       }
       if (limit !== undefined) throw invalidFieldProblem('limit', 'requires a page: accept application/json');
       await context.known.expect(session);

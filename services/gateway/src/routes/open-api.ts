@@ -57,9 +57,11 @@ const transform = createJsonSchemaTransform({ skipList: [] });
 
 /** Adds the routes of the document and of its page. */
 export function documentRoutes(app: App): void {
+  // Public, so that any number of clients may leave it unread: all responses share these bytes.
+  let document: Buffer | undefined;
   app.get('/openapi.json', { config: { scope: null }, schema: { hide: true } }, async (_request, reply) => {
-    reply.type('application/json; charset=utf-8');
-    return app.swagger();
+    document ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.type('application/json; charset=utf-8').send(document);
   });
   const page = (url: string, type: string, text: string) =>
     app.get(url, { config: { scope: null }, schema: { hide: true } }, async (_request, reply) =>

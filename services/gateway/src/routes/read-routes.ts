@@ -68,7 +68,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
-      const atOnce = GATEWAY_BOUNDS.pageReadAhead;
+      const atOnce = GATEWAY_BOUNDS.treeReadAhead;
       const read = () => readTree((id) => client.session(id).journal({ atOnce }), session.id);
       const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       return reply.send(tree);
@@ -104,7 +104,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
         operationId: 'export',
         summary: 'Returns the journal as JSON lines for cox session import and cox session replay.',
         description:
-          'A third concurrent export with the same token waits for one of the others. An export that takes over an hour, or ' +
+          'A third concurrent export with the same token waits up to 30 seconds for one of the others. An export that takes over an hour, or ' +
           'whose client stops reading for 30 seconds, is cut off without its closing line.',
         tags: ['sessions'],
         params: OfSession,

@@ -118,7 +118,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         response: { 200: SessionStatus, ...PROBLEMS },
       },
     },
-    (request) => statusOf(context, sessionOf(context, request)),
+    (request, reply) => statusOf(context, sessionOf(context, request), abortOnDisconnect(reply)),
   );
 
   app.get(
@@ -134,7 +134,10 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         response: { 200: z.strictObject({ pending: SessionStatus.shape.pending }), ...PROBLEMS },
       },
     },
-    async (request) => ({ pending: (await statusOf(context, sessionOf(context, request))).pending }),
+    async (request, reply) => {
+      const { pending } = await statusOf(context, sessionOf(context, request), abortOnDisconnect(reply));
+      return { pending };
+    },
   );
 
   app.post(
@@ -194,9 +197,9 @@ export function sessionOf(context: GatewayContext, request: FastifyRequest): Bus
 }
 
 /** Gets the status from a host. If no host responds, an unknown session is still reported as not found. */
-async function statusOf(context: GatewayContext, session: Session): Promise<SessionStatus> {
+async function statusOf(context: GatewayContext, session: Session, signal: AbortSignal): Promise<SessionStatus> {
   try {
-    return await session.wire.state();
+    return await context.stateReads.run(() => session.wire.state(), signal);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {

@@ -50,10 +50,11 @@ export class MonitoredSocket {
   }
 
   /**
-   * Writes a message. Resolves with true when it is written, so that at most one message is buffered here; with false
-   * if the connection has ended or ends.
+   * Writes a text message. Resolves with true when it is written, so that at most one message is buffered here; with
+   * false if the connection has ended or ends.
+   * @param text bytes are UTF-8 and are not copied.
    */
-  write(text: string): Promise<boolean> {
+  write(text: string | Buffer): Promise<boolean> {
     return new Promise((resolve) => {
       if (this.signal.aborted || this.#socket.readyState !== WebSocket.OPEN) return resolve(false);
       const stalled = setTimeout(() => {
@@ -67,7 +68,7 @@ export class MonitoredSocket {
       };
       const gone = () => settle(false);
       this.signal.addEventListener('abort', gone, { once: true });
-      this.#socket.send(text, (error) => settle(!error));
+      this.#socket.send(text, { binary: false }, (error) => settle(!error));
     });
   }
 

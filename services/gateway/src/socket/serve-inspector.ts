@@ -71,10 +71,10 @@ export async function serveInspector(
         from: inspector.n + 1,
         deltas: false,
         signal: connection.signal,
-        readPage: (next) => {
+        readPage: (next, signal) => {
           // Page boundaries are remembered, so the next page needs no counting.
           if (inspector.n === next - 1 && inspector.n > 0) context.folds.keep(session.ref, inspector.fold);
-          return pageFrom(next);
+          return pageFrom(next, signal);
         },
       },
     );

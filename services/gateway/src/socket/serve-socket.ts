@@ -54,9 +54,7 @@ export async function serveSocket(
   }
 }
 
-function write({ metrics }: GatewayContext, connection: MonitoredSocket, { n, json }: FeedItem): Promise<boolean> {
+function write({ metrics }: GatewayContext, connection: MonitoredSocket, { n, message }: FeedItem): Promise<boolean> {
   metrics.sent.inc({ what: n === null ? 'delta' : 'record' });
-  return connection.write(
-    n === null ? `{"type":"delta","delta":${json}}` : `{"type":"record","n":${n},"record":${json}}`,
-  );
+  return connection.write(message);
 }

@@ -38,7 +38,7 @@ function nextMatching(
     if (match_system !== undefined && !regexMatches(match_system, system)) return false;
     if (match_results === undefined) return true;
     looked.results ??= newestResults(messages);
-    return regexMatches(match_results, looked.results);
+    return regexMatches(match_results, looked.results) === true;
   };
 
   const turn = firstUnused(script, used, fits);

@@ -130,8 +130,8 @@ function denyEdit(
 }
 
 /**
- * The `hook_call` of the next hook that checks an edited call. If no hook applies any more, because the hook table
- * changed while the edit waited for another consult, the rejection of the edit. Otherwise null.
+ * The `hook_call` of the next hook that checks an edited call. If the hook table changed while the
+ * edit waited for another consult, and no hook applies now, the rejection of the edit. Otherwise null.
  * @param effectId the id of the record's next effect.
  */
 export function consultEditedCall(context: SessionContext, effectId: string): SessionEvent | null {
@@ -251,7 +251,7 @@ const REWRITES = 'it would change the approved arguments';
 
 /**
  * The next event that ends an edit, if its call no longer waits (EDIT-4) or the edit was rejected because the hooks
- * changed: first the rejection of the edit; once that is recorded, the outcome of its command; then null.
+ * changed. First it is the rejection of the edit. Once that is recorded, it is the outcome of its command, then null.
  */
 export function editEnd({ calls, session_id }: SessionContext): SessionEvent | null {
   const row = calls.find(({ edit, status }) => edit && (edit.rejected !== undefined || status !== 'parked'));

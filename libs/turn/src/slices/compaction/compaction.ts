@@ -152,8 +152,8 @@ function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
 
 /**
  * The decision if the provider refused the prompt as too long: the turn continues with a compaction. Null for any other
- * outcome, if no compaction would free anything, after a first refusal in the turn, if text of the answer was shown,
- * and if the run or the model call is being ended.
+ * outcome, and after a first refusal in the turn. Also null if no compaction would free anything, if text of the answer
+ * was shown, and if the run or the model call is being ended.
  */
 export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
   if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;

@@ -107,7 +107,7 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
 
 /**
  * The changes of the context by the claim of a copy by its first owner. The parent is detached. Children, remembered
- * rules and acceptances of calls that belong to the origin are removed. Waits for approvals start again, and the time
+ * rules, jobs of hooks and acceptances of calls that belong to the origin are removed. Waits for approvals start again, and the time
  * since the last copied record does not count.
  */
 export function ownedAfterCopy(
@@ -135,6 +135,8 @@ export function ownedAfterCopy(
     // Rules with the scope of the persona are in the persona's store. In this context they could outlive their
     // revocation.
     remembered: context.remembered.filter(({ scope }) => scope === 'session'),
+    // Hooks report the ends of their jobs to the origin.
+    jobs: [],
     ...clock,
   };
 }

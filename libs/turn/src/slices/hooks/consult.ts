@@ -12,6 +12,7 @@ import {
   type HooksChangedInput,
   isOfPersona,
   type JsonObject,
+  regexBudget,
   registrationMatches,
   type SessionEvent,
 } from '@coxswain/protocol';
@@ -39,7 +40,7 @@ export function hooksFor(
   step: string | undefined = openStep(context)?.name,
 ): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
-  const occasion = { persona: personaOfTurn(context), target, step, payload };
+  const occasion = { persona: personaOfTurn(context), target, step, payload, budget: regexBudget() };
   const matching = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
   // The persona's hooks come first, and may change the payload. So the host evaluates the conditions of later hooks.
   const isRewritten = REWRITTEN.has(point) && matching.some((hook) => isOfPersona(hook) && hook.deny === undefined);

@@ -38,7 +38,7 @@ export function toolStop(context: SessionContext): SessionEvent | null {
   const condition = conditions.find(
     (candidate) =>
       'tool' in candidate &&
-      context.calls.some((row) => row.effect_id !== undefined && globMatches(candidate.tool, row.tool)),
+      context.calls.some((row) => row.started_at_ms !== undefined && globMatches(candidate.tool, row.tool)),
   );
   return condition ? { type: 'stop_condition_held', turn: context.turn, condition } : null;
 }
