@@ -50,6 +50,20 @@ test('whoever reads what is stored', { timeout: 20_000 }, async () => {
   expect(losing.lost()).toBe(1);
 });
 
+test('whoever reads slowly, of which at most 64 records wait', async () => {
+  const { ref, records } = await stored();
+  const requested: number[] = [];
+  const counting = withFault(bus.nc, (method, [subject, body]) => {
+    if (method === 'publish' && String(subject).startsWith('$JS.API.CONSUMER.MSG.NEXT.'))
+      requested.push((JSON.parse(String(body)) as { batch: number }).batch);
+    return undefined;
+  });
+  const read = [];
+  for await (const { record } of readJournal(counting, ref)) read.push(record.n);
+  expect(read).toHaveLength(records);
+  expect(Math.max(...requested)).toBe(64);
+});
+
 test('whoever follows it', { timeout: 40_000 }, async () => {
   const { ref, records } = await stored();
   const losing = losingOne();

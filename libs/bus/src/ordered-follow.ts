@@ -6,7 +6,7 @@
  * own consumer after the last message instead.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ConsumeOptions, type Consumer, DeliverPolicy, type JsMsg, jetstream } from '@nats-io/jetstream';
+import { type Consumer, DeliverPolicy, type JsMsg, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { NatsUnavailableError, StreamNotFoundError } from './errors.ts';
 import { retryRequest, within } from './retry-while-unavailable.ts';
@@ -109,16 +109,18 @@ export async function* storedMessages(
     throw new NatsUnavailableError('the connection is closed', { isFinal: true });
 }
 
-/** Yields messages. The library fetches batches, so at most one batch is buffered. */
+/** Yields messages. At most `max_messages` are buffered. */
 async function* messagesOf(
   source: OrderedSource,
   first: Consumer,
-  options: ConsumeOptions,
+  options: Buffering & typeof STORED,
   signal?: AbortSignal,
 ): AsyncGenerator<JsMsg, void, undefined> {
   let last: number | null = null;
   for (let consumer: Consumer | null = first; consumer; consumer = await reopened(source, last, signal)) {
-    const messages = await consumer.consume({ ...options });
+    // Requests more messages when half of the buffer is empty. By default, the library requests a quarter at a time.
+    const threshold_messages = Math.ceil(options.max_messages / 2);
+    const messages = await consumer.consume({ ...options, threshold_messages });
     const stop = () => messages.stop();
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted) stop();

@@ -3,6 +3,7 @@ import { TenantId } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 import { expect, test } from 'vitest';
 import { createWorkReceiver } from '../src/mod.ts';
+import type { SendReport } from '../src/served/ledger.ts';
 
 test('many invalid requests and orders take a few lines in the log', () => {
   const receivers: ((error: null, message: Msg) => void)[] = [];
@@ -25,4 +26,27 @@ test('many invalid requests and orders take a few lines in the log', () => {
   }
   expect(problems[0]).toBe('invalid request on cox.default.tool.stock.0');
   expect(problems.length).toBeLessThan(10);
+});
+
+test('a report needs only the reply subject of its request, and not the message', () => {
+  const receivers: ((error: null, message: Msg) => void)[] = [];
+  const published: string[] = [];
+  const nc = {
+    subscribe: (_subject: string, { callback }: { callback: (typeof receivers)[0] }) => receivers.push(callback),
+    publish: (subject: string) => void published.push(subject),
+  };
+  const sends: SendReport[] = [];
+  const receiver = createWorkReceiver(nc as never, {
+    at: { kind: 'tools', tenant: TenantId.parse('default'), name: 'stock' },
+    instance: 'a',
+    work: { take: (_request, send) => void sends.push(send), order: () => expect.unreachable() },
+    problem: (message) => expect.fail(message),
+  });
+  receiver.subscribeToRequests();
+  const request = { v: 1, session_id: 's', key: 'default.s.1-0', epoch: 1, call_id: 'c', args: {} };
+  const message = { reply: '_INBOX.default.a', data: Buffer.from(JSON.stringify(request)) };
+  receivers[0]?.(null, message as unknown as Msg);
+  message.reply = '';
+  for (const send of sends) send({ type: 'running' });
+  expect(published).toEqual(['_INBOX.default.a']);
 });

@@ -13,6 +13,7 @@ import { RecordDecoder } from './large-fields.ts';
 import type { ListPlace, NewestSessions } from './newest-sessions.ts';
 import { checkOptions, checkRecordNumber } from './option-checks.ts';
 import type { SendOptions } from './outgoing-command.ts';
+import type { ApprovalsQuery, WireApprovalsPage } from './pending-approvals.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { type CallOutcome, callOutcomeToWire, sendCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
@@ -92,6 +93,11 @@ export class BusWire extends ClientWire {
     const { guard } = this.#bus;
     const { sessions, ...counted } = await guard.call(() => this.#bus.newestSessions(after));
     return { ...counted, sessions: guard.read(() => sessions) };
+  }
+
+  /** A page of the pending approvals of all sessions, the longest pending first. Each page reads all sessions. */
+  pageOfApprovals(query: ApprovalsQuery): Promise<WireApprovalsPage> {
+    return this.#bus.guard.call(() => this.#bus.pageOfApprovals(query));
   }
 
   /** The position of a session in that list; null if the index does not contain it. @throws InvalidIdError. */

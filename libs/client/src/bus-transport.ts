@@ -8,7 +8,13 @@ import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList, sessionsSince } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SendStage, WireSentCommand } from './outgoing-command.ts';
 import { LOOKED_AT_MAX, pageOf } from './page-of-sessions.ts';
-import { pendingApprovals, type WirePendingApproval } from './pending-approvals.ts';
+import {
+  type ApprovalsQuery,
+  pageOfApprovals,
+  pendingApprovals,
+  type WireApprovalsPage,
+  type WirePendingApproval,
+} from './pending-approvals.ts';
 import { queryState } from './query-state.ts';
 import {
   followJournal,
@@ -112,6 +118,11 @@ export class BusTransport implements Transport {
   async approvals(): Promise<WirePendingApproval[]> {
     const { sessions } = await this.newestSessions();
     return pendingApprovals(sessions, (id) => whereThere(this.#stateOf(id)));
+  }
+
+  async pageOfApprovals(query: ApprovalsQuery): Promise<WireApprovalsPage> {
+    const { sessions } = await this.newestSessions();
+    return pageOfApprovals(sessions, (id) => whereThere(this.#stateOf(id)), query);
   }
 
   #stateOf(id: string): Promise<SessionStatus> {

@@ -37,7 +37,7 @@ export class RecordDecoder {
     const refs = blobRefsOf(bytes);
     if (refs.length === 0) return { record: decodeRecord(bytes), size: bytes.length };
     const texts = new Map<string, string>();
-    for (const { sha256 } of refs) {
+    for (const sha256 of new Set(refs.map((ref) => ref.sha256))) {
       const found = await this.blob(sha256);
       if (found) texts.set(sha256, new TextDecoder().decode(found));
     }

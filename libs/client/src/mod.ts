@@ -53,7 +53,15 @@ export * from './http.ts';
 export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
 export { listingsOf, mostRecentFirst } from './page-of-sessions.ts';
-export { type ApprovalPlace, approvalsIn, longestPendingFirst, pendingApprovals } from './pending-approvals.ts';
+export {
+  type ApprovalPlace,
+  type ApprovalsQuery,
+  approvalsIn,
+  longestPendingFirst,
+  pageOfApprovals,
+  pendingApprovals,
+  type WireApprovalsPage,
+} from './pending-approvals.ts';
 export {
   type PersonaSettings,
   personaFromWire,

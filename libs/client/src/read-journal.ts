@@ -56,8 +56,11 @@ export interface JournalReading {
   readonly atOnce?: number | undefined;
 }
 
-/** The default number of buffered records. */
-const AT_ONCE = 200;
+/**
+ * The default number of buffered records, each of up to 512 KiB. With half of it, reading small records takes over 10 %
+ * longer.
+ */
+const AT_ONCE = 64;
 
 /** The maximum number of consumers opened after a gap: each one reads a replica of the server's choice. */
 const REPLICA_TRIES = 8;

@@ -70,17 +70,22 @@ export class SessionWire {
 
   /**
    * The state of the session after a record. A host may answer from an earlier state until it has applied its newest
-   * records.
+   * records, or have too many queries: it is queried again for up to five seconds.
    * @param n The number of the record.
    * @param signal Ends the wait.
-   * @returns the newest state, even if it is older than the record after five seconds.
+   * @returns the newest state, even if it is older than the record at the end.
    * @throws the errors of {@link state}, and the signal's reason.
    */
   async stateAfter(n: number, { signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<SessionStatus> {
     const untilMs = performance.now() + CAUGHT_UP_WITHIN_MS;
     for (;;) {
-      const status = await this.state();
-      if (status.n >= n || performance.now() > untilMs) return status;
+      try {
+        const status = await this.state();
+        if (status.n >= n || performance.now() > untilMs) return status;
+      } catch (error) {
+        const { code } = error as { readonly code?: unknown };
+        if (code !== 'too_many_queries' || performance.now() > untilMs) throw error;
+      }
       signal?.throwIfAborted();
       await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS));
     }

@@ -1,5 +1,6 @@
 /** The text of an AG-UI request, and its answers to the interrupt of a suspended session. */
 import { expect, test, vi } from 'vitest';
+import { commandOfMessage, createMessageIds, readRunInput } from '../src/agui/mod.ts';
 import type { GatewayClient } from '../src/context/mod.ts';
 import { Sessions } from './app-with-sessions.ts';
 import { appWithoutBus, connected } from './app-without-bus.ts';
@@ -73,4 +74,33 @@ test.each([
   expect(answer).toContain(`"code":"${code}"`);
   expect(sessions.sent).toMatchObject(commands);
   await app.close();
+});
+
+test('of the messages, only the ids of the newest 1,000 of users are kept', () => {
+  const messages = Array.from({ length: 10_000 }, (_, at) => ({
+    id: `m${at}`,
+    role: at % 2 ? 'user' : 'assistant',
+    content: 'x',
+  }));
+  const { known } = readRunInput(inputOf({ messages }));
+  expect([known.size, known.has('m9999'), known.has('m9998'), known.has('m8001'), known.has('m7999')]).toEqual([
+    1_000,
+    true,
+    false,
+    true,
+    false,
+  ]);
+});
+
+test.each(['', '-p', '-q', '-f', '-f-p', '-f-q'])(
+  'the command of a message is found with the suffix "%s"',
+  (suffix) => {
+    const messageOf = createMessageIds('s', new Set(['m']));
+    expect(messageOf(`${commandOfMessage('s', 'm')}${suffix}`)).toBe('m');
+  },
+);
+
+test.each(['-r', '-p-f', '-f-f', 'x'])('a command with the suffix "%s" is that of another client', (suffix) => {
+  const id = `${commandOfMessage('s', 'm')}${suffix}`;
+  expect(createMessageIds('s', new Set(['m']))(id)).toBe(`s:said:${id}`);
 });

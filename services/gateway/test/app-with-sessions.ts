@@ -1,5 +1,5 @@
 /** An app with sessions that keep the commands which they receive. */
-import type { BusSession, SendOptions, SendStage, WireSentCommand } from '@coxswain/client';
+import type { BusSession, JournalReading, SendOptions, SendStage, WireSentCommand } from '@coxswain/client';
 import { CommandId, type Verb } from '@coxswain/protocol';
 import type { ContextParts } from '../src/app/mod.ts';
 import type { GatewayClient } from '../src/context/mod.ts';
@@ -22,6 +22,8 @@ export class Sessions {
   answer: (sent: Sent) => Promise<WireSentCommand> = async () => STORED;
   /** The inputs that each session has recorded. */
   recorded: object[] = [];
+  /** The numbers of records that readers of the journal buffer; undefined for the default. */
+  buffered: (number | undefined)[] = [];
   /** The inputs that each session records while it is followed, and the numbers from which it is followed. */
   recordedLater: object[] = [];
   followedFrom: number[] = [];
@@ -32,7 +34,7 @@ export class Sessions {
       id,
       ref: { tenant: 'default', sessionId: id },
       lastNumber: async () => 3,
-      journal: () => this.#journal(),
+      journal: (options: JournalReading = {}) => this.#journal(options),
       records: ({ from, signal, deltas }: { from: number; signal: AbortSignal; deltas?: boolean }) =>
         deltas ? silence({ signal }) : this.#records(from),
       wire: {
@@ -46,7 +48,8 @@ export class Sessions {
     return session as unknown as BusSession;
   }
 
-  async *#journal() {
+  async *#journal({ atOnce }: JournalReading) {
+    this.buffered.push(atOnce);
     for (const [at, input] of this.recorded.entries()) yield { record: { n: at + 1, input } };
   }
 

@@ -24,7 +24,10 @@ export interface AppWithoutBus {
 /** A client whose sessions do not respond. */
 const noBus: GatewayClient = {
   session: (id) => ({ id, ref: { tenant: 'default', sessionId: id } }) as unknown as BusSession,
-  wire: { listSessions: async () => ({ sessions: [], next_cursor: null }), approvals: async () => [] },
+  wire: {
+    listSessions: async () => ({ sessions: [], next_cursor: null }),
+    pageOfApprovals: async () => ({ approvals: [], more: false }),
+  },
   roundTripMs: () => Promise.reject(new Error('there is no bus')),
 };
 

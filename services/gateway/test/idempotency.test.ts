@@ -48,6 +48,11 @@ test('another start with the same key addresses the same session with another co
   expect(other.commandId).not.toBe(one.commandId);
 });
 
+test('of the session that a key addresses, a start reads only the first record', async () => {
+  await idsOf('/v1/sessions', START);
+  expect(sessions.buffered).toEqual([1]);
+});
+
 test('the command id depends on key and path, not on the body', async () => {
   const ofSteer = async (session: string, body: string) =>
     (await idsOf(`/v1/sessions/${session}/steer`, { body })).commandId;

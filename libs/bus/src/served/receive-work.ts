@@ -44,10 +44,11 @@ export function createWorkReceiver(
   let invalidSubject = '';
   const logInvalid = new RateLimit(() => problem(`invalid request on ${invalidSubject}`), INVALID_LOGGED);
 
-  const reportTo = (message: Msg, key: string) => (what: object) => {
+  // It has the subject only: the ledger keeps it after the end of the work, and the message has its arguments.
+  const reportTo = (reply: string | undefined, key: string) => (what: object) => {
     const report = { v: 1, key, instance, ...what } as WorkReport;
     try {
-      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(report));
+      if (reply && isAnswerSubject(reply)) nc.publish(reply, JSON.stringify(report));
     } catch (error) {
       // The connection is closed: the host asks again.
       problem(`a report was not sent: ${(error as Error).message}`);
@@ -62,7 +63,7 @@ export function createWorkReceiver(
       if (error) return problem(`${name} cannot be served: ${error.message}`);
       const data = valueIn(message.data, schema, maxBytes);
       if (data && isKeyOf(data.key, tenant, data.session_id))
-        take(data, reportTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
+        take(data, reportTo(message.reply, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
       else {
         invalidSubject = message.subject;
         logInvalid.request();

@@ -1,7 +1,7 @@
 /** The request of an AG-UI client: a `RunAgentInput` of AG-UI 1.0, with Coxswain's options in `forwardedProps`. */
 import { cutText, hasVisibleText, ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
-import { Problem } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, Problem } from '../context/mod.ts';
 
 const Id = z.string().min(1).max(256);
 /** Of the history, only the ids and the newest message are used: the session has its own history. */
@@ -68,7 +68,7 @@ export interface RunRequest {
   readonly runId: string;
   /** The newest message if it is the user's. Null if the request only attaches to the session or resumes it. */
   readonly message: { readonly id: string; readonly text: string; readonly field: string } | null;
-  /** Ids of all messages in the request. */
+  /** Ids of the newest messages of users in the request. */
   readonly known: ReadonlySet<string>;
   readonly resume: readonly ResumeEntry[];
   /** Number of the last record that the client has received; null if it does not say. */
@@ -93,11 +93,12 @@ export function readRunInput(body: unknown): RunRequest {
   const newest = input.messages.at(-1);
   const field = `messages[${input.messages.length - 1}].content`;
   const text = newest?.role === 'user' ? textOf(newest.content, field) : null;
+  const userMessages = input.messages.filter(({ role }) => role === 'user');
   return {
     threadId: input.threadId,
     runId: input.runId,
     message: newest && text !== null ? { id: newest.id, text: appendContext(text, input.context), field } : null,
-    known: new Set(input.messages.map(({ id }) => id)),
+    known: new Set(userMessages.slice(-GATEWAY_BOUNDS.aguiKnownMessagesMax).map(({ id }) => id)),
     resume: input.resume ?? [],
     seen: lastSeenIn(input.state),
     mode: props.mode,

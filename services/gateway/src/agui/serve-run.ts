@@ -8,7 +8,14 @@ import { hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { abortOnDisconnectOrStop } from '../commands/mod.ts';
 import { clientFor, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
-import { createPageReader, type EventStream, type FeedItem, openEventStream, watchFeed } from '../feed/mod.ts';
+import {
+  createPageReader,
+  type EventStream,
+  type FeedItem,
+  openEventStream,
+  type SessionFeed,
+  watchFeed,
+} from '../feed/mod.ts';
 import { findUnknownInterrupt } from './known-interrupts.ts';
 import { type CommandResult, deliverMessage, readAnswers, sendAnswers } from './run-commands.ts';
 import { buildRunEnd, endsAguiRun, type RunIds } from './run-end.ts';
@@ -16,7 +23,8 @@ import { RunEvents } from './run-events.ts';
 import type { RunRequest } from './run-input.ts';
 import { createMessageIds, SessionMessages } from './session-messages.ts';
 import { changesBetween, type SharedState, sharedState } from './shared-state.ts';
-import { commandsOfMessage, sessionOfThread } from './thread-ids.ts';
+import { stateAfter } from './state-reads.ts';
+import { sessionOfThread } from './thread-ids.ts';
 
 /** The maximum number of missed records that are sent as events. For more records, the client gets a snapshot. */
 const MISSED_RECORDS_MAX = 500;
@@ -26,18 +34,19 @@ const CHANGES_STATE =
   /^(approval_|steering_|reminder_|followup_|message_|injection_|agent_|suspended|resumed|turn_|persona_)/;
 
 /**
- * Streams a run as server-sent events until it ends or the client disconnects. The session continues after a
- * disconnect.
+ * Sends the commands of a run.
  * @param persona persona of a new session from the request's path; null if the path names none.
- * @throws Problem, or an error of sending a command, before the stream starts.
+ * @returns a function that streams the run as server-sent events until it ends or the client disconnects. The session
+ *   continues after a disconnect. It must be called, and does not keep the request of the run.
+ * @throws Problem, or an error of sending a command.
  */
-export async function serveRun(
+export async function startRun(
   context: GatewayContext,
   request: FastifyRequest,
   reply: FastifyReply,
   run: RunRequest,
   persona: string | null,
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const principal = principalOf(request);
   const session = clientFor(context, principal).session(sessionOfThread(run.threadId)) as BusSession;
   const sender = { context, session, principal, signal: abortOnDisconnectOrStop(context, reply) };
@@ -49,15 +58,14 @@ export async function serveRun(
   // free slot changes nothing.
   const seat = context.feeds.join(session, principal, 'sse');
   const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
+  const stream = (send: (stream: EventStream) => Promise<void>) => () =>
+    openEventStream(context, session, request, reply, asError, send, seat);
+  // AG-UI reports an unknown interrupt on the stream. The gateway then sends neither the message nor other answers to
+  // the session.
+  if (unknown) return stream(failRun(run, unknown));
   let sent: readonly CommandResult[];
   let last: number;
   try {
-    // AG-UI reports an unknown interrupt on the stream. The gateway then sends neither the message nor other answers to
-    // the session.
-    if (unknown) {
-      await openEventStream(context, session, request, reply, asError, failRun(run, unknown), seat);
-      return;
-    }
     // The message goes before the answers, because an answer may end the session's run.
     const delivered = run.message === null ? [] : [await deliverMessage(sender, run, persona)];
     sent = [...delivered, ...(await sendAnswers(sender, run.runId, answers))];
@@ -66,14 +74,16 @@ export async function serveRun(
     seat.leave();
     throw error;
   }
-  const send = async ({ feed, sink, signal }: EventStream) => {
-    const writer = new RunWriter(context, session, run, (event) => sink.text(frame(event)));
+  const { threadId, runId, known } = run;
+  const first = firstRecordToSend(run, sent, last);
+  return stream(async (opened) => {
+    const { feed, signal } = opened;
+    const writer = new RunWriter(context, session, opened, { threadId, runId }, known);
     await writer.sendStart(sent);
-    const from = await writer.catchUp(firstRecordToSend(run, sent, last));
+    const from = await writer.catchUp(first);
     const readPage = createPageReader(context.pages, session);
     if (!writer.isOver) await watchFeed(feed, writer, { from, deltas: true, signal, readPage });
-  };
-  await openEventStream(context, session, request, reply, asError, send, seat);
+  });
 }
 
 /** Writes a run that fails immediately. */
@@ -105,6 +115,7 @@ function frame(event: Event): string {
 class RunWriter {
   readonly #context: GatewayContext;
   readonly #session: BusSession;
+  readonly #feed: SessionFeed;
   readonly #ids: RunIds;
   readonly #send: (event: Event) => Promise<boolean> | boolean;
   readonly #messageOf: (commandId: string) => string;
@@ -118,15 +129,16 @@ class RunWriter {
   constructor(
     context: GatewayContext,
     session: BusSession,
-    { threadId, runId, known }: RunRequest,
-    send: (event: Event) => Promise<boolean> | boolean,
+    { feed, sink }: Pick<EventStream, 'feed' | 'sink'>,
+    ids: RunIds,
+    known: ReadonlySet<string>,
   ) {
     this.#context = context;
     this.#session = session;
-    this.#ids = { threadId, runId };
-    this.#send = send;
-    const own = new Map([...known].flatMap((id) => commandsOfMessage(session.id, id).map((command) => [command, id])));
-    this.#messageOf = createMessageIds(session.id, own);
+    this.#feed = feed;
+    this.#ids = ids;
+    this.#send = (event) => sink.text(frame(event));
+    this.#messageOf = createMessageIds(session.id, known);
     this.#events = new RunEvents(session.id, this.#messageOf, known);
   }
 
@@ -149,7 +161,7 @@ class RunWriter {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
     const lastSent = past?.newest.n ?? (from ?? 1) - 1;
     this.#events.startAfter(lastSent);
-    this.#state = sharedState(await this.#session.wire.stateAfter(lastSent), lastSent);
+    this.#state = sharedState(await stateAfter(this.#feed, this.#session, lastSent), lastSent);
     await this.#send({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
     if (past) {
       await this.#send({ type: EventType.MESSAGES_SNAPSHOT, messages: [...past.messages] });
@@ -195,7 +207,7 @@ class RunWriter {
     const before = this.#state;
     if (!before) return;
     const changed = endsAguiRun(state) || events.some(({ type }) => CHANGES_STATE.test(type));
-    const after = changed ? sharedState(await this.#session.wire.stateAfter(n), n) : { ...before, n };
+    const after = changed ? sharedState(await stateAfter(this.#feed, this.#session, n), n) : { ...before, n };
     this.#state = after;
     await this.#send({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
   }

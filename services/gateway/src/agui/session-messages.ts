@@ -4,11 +4,10 @@
  */
 import type { Message, ToolCall } from '@ag-ui/core';
 import { type CallPart, callsOf, cutText, type JournalRecord, type ToolResult, textOf } from '@coxswain/protocol';
+import { GATEWAY_BOUNDS } from '../context/mod.ts';
 import { removeContext } from './run-input.ts';
-import { answerId, resultId, userMessageId } from './thread-ids.ts';
+import { answerId, commandOfMessage, firstCommandOf, resultId, userMessageId } from './thread-ids.ts';
 
-/** The minimum number of newest messages that are kept. The list is cut to this length at twice the length. */
-const MESSAGES_MAX = 500;
 const TEXT_MAX_CHARS = 64 * 1024;
 
 /** Collects the messages of records, which must be added in order. */
@@ -16,16 +15,17 @@ export class SessionMessages {
   readonly #sessionId: string;
   /** Maps a command id to the client's message id. */
   readonly #messageOf: (commandId: string) => string;
-  #messages: Message[] = [];
+  readonly #kept: { readonly message: Message; readonly chars: number }[] = [];
+  #chars = 0;
 
   constructor(sessionId: string, messageOf: (commandId: string) => string) {
     this.#sessionId = sessionId;
     this.#messageOf = messageOf;
   }
 
-  /** The messages, oldest first. Of a long history, only the newest are kept. */
+  /** The messages, oldest first. Of a long history, only the newest are kept; the newest one is kept at any size. */
   get all(): readonly Message[] {
-    return this.#messages;
+    return this.#kept.map(({ message }) => message);
   }
 
   add({ events, input }: JournalRecord): void {
@@ -58,14 +58,22 @@ export class SessionMessages {
   }
 
   #push(message: Message): void {
-    this.#messages.push(message);
-    if (this.#messages.length >= MESSAGES_MAX * 2) this.#messages = this.#messages.slice(-MESSAGES_MAX);
+    const { aguiSnapshotMessagesMax, aguiSnapshotMaxChars } = GATEWAY_BOUNDS;
+    const chars = JSON.stringify(message).length;
+    this.#kept.push({ message, chars });
+    this.#chars += chars;
+    while (this.#kept.length > 1 && (this.#kept.length > aguiSnapshotMessagesMax || this.#chars > aguiSnapshotMaxChars))
+      this.#chars -= this.#kept.shift()?.chars ?? 0;
   }
 }
 
-/** Maps a command id to the client's own message id, or to an id derived from the command. */
-export function createMessageIds(sessionId: string, own: ReadonlyMap<string, string>): (commandId: string) => string {
-  return (commandId) => own.get(commandId) ?? userMessageId(sessionId, commandId);
+/**
+ * Maps a command id to the client's own message id, or to an id derived from the command.
+ * @param known ids of the client's messages.
+ */
+export function createMessageIds(sessionId: string, known: ReadonlySet<string>): (commandId: string) => string {
+  const own = new Map([...known].map((id) => [commandOfMessage(sessionId, id), id]));
+  return (commandId) => own.get(firstCommandOf(commandId)) ?? userMessageId(sessionId, commandId);
 }
 
 /** A call in the form of AG-UI, where arguments are a JSON text. */

@@ -13,13 +13,15 @@ export function commandOfMessage(sessionId: string, messageId: string): string {
   return `agui-${digest('message', sessionId, messageId)}`;
 }
 
+/** A first command and the suffixes of the later ones. */
+const LATER_COMMAND = /^(agui-[\w-]{32})(-f)?(-[pq])?$/;
+
 /**
- * The ids of all commands that may have delivered a message. Later ids are used if another run had started, or a run
- * had just ended.
+ * The id of the first command for the message that a command delivers. Later commands are sent if another run had
+ * started, or a run had just ended. Other ids are returned unchanged.
  */
-export function commandsOfMessage(sessionId: string, messageId: string): readonly string[] {
-  const first = commandOfMessage(sessionId, messageId);
-  return [first, `${first}-f`].flatMap((id) => [id, `${id}-p`, `${id}-q`]);
+export function firstCommandOf(commandId: string): string {
+  return LATER_COMMAND.exec(commandId)?.[1] ?? commandId;
 }
 
 /** The id of the command that answers an interrupt in a run. A different answer has a different id. */

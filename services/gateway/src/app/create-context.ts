@@ -3,6 +3,7 @@ import { EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import {
   createMetrics,
+  ExportSlots,
   GATEWAY_BOUNDS,
   type GatewayContext,
   type GatewayTimes,
@@ -27,6 +28,7 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax),
+    exports: new ExportSlots(),
     stateReads: new LimitedReads(GATEWAY_BOUNDS.stateReadsMax),
     pages: new JournalPages(),
     unread: new UnreadResponses(),

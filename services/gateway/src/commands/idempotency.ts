@@ -1,6 +1,6 @@
 /** Idempotency keys: a repeated request addresses the same session and sends the same command, through any gateway. */
 import { createHash } from 'node:crypto';
-import type { Session } from '@coxswain/client';
+import type { BusSession, Session } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from '../auth/mod.ts';
@@ -65,8 +65,8 @@ function digest(what: string, parts: readonly string[]): string {
  * @param startId id of the start command, which the request may name.
  * @throws Problem `idempotency_key_reused` (422).
  */
-export async function rejectOtherStart(session: Session, startId: string | undefined): Promise<void> {
-  for await (const { record } of storedRecords(session.journal())) {
+export async function rejectOtherStart(session: BusSession, startId: string | undefined): Promise<void> {
+  for await (const { record } of storedRecords(session.journal({ atOnce: 1 }))) {
     const { input } = record;
     if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
     throw reusedKeyProblem(session);

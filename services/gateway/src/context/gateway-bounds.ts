@@ -13,6 +13,11 @@ export const GATEWAY_BOUNDS = {
   bodyMaxBytes: 256 * 1024,
   /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
+  /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
+  aguiKnownMessagesMax: 1_000,
+  /** Newest messages of a session in the snapshot for an AG-UI client: number, and characters of their JSON. */
+  aguiSnapshotMessagesMax: 1_000,
+  aguiSnapshotMaxChars: 4 * 1024 * 1024,
   /** All headers of a request. */
   headersMaxBytes: 16 * 1024,
   /** Time to receive the headers, and to receive the whole request. */
@@ -43,6 +48,8 @@ export const GATEWAY_BOUNDS = {
   /** Approvals per page. */
   pageApprovalsMax: 500,
   pageApprovalsDefault: 200,
+  /** Size of the approvals of a page, as JSON. The page ends after the approval that reaches it. */
+  pageApprovalsMaxBytes: 4 * 1024 * 1024,
   /** Size of the records of a page. The page ends after the record that reaches it. */
   pageMaxBytes: 2 * 1024 * 1024,
   /** Connections that follow sessions (SSE and WebSocket): per session, per principal, and per process. */
@@ -81,13 +88,22 @@ export const GATEWAY_BOUNDS = {
   refusedPerSecond: 1,
   /** Principals, and IP addresses, whose rates are remembered. */
   ratesRemembered: 10_000,
-  /** Concurrent reads of trees, exports and lists. */
+  /** Concurrent reads of trees, lists and whole journals. */
   expensiveReadsMax: 16,
+  /** Maximum number of records, each up to 512 KiB, that are prefetched of each of the 16 journals that a tree reads. */
+  treeReadAhead: 16,
+  /** Concurrent exports, of all principals and of each, and the maximum duration of each. */
+  exportsMax: 8,
+  exportsPerPrincipalMax: 2,
+  exportMaxMs: 60 * 60_000,
   /** Concurrent reads of states and newest records, each up to 3 MiB. */
   stateReadsMax: 8,
   /** Concurrent reads of journal pages for requests, and as many for watchers. */
   pageReadsMax: 4,
-  /** Further reads that wait for a slot, and the time for which each waits. Of watchers, all may wait. */
+  /**
+   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. Of watchers,
+   * all may wait.
+   */
   readsWaitingMax: 128,
   readWaitsMs: 30_000,
   /**

@@ -1,4 +1,4 @@
-import type { BusClient, ClientWire } from '@coxswain/client';
+import type { BusClient, BusWire } from '@coxswain/client';
 import type { Log, SpanSink } from '@coxswain/ports';
 import type { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { RequestRates } from '@coxswain/session';
@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Principal, Scope } from '../auth/mod.ts';
 import type { JournalPages, SessionFeeds } from '../feed/mod.ts';
 import type { FoldCache, InspectorSeats } from '../socket/mod.ts';
+import type { ExportSlots } from './export-slots.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
@@ -14,7 +15,7 @@ import type { UnreadResponses } from './unread-responses.ts';
 
 /** The part of the client that the gateway uses. */
 export type GatewayClient = Pick<BusClient, 'session' | 'roundTripMs'> & {
-  readonly wire: Pick<ClientWire, 'listSessions' | 'approvals'>;
+  readonly wire: Pick<BusWire, 'listSessions' | 'pageOfApprovals'>;
 };
 
 /** Start options of the folder in which the gateway was started. */
@@ -35,8 +36,9 @@ export interface GatewayContext {
   readonly inspectors: InspectorSeats;
   readonly folds: FoldCache;
   readonly known: KnownSessions;
-  /** Slots for lists, trees, exports and whole journals. */
+  /** Slots for lists, trees and whole journals. */
   readonly expensiveReads: LimitedReads;
+  readonly exports: ExportSlots;
   /** Slots for states and newest records of sessions. */
   readonly stateReads: LimitedReads;
   /** Journal pages, for readers and for watchers that are behind. */

@@ -5,6 +5,7 @@ import { Problem } from './problem.ts';
 /** A semaphore for reads, with a bounded queue. */
 export class LimitedReads {
   #free: number;
+  readonly #atOnce: number;
   readonly #waiting = new Set<() => void>();
   readonly #waitingMax: number;
   readonly #waitsMs: number;
@@ -19,8 +20,14 @@ export class LimitedReads {
     waitsMs: number = GATEWAY_BOUNDS.readWaitsMs,
   ) {
     this.#free = atOnce;
+    this.#atOnce = atOnce;
     this.#waitingMax = waitingMax;
     this.#waitsMs = waitsMs;
+  }
+
+  /** Whether all slots are free. */
+  get isIdle(): boolean {
+    return this.#free === this.#atOnce;
   }
 
   /**

@@ -2,7 +2,7 @@
 import { Persona } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { RunInput, readRunInput, serveRun } from '../agui/mod.ts';
+import { RunInput, readRunInput, startRun } from '../agui/mod.ts';
 import type { App } from '../app/mod.ts';
 import { objectBody } from '../commands/mod.ts';
 import { GATEWAY_BOUNDS, type GatewayContext } from '../context/mod.ts';
@@ -38,7 +38,10 @@ export function aguiRoutes(app: App, context: GatewayContext): void {
     },
   });
   const serve = async (request: FastifyRequest, reply: FastifyReply, persona: string | null) => {
-    await serveRun(context, request, reply, readRunInput(objectBody(request, null)), persona);
+    const stream = await startRun(context, request, reply, readRunInput(objectBody(request, null)), persona);
+    // A stream may last for hours, and the body contains the whole conversation.
+    request.body = undefined;
+    await stream();
     return reply;
   };
   app.post('/v1/agui', options('agui', 'Runs an AG-UI thread, which is a session.'), (request, reply) =>

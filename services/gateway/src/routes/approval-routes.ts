@@ -1,5 +1,5 @@
 /** The list of pending approvals of all sessions. */
-import { type ApprovalPlace, cursorOf, longestPendingFirst, partsOfCursor } from '@coxswain/client';
+import { type ApprovalPlace, cursorOf, partsOfCursor } from '@coxswain/client';
 import { SessionStatus } from '@coxswain/protocol';
 import * as z from 'zod';
 import type { App } from '../app/mod.ts';
@@ -30,6 +30,7 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
       schema: {
         operationId: 'listApprovals',
         summary: 'Lists the pending approvals of all sessions, the oldest first.',
+        description: 'A page ends before its limit when its approvals reach 4 MiB.',
         tags: ['sessions'],
         querystring: Query,
         response: { 200: ApprovalsPage, ...PROBLEMS },
@@ -39,12 +40,13 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
       const { limit, cursor } = request.query;
       const after = cursor === undefined ? null : placeOf(cursor);
       const client = clientFor(context, principalOf(request));
-      const all = await context.expensiveReads.run(() => client.wire.approvals(), abortOnDisconnect(reply));
-      const rest = after === null ? all : all.filter((one) => longestPendingFirst(one, after) > 0);
-      const approvals = rest.slice(0, limit);
+      const read = () => client.wire.pageOfApprovals({ after, limit, maxBytes: GATEWAY_BOUNDS.pageApprovalsMaxBytes });
+      const { approvals, more } = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       const last = approvals.at(-1);
-      const more = last !== undefined && rest.length > limit;
-      return { approvals, next_cursor: more ? cursorOf([last.since, last.session_id, last.call_id]) : null };
+      return {
+        approvals: [...approvals],
+        next_cursor: more && last ? cursorOf([last.since, last.session_id, last.call_id]) : null,
+      };
     },
   );
 }

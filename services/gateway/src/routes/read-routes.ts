@@ -9,6 +9,7 @@ import type { App } from '../app/mod.ts';
 import {
   abortOnDisconnect,
   clientFor,
+  GATEWAY_BOUNDS,
   type GatewayContext,
   principalOf,
   sessionNotFoundProblem,
@@ -67,7 +68,8 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
-      const read = () => readTree((id) => client.session(id).journal(), session.id);
+      const atOnce = GATEWAY_BOUNDS.treeReadAhead;
+      const read = () => readTree((id) => client.session(id).journal({ atOnce }), session.id);
       const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       return reply.send(tree);
     },
@@ -101,6 +103,9 @@ export function readRoutes(app: App, context: GatewayContext): void {
       schema: {
         operationId: 'export',
         summary: 'Returns the journal as JSON lines for cox session import and cox session replay.',
+        description:
+          'A third concurrent export with the same token waits up to 30 seconds for one of the others. An export that takes over an hour, or ' +
+          'whose client stops reading for 30 seconds, is cut off without its closing line.',
         tags: ['sessions'],
         params: OfSession,
         querystring: ExportQuery,
@@ -117,13 +122,18 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { records_only } = request.query as z.infer<typeof ExportQuery>;
       await context.known.expect(session);
-      const release = await context.expensiveReads.acquire(abortOnDisconnect(reply));
-      // Lines are read at the client's speed. The stall timeout below ends a connection that stops reading.
+      const release = await context.exports.acquire(principalOf(request), abortOnDisconnect(reply));
+      // Lines are read at the client's speed. The timeouts below end a connection that stops reading, or reads slowly.
       const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
         objectMode: false,
         highWaterMark: 64 * 1024,
       });
-      lines.once('close', release);
+      const timeout = setTimeout(() => reply.raw.destroy(), GATEWAY_BOUNDS.exportMaxMs);
+      timeout.unref();
+      lines.once('close', () => {
+        clearTimeout(timeout);
+        release();
+      });
       reply.raw.setTimeout(context.times.stallMs, () => reply.raw.destroy());
       reply.type('application/x-ndjson; charset=utf-8');
       reply.header('content-disposition', `attachment; filename="${session.id}.jsonl"`);

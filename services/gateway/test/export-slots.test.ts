@@ -1,0 +1,59 @@
+/** Exports have slots of their own, limited per principal. */
+import type { BusSession } from '@coxswain/client';
+import { expect, test } from 'vitest';
+import { ExportSlots, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { appWithoutBus } from './app-without-bus.ts';
+
+const principal = (name: string) => ({ name, tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null });
+
+/** Whether each promise has resolved. */
+async function settled(...promises: readonly Promise<unknown>[]): Promise<boolean[]> {
+  const done = promises.map(() => false);
+  for (const [at, promise] of promises.entries()) void promise.then(() => (done[at] = true));
+  await new Promise((resolve) => setTimeout(resolve));
+  return done;
+}
+
+test('a principal that occupies its slots waits, and another one gets a slot', async () => {
+  const slots = new ExportSlots({ all: 3, perPrincipal: 2, waiting: 1 });
+  const [alice, bob] = [principal('alice'), principal('bob')];
+  const release = await slots.acquire(alice);
+  await slots.acquire(alice);
+  const waiting = slots.acquire(alice);
+  expect(await settled(waiting, slots.acquire(bob))).toEqual([false, true]);
+  await expect(slots.acquire(alice)).rejects.toMatchObject({ code: 'gateway_busy' });
+  release();
+  expect(await settled(waiting)).toEqual([true]);
+});
+
+test('an export that leaves the queue occupies no slot', async () => {
+  const slots = new ExportSlots({ all: 1, perPrincipal: 1, waiting: 1 });
+  const release = await slots.acquire(principal('alice'));
+  const leaving = new AbortController();
+  const left = slots.acquire(principal('bob'), leaving.signal);
+  leaving.abort(new Error('left'));
+  await expect(left).rejects.toThrow('left');
+  release();
+  expect(await settled(slots.acquire(principal('bob')))).toEqual([true]);
+});
+
+test('an export is not affected by other reads', async () => {
+  const expensiveReads = new LimitedReads(1, 0);
+  await expensiveReads.acquire();
+  const session = {
+    id: 's',
+    ref: { tenant: 'default', sessionId: 's' },
+    lastNumber: async () => 1,
+    async *export() {
+      yield Buffer.from('{}');
+    },
+  } as unknown as BusSession;
+  const { app, authorization } = await appWithoutBus({
+    expensiveReads,
+    clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
+  });
+  const headers = { host: 'gateway.test', authorization };
+  for (let count = 0; count < 10; count++)
+    expect((await app.inject({ url: '/v1/sessions/s/export', headers })).body).toBe('{}\n');
+  await app.close();
+});
