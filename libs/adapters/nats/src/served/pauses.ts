@@ -45,7 +45,7 @@ export async function watchPauses(nc: NatsConnection, log: Log): Promise<Pauses>
     for (const listener of [...listeners]) listener();
   }
 
-  for (const stored of await readRegistry(nc, subjects.personaPauses))
+  for await (const stored of readRegistry(nc, subjects.personaPauses))
     take(stored.subject, stored.seq, stored.data, isRemovedKey(stored));
   const watch = await watchRegistry(nc, 'paused-personas.>', log);
   void (async () => {
