@@ -111,8 +111,9 @@ const SEARCHED_EVERY_MS = 1_000;
 /** How long a removed name is kept, milliseconds: an earlier announcement may still arrive. */
 const REMOVED_KEPT_MS = 60_000;
 /** A rollout or a restart is logged at once, a service that changes its state all the time is not. */
-const LOG_RATE: Rate = { burst: 4, everyMs: 10_000 };
-const WAKE_RATE: Rate = { burst: 8, everyMs: 100 };
+export const LOG_RATE: Rate = { burst: 4, everyMs: 10_000 };
+/** Wakes of the sessions of one tenant. */
+export const WAKE_RATE: Rate = { burst: 8, everyMs: 100 };
 /** The minimum time between two warnings about the same bound, milliseconds. */
 const WARNED_EVERY_MS = 3_600_000;
 
