@@ -52,6 +52,7 @@ export async function* readEach(
  * Reads the newest values of the registry keys that match a filter, including markers of removed keys. They are read
  * through the leader. A replica may lag or lack keys, and a pause, a revoked rule or a hook would be missed. Of each
  * tenant it reads `SERVED_BOUNDS.keysReadMax` keys at most: the keys of one tenant must not delay a host that starts.
+ * Watches deliver the others, and lists fail.
  * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError; RecordNotServedError if no replica serves a key
  *   that the leader reports.
  */
