@@ -14,12 +14,16 @@ import {
   createNatsSnapshots,
   createNatsTenantUsage,
   createNatsTimers,
+  ensureBuckets,
   ensureStreams,
   listSessions,
+  pausePersona,
+  resumePersona,
   serveQueries,
   streamFill,
   timersTimeMs,
 } from '@coxswain/adapter-nats';
+import { storeMessage } from '@coxswain/bus';
 import type { CommandSender, Log } from '@coxswain/ports';
 import {
   AnswerSoFar,
@@ -235,6 +239,40 @@ describe('NATS', { timeout: 60_000 }, () => {
       expect((await streamFill(nc)).get(STREAMS.commands)).toBeLessThan(1);
       await ensureStreams(nc, { maxBytes: { journals: 0 } });
       expect(await configOf(JOURNAL_STREAMS[0] as string)).toMatchObject({ max_bytes: -1 });
+    });
+
+    test('the registry of an earlier version has no limit: it gets one from the admin, and hosts keep what is set', async () => {
+      const registry = `KV_${STREAMS.registry}`;
+      const config = await configOf(registry);
+      onTestFinished(() => update(config));
+      const limits = { max_bytes: 256 * 2 ** 20, max_msg_size: 800 * 2 ** 10 };
+      expect(config).toMatchObject(limits);
+      await update({ ...config, max_bytes: -1, max_msg_size: -1 });
+      await ensureStreams(nc);
+      await ensureBuckets(nc, [STREAMS.registry]);
+      expect(await configOf(registry)).toMatchObject({ max_bytes: -1, max_msg_size: -1 });
+      await ensureStreams(nc, { maxBytes: {} });
+      expect(await configOf(registry)).toMatchObject(limits);
+      await ensureStreams(nc, { maxBytes: { registry: 2 ** 20 } });
+      await ensureBuckets(nc, [STREAMS.registry]);
+      expect(await configOf(registry)).toMatchObject({ ...limits, max_bytes: 2 ** 20, discard: 'new' });
+    });
+
+    test('a full registry refuses new keys and keeps what it has, and its share is reported', async () => {
+      const config = await configOf(`KV_${STREAMS.registry}`);
+      onTestFinished(() => update(config));
+      const tenant = 'default' as TenantId;
+      await pausePersona(nc, tenant, 'ada');
+      await ensureStreams(nc, { maxBytes: { registry: 2 ** 10 } });
+      const long = 'x'.repeat(1_000);
+      await expect(pausePersona(nc, tenant, 'ben', long)).rejects.toThrow('maximum bytes exceeded');
+      expect((await streamFill(nc)).get(`KV_${STREAMS.registry}`)).toBeGreaterThan(0);
+      expect(await resumePersona(nc, tenant, 'ada')).toBe(true);
+      const tooLarge = bytes('x'.repeat(801 * 2 ** 10));
+      await update(config);
+      await expect(
+        storeMessage(nc, 'announcing', subjects.announcement('tools', tenant, 'deploy'), tooLarge),
+      ).rejects.toThrow('message size exceeds maximum allowed');
     });
 
     test('that compress their blocks, as they once did, are left to the operator, who switches it off', async () => {

@@ -29,3 +29,9 @@ test.each([
   const stream = { name: 'S', present: true, messages: 2, bytes: 0, maxBytes: 100, atRisk: false, ...copies };
   expect(streamCheck(stream)).toMatchObject({ status, message });
 });
+
+test('the remedy for a full registry is not to delete sessions', () => {
+  const registry = { name: 'KV_cox_registry', present: true, messages: 2, bytes: 90, maxBytes: 100, atRisk: false };
+  const remedy = expect.stringContaining('keys of the tenant that fills it');
+  expect(streamCheck({ ...registry, copies: 1, current: 1 })).toMatchObject({ status: 'warning', remedy });
+});

@@ -36,7 +36,7 @@ export function watchStreamFill({ isFirst, fill, log }: WatchedStreams, firstMs 
       if (share >= NEARLY_FULL && (last.get(stream) ?? 0) < NEARLY_FULL)
         log.warn(
           { stream, share },
-          'a stream is nearly full; a full stream rejects new messages: delete sessions, or run cox admin streams --max-bytes',
+          'a stream is nearly full; a full stream rejects new messages: cox doctor prints a remedy',
         );
     last = now;
   }

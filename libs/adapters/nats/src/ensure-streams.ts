@@ -103,8 +103,8 @@ function holdsCompressedBlocks(config: StreamConfig): boolean {
 }
 
 /**
- * Creates the named buckets if they are missing, and verifies existing ones, except for replicas and compression: those
- * belong to {@link ensureStreams}. A tenant's key has no permission to create or inspect buckets. Then only the
+ * Creates the named buckets if they are missing, and verifies existing ones, except for replicas, compression and limits:
+ * those belong to {@link ensureStreams}. A tenant's key has no permission to create or inspect buckets. Then only the
  * server's version is checked, and a missing bucket shows at the first read.
  * @throws as {@link ensureStreams}.
  */
@@ -116,7 +116,9 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
   if (isTenantsKey(nc)) return;
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
   await Promise.all(
-    wanted.map((spec) => ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression'])),
+    wanted.map((spec) =>
+      ensureStream(wireOf(nc), spec, version, () => ['num_replicas', 'compression', ...limitMembers(spec.name)]),
+    ),
   );
 }
 

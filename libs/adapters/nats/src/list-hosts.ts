@@ -13,10 +13,10 @@ const PAGES_MAX = 8;
  * @throws NatsUnavailableError, NatsRefusedError; NotPermittedError if this user may not read heartbeats.
  */
 export async function listHosts(nc: NatsConnection): Promise<readonly string[]> {
-  const beats = await readKeys(nc, STREAMS.hosts, subjects.hostBeats, PAGES_MAX);
-  const hosts = [...beats.values()].flatMap(({ data }) => {
+  const beats = new Map<string, HostBeat>();
+  for await (const { subject, data } of readKeys(nc, STREAMS.hosts, subjects.hostBeats, PAGES_MAX)) {
     const beat = valueIn(data, HostBeat);
-    return beat === null || beat.state === 'left' ? [] : [beat.host];
-  });
-  return hosts.sort();
+    if (beat) beats.set(subject, beat);
+  }
+  return [...beats.values()].flatMap(({ host, state }) => (state === 'left' ? [] : [host])).sort();
 }

@@ -3,7 +3,7 @@ import { createStreamReader, type StoredMessage, storeMessage, valueIn, wireOf }
 import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { readEach, readKeys, reportedSubjects } from './read-keys.ts';
+import { readEach, readKeys } from './read-keys.ts';
 
 /** TTL of the purge marker that a removed key leaves. It only has to outlive a lagging replica. */
 const MARK_TTL = '60s';
@@ -31,14 +31,14 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
     },
     async list(partition) {
       const filter = subjects.activeSessions(partition);
-      const [notes, reported] = await Promise.all([
-        readKeys(nc, STREAMS.active, filter, Number.POSITIVE_INFINITY).then((found) => new Map(found)),
-        reportedSubjects(reader, filter),
-      ]);
+      const notes = new Map<string, StoredMessage>();
+      for await (const note of readKeys(nc, STREAMS.active, filter, Number.POSITIVE_INFINITY))
+        notes.set(note.subject, note);
       // Replicas of this bucket can differ permanently after a server is killed (observed). A missed note would leave
       // its session without a host, so the subjects that the leader reports are read as well.
-      const missed = reported.filter((subject) => !notes.has(subject));
-      for (const note of await readEach(missed, (subject) => reader.leaderLast(subject))) notes.set(note.subject, note);
+      const missed: string[] = [];
+      for await (const subject of reader.subjects(filter)) if (!notes.has(subject)) missed.push(subject);
+      for await (const note of readEach(missed, (subject) => reader.leaderLast(subject))) notes.set(note.subject, note);
       return [...notes.values()].flatMap((stored) => activeIn(stored) ?? []);
     },
   };

@@ -70,7 +70,7 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
       endListening = onConnectionChange(nc, { restored: () => createBucket() });
       await nc.flush();
       await ensureBuckets(nc, [STREAMS.hosts]);
-      for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
+      for await (const { data } of readKeys(nc, STREAMS.hosts, subjects.hostBeats)) {
         const beat = valueIn(data, HostBeat);
         if (beat) handlers.heartbeat(beat);
       }

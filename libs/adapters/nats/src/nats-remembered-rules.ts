@@ -41,9 +41,9 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {
   const found = isTenantsKey(nc)
     ? await readTenantKeys(nc, tenant, STREAMS.registry, 'permissions')
-    : await readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
+    : readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
   const rules: StoredRule[] = [];
-  for (const { subject, data } of found) {
+  for await (const { subject, data } of found) {
     const key = parseRememberedRule(subject);
     if (persona !== '*' && key?.persona !== persona) continue;
     const stored = key && valueIn(data, StoredRule);

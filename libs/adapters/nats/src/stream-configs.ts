@@ -1,7 +1,14 @@
 /**
  * The required configuration of every stream, bucket and object store. They are created and verified from this table.
  */
-import { BLOBS_STREAM, JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, STREAMS, subjects } from '@coxswain/protocol';
+import {
+  BLOBS_STREAM,
+  JOURNAL_STREAMS,
+  PARTITIONS_PER_JOURNAL_STREAM,
+  PERSONA_SERVICE_BOUNDS,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
 import { nanos } from '@nats-io/nats-core';
 
 /** Members of a stream's configuration that Coxswain sets, with the server's names; durations are nanoseconds. */
@@ -11,7 +18,7 @@ export interface StreamSpec {
 }
 
 /** The kinds of stored data that can have a size limit. */
-export const LIMITED = ['commands', 'journals', 'snapshots', 'files'] as const;
+export const LIMITED = ['commands', 'journals', 'snapshots', 'files', 'registry'] as const;
 /** One kind of stored data with a size limit. */
 export type Limited = (typeof LIMITED)[number];
 
@@ -43,12 +50,17 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
 const COMMANDS_MAX_BYTES = 256 * 1024 * 1024;
 /** Maximum queued commands per session and verb, so that one session's commands do not use up the stream. */
 const COMMANDS_PER_SUBJECT_MAX = 4_096;
+/** Default limit of the registry, bytes: announcements, pauses and remembered rules of all tenants. */
+const REGISTRY_MAX_BYTES = 256 * 1024 * 1024;
+/** Maximum size of one key of the registry with its headers: the longest announcement is that of a persona. */
+const REGISTRY_KEY_MAX_BYTES = PERSONA_SERVICE_BOUNDS.announcementMaxBytes + 32 * 1024;
 
 /** The kind of limited data in a stream; null if the stream has no limit. */
 export function limitedBy(stream: string): Limited | null {
   if (stream === STREAMS.commands) return 'commands';
   if (stream === STREAMS.snapshots) return 'snapshots';
   if (stream === BLOBS_STREAM) return 'files';
+  if (stream === `KV_${STREAMS.registry}`) return 'registry';
   return JOURNAL_STREAMS.includes(stream) ? 'journals' : null;
 }
 
@@ -58,7 +70,8 @@ export function limitMembers(stream: string): readonly string[] {
 }
 
 /**
- * A full stream of commands, records or files rejects new messages: acknowledged ones must not be deleted to make room.
+ * A full stream of commands, records, files or keys rejects new messages: acknowledged ones must not be deleted to make
+ * room (docs/adr/limit-the-registry-as-a-whole.md).
  * Snapshots are a cache, so a full stream deletes the oldest ones.
  */
 function limitsOf(stream: string, { maxBytes = {} }: StreamSettings): Readonly<Record<string, unknown>> {
@@ -76,6 +89,8 @@ function limitsOf(stream: string, { maxBytes = {} }: StreamSettings): Readonly<R
       return { max_bytes: maxBytes.snapshots ?? 0 };
     case 'files':
       return { max_bytes: maxBytes.files ?? 0 };
+    case 'registry':
+      return { max_bytes: maxBytes.registry ?? REGISTRY_MAX_BYTES, max_msg_size: REGISTRY_KEY_MAX_BYTES };
     case null:
       return {};
   }

@@ -14,13 +14,24 @@ import {
   wireOf,
 } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
-import { HEADERS, parseTenantKeys, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
+import {
+  CoxswainError,
+  type ErrorCode,
+  HEADERS,
+  parseTenantKeys,
+  SERVED_BOUNDS,
+  STREAMS,
+  subjects,
+  type TenantId,
+} from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { answerAsHost } from './answer-as-host.ts';
 import { readKeys, readRegistry } from './read-keys.ts';
 
-/** Maximum number of lists that one host answers at the same time. */
-const ANSWERING_MAX = 16;
+/** Maximum number of lists that one host answers at the same time: their reads share one connection. */
+const ANSWERING_MAX = 8;
+/** Maximum size of the values of one list. */
+const LIST_MAX_BYTES = 64 * 1024 * 1024;
 const OPERATION = 'KV-Operation';
 
 /** No session host answers, and this key may not read the bucket itself. */
@@ -32,12 +43,19 @@ export class NoHostRespondsError extends Error {
   }
 }
 
+/** A tenant has too many keys of a kind, or too large ones: no list contains them all. */
+export class TooManyKeysError extends CoxswainError {
+  constructor(what: string) {
+    const { keysReadMax } = SERVED_BOUNDS;
+    super('too_many_keys', `${what} has at least ${keysReadMax} keys, or more than ${LIST_MAX_BYTES} bytes`);
+  }
+}
+
 /**
- * Reads a tenant's keys of one kind, including markers of removed keys. Keys of the registry are in the order of
- * writing.
+ * Reads a tenant's keys of one kind, including markers of removed keys.
  * @param kind one of the bucket's kinds in `TENANT_KEYS`.
- * @throws NoHostRespondsError for a tenant's key if no session host runs; NatsUnavailableError, NatsRefusedError,
- *   NotPermittedError; RecordNotServedError if no replica serves a key of the registry.
+ * @throws NoHostRespondsError for a tenant's key if no session host runs; TooManyKeysError, NatsUnavailableError,
+ *   NatsRefusedError, NotPermittedError; RecordNotServedError if no replica serves a key of the registry.
  */
 export async function readTenantKeys(
   nc: NatsConnection,
@@ -46,51 +64,77 @@ export async function readTenantKeys(
   kind: string,
 ): Promise<readonly StoredMessage[]> {
   const subject = subjects.tenantKeys(tenant, bucket, kind);
-  if (isTenantsKey(nc)) return askHost(nc, bucket, subject);
-  return readAsHost(nc, subject);
+  const found = new Map<string, StoredMessage>();
+  if (isTenantsKey(nc)) await askHost(nc, bucket, subject, (stored) => void found.set(stored.subject, stored));
+  else for await (const stored of readAsHost(nc, subject)) found.set(stored.subject, stored);
+  return [...found.values()];
 }
 
-/** Reads keys of the registry from its leader, and heartbeats from any replica. */
-async function readAsHost(nc: NatsConnection, subject: string): Promise<readonly StoredMessage[]> {
+/**
+ * Reads keys of the registry from its leader, and heartbeats from any replica. The newer value of a heartbeat may follow.
+ * @throws TooManyKeysError after the first keys.
+ */
+async function* readAsHost(nc: NatsConnection, subject: string): AsyncGenerator<StoredMessage, void, undefined> {
   const asked = parseTenantKeys(subject);
   if (!asked) throw new TypeError(`${subject} lists no keys`);
-  if (asked.bucket === STREAMS.registry) return readRegistry(nc, asked.filter);
-  return [...(await readKeys(nc, asked.bucket, asked.filter)).values()];
+  const { bucket, filter } = asked;
+  let count = 0;
+  let bytes = 0;
+  for await (const stored of bucket === STREAMS.registry ? readRegistry(nc, filter) : readKeys(nc, bucket, filter)) {
+    count++;
+    bytes += stored.data.length;
+    // Beyond this number no keys are read, so at this number some may be missing.
+    if (count >= SERVED_BOUNDS.keysReadMax || bytes > LIST_MAX_BYTES) throw new TooManyKeysError(filter);
+    yield stored;
+  }
 }
 
-async function askHost(nc: NatsConnection, bucket: string, subject: string): Promise<readonly StoredMessage[]> {
-  const found: StoredMessage[] = [];
+async function askHost(
+  nc: NatsConnection,
+  bucket: string,
+  subject: string,
+  take: (stored: StoredMessage) => void,
+): Promise<void> {
+  let taken = 0;
   let total = 0;
   try {
     await wireOf(nc).requestMany(subject, new Uint8Array(), (answer) => {
       const failure = answer.headers?.get(HEADERS.error);
+      if (failure === ('too_many_keys' satisfies ErrorCode)) throw new TooManyKeysError(bucket);
       if (failure) throw new NatsUnavailableError(`a session host cannot list ${bucket}: ${failure}`);
       const end = answer.headers?.get(HEADERS.total);
       if (end) total = Number(end);
-      else found.push(directMessage(answer));
+      else {
+        taken++;
+        take(directMessage(answer));
+      }
       return end !== undefined && end !== '';
     });
   } catch (error) {
     if (error instanceof NoRespondersError) throw new NoHostRespondsError(bucket, { cause: error });
     throw error;
   }
-  if (found.length !== total) throw new NatsUnavailableError(`a list of ${bucket} is incomplete: retry`);
-  return found;
+  if (taken !== total) throw new NatsUnavailableError(`a list of ${bucket} is incomplete: retry`);
 }
 
 /**
  * Answers tenants' requests for lists of keys, until the returned function is called. Each key is one message with the
- * headers of a direct get. An empty message ends the list: the header `Cox-Total` contains the number of keys, or
- * `Cox-Error` an error code.
+ * headers of a direct get. It is sent when it is read: lists may not fit in memory. An empty message ends the list: the
+ * header `Cox-Total` contains the number of sent keys, or `Cox-Error` an error code.
  */
 export function serveTenantKeys(nc: NatsConnection, log: Log): () => void {
   const answer = async (message: Msg): Promise<void> => {
     if (!parseTenantKeys(message.subject)) return end(message, HEADERS.error, 'unknown_command');
     try {
-      const found = await readAsHost(nc, message.subject);
-      for (const stored of found) message.respond(stored.data, { headers: headersOf(stored) });
-      end(message, HEADERS.total, String(found.length));
+      let sent = 0;
+      for await (const stored of readAsHost(nc, message.subject)) {
+        message.respond(stored.data, { headers: headersOf(stored) });
+        sent++;
+      }
+      end(message, HEADERS.total, String(sent));
     } catch (error) {
+      // No log line: each request of a tenant would write one.
+      if (error instanceof TooManyKeysError) return end(message, HEADERS.error, error.code);
       log.warn({ subject: message.subject, error: (error as Error).message }, 'a list of keys was not sent');
       if (!nc.isClosed()) end(message, HEADERS.error, 'query_failed');
     }

@@ -18,11 +18,11 @@ function host() {
   const woken: string[] = [];
   known.onChange((of) => void woken.push(of));
   let seq = 0;
-  const take = (subject: string, value: object | null, isNew = true) =>
-    known.take({ subject, seq: ++seq, data: Buffer.from(JSON.stringify(value)) }, value === null, isNew);
-  const announce = (name: string, of = 'default') => {
+  const take = (subject: string, value: object | null, isNew = true, bytes = 0) =>
+    known.take({ subject, seq: ++seq, data: Buffer.from(JSON.stringify(value).padEnd(bytes)) }, value === null, isNew);
+  const announce = (name: string, of = 'default', bytes = 0) => {
     const since = '2026-01-01T00:00:00.000Z';
-    take(subjects.announcement('hooks', of, name), { v: 1, service: name, since, registrations: [] });
+    take(subjects.announcement('hooks', of, name), { v: 1, service: name, since, registrations: [] }, true, bytes);
   };
   const remove = (name: string) => take(subjects.announcement('hooks', 'default', name), null);
   const hear = (state: Heartbeat['state'], instance = 'i1', name = 'policy') =>
@@ -116,7 +116,7 @@ test('names above the bound are ignored, with one warning, and the first ones st
   expect(known.find(tenant, `s${max - 1}`)).not.toBeNull();
   expect(known.find(tenant, `s${max}`)).toBeNull();
   expect(lines.filter((line) => /more than/.test(line))).toEqual([
-    `default: more than ${max} hooks are announced: further ones are ignored`,
+    `default: more than ${max} hooks or ${SERVED_BOUNDS.announcedPerTenantMaxBytes} bytes are announced: further ones are ignored`,
   ]);
   announce('policy', 'other');
   expect(known.list()).toHaveLength(max + 1);
@@ -134,6 +134,41 @@ test('instances above the bound are ignored, with one warning, until earlier one
   vi.advanceTimersByTime(SERVED_LIVENESS.ttlMs + 1);
   hear('serving', 'new');
   expect(living()).toEqual(['new']);
+});
+
+test('the announcements of a tenant are bounded in bytes, and a removed or shorter one makes room', () => {
+  const { known, lines, announce, remove } = host();
+  const announceLong = (name: string) => announce(name, 'default', 500_000);
+  for (let i = 0; i < 40; i++) announceLong(`s${i}`);
+  expect(known.list(tenant)).toHaveLength(Math.floor(SERVED_BOUNDS.announcedPerTenantMaxBytes / 500_000));
+  announce('policy', 'other');
+  expect(known.find(TenantId.parse('other'), 'policy')).not.toBeNull();
+  expect(lines.filter((line) => /^default: more than/.test(line))).toHaveLength(1);
+  announceLong('late');
+  expect(known.find(tenant, 'late')).toBeNull();
+  remove('s0');
+  announceLong('late');
+  expect(known.find(tenant, 'late')).not.toBeNull();
+  announce('s1');
+  announceLong('later');
+  expect(known.find(tenant, 'later')).not.toBeNull();
+});
+
+test('names that were removed before the host started are bounded, and take no room from announced ones', () => {
+  const { known, take, announce } = host();
+  const { namesPerTenantMax: max } = SERVED_BOUNDS;
+  for (let i = 0; i < 2 * max; i++) take(subjects.announcement('hooks', 'default', `s${i}`), null, false);
+  const hear = (name: string) =>
+    known.hear(
+      subjects.heartbeat('hooks', 'default', name, 'i1'),
+      Buffer.from(JSON.stringify({ v: 1, state: 'serving' })),
+    );
+  hear('s0');
+  hear(`s${2 * max - 1}`);
+  expect(known.living({ kind: 'hooks', tenant, name: 's0' })).toEqual(['i1']);
+  expect(known.living({ kind: 'hooks', tenant, name: `s${2 * max - 1}` })).toEqual([]);
+  announce('policy');
+  expect(known.find(tenant, 'policy')).not.toBeNull();
 });
 
 test('the instances of all names of a tenant are bounded, and silent ones of any name make room', () => {

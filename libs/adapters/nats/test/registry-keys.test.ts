@@ -3,7 +3,7 @@ import { valueIn } from '@coxswain/bus';
 import { PersonaPause, type RememberedRule, STREAMS, type StoredRule, subjects, TenantId } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { listRememberedRules } from '../src/nats-remembered-rules.ts';
-import { readRegistry } from '../src/read-keys.ts';
+import { firstOfEachTenant, readRegistry } from '../src/read-keys.ts';
 import { damaged, FakeCluster, type FakeReplica, type Kept, whole } from './fake-cluster.ts';
 
 const tenant = TenantId.parse('default');
@@ -25,9 +25,10 @@ const pauseOf = (seq: number, name: string): Kept => ({
 
 /** The personas that are paused. */
 async function paused({ nc }: FakeCluster): Promise<string[]> {
-  const found = await readRegistry(nc, subjects.personaPauses);
-  const pauses = found.filter(({ data }) => valueIn(data, PersonaPause));
-  return pauses.map(({ subject }) => subject.split('.').at(-1) as string);
+  const names: string[] = [];
+  for await (const { subject, data } of readRegistry(nc, subjects.personaPauses))
+    if (valueIn(data, PersonaPause)) names.push(subject.split('.').at(-1) as string);
+  return names;
 }
 
 const both = [pauseOf(1, 'ada'), pauseOf(2, 'ben')];
@@ -48,9 +49,28 @@ test('a key that the leader reports and cannot read comes from another replica',
 
 test('a key that no replica serves is an error, and is never left out', async () => {
   const broken = damaged(whole(...both), 2);
-  await expect(readRegistry(registry(broken, broken).nc, subjects.personaPauses)).rejects.toMatchObject({
-    code: 'record_unreadable',
-  });
+  await expect(paused(registry(broken, broken))).rejects.toMatchObject({ code: 'record_unreadable' });
+});
+
+test('values are read as they are taken, and not all at once', async () => {
+  const many = whole(...Array.from({ length: 1_000 }, (_, i) => pauseOf(i + 1, `p${i}`)));
+  const cluster = registry(many, many);
+  const read = readRegistry(cluster.nc, subjects.personaPauses);
+  await read.next();
+  expect(cluster.asked.filter((subject) => subject.startsWith('$JS.API.STREAM.MSG.GET')).length).toBeLessThan(10);
+});
+
+test('of each tenant, only the first keys are read', async () => {
+  const keys = async function* () {
+    for (let i = 0; i < 5; i++) yield subjects.announcement('hooks', 'red', `s${i}`);
+    yield subjects.announcement('hooks', 'blue', 'policy');
+  };
+  const read: string[] = [];
+  for await (const key of firstOfEachTenant(keys(), 2)) read.push(key);
+  expect(read).toEqual([
+    ...['s0', 's1'].map((name) => subjects.announcement('hooks', 'red', name)),
+    subjects.announcement('hooks', 'blue', 'policy'),
+  ]);
 });
 
 test('a revocation is seen although another replica has the rule as it was', async () => {

@@ -26,7 +26,7 @@ import {
   serverVersionAtLeast,
   systemTrouble,
 } from '@coxswain/ports/discovery';
-import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
+import { ERROR_CATALOGUE, isErrorCode, STREAMS } from '@coxswain/protocol';
 import { type BusAddress, describeSource, findBus } from '../connection/mod.ts';
 import {
   callerFolder,
@@ -280,7 +280,10 @@ export function streamCheck({
       name: check,
       status: bytes >= maxBytes ? 'failed' : 'warning',
       message: `${message}; it uses ${bytes} of ${maxBytes} bytes, and a full stream rejects new messages`,
-      remedy: 'delete sessions (cox admin retention), or raise the limit with cox admin streams --max-bytes',
+      remedy:
+        name === `KV_${STREAMS.registry}`
+          ? 'remove the keys of the tenant that fills it, or raise the limit with cox admin streams --max-bytes'
+          : 'delete sessions (cox admin retention), or raise the limit with cox admin streams --max-bytes',
     };
   if (lacks === '' && atRisk)
     return {

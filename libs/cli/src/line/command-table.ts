@@ -671,7 +671,7 @@ const ADMIN: readonly CommandSpec[] = [
     flags: {
       ...BUS,
       replicas: { value: 'N', help: 'Replicas of every stream, 1 to 5 (unchanged; 1 for new ones)' },
-      'max-bytes': { value: 'NAME=SIZE,…', help: 'Limit commands, journals, snapshots or files; 0: no limit' },
+      'max-bytes': { value: 'NAME=SIZE,…', help: 'Limit commands, journals, snapshots, files or registry; 0: none' },
       yes: YES,
       rewrite: { help: 'Rewrite blocks that earlier versions compressed, replica by replica' },
     },

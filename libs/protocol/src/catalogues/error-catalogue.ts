@@ -1071,6 +1071,11 @@ export const ERROR_CATALOGUE = {
     'Rejects the query.',
     'Retry the query after a moment.',
   ),
+  too_many_keys: exception(
+    'A tenant has more announcements, pauses or rules of a kind than a list contains: 65,536 keys or 64 MiB.',
+    'Lists none of them. Hosts ignore names beyond their bounds.',
+    'Remove unused tools, personas or hook services of the tenant, and revoke a key that floods the registry.',
+  ),
   no_host: exception(
     'No session host responds on this bus at the moment.',
     'Stops. Stored commands wait for a host.',

@@ -234,6 +234,7 @@ const CODES = {
     'bus_not_prepared',
     'query_failed',
     'too_many_queries',
+    'too_many_keys',
     'no_host',
     'not_left_running',
     'nats_server_ended',

@@ -50,6 +50,10 @@ export const SERVED_BOUNDS = {
   fetchedPartBytes: 256 * 1024,
   /** Announced names of one kind that a host knows per tenant. Further ones are ignored, with a warning in its log. */
   namesPerTenantMax: 4_096,
+  /** Announcements of one kind that a host knows per tenant, together. Further ones are ignored, with a warning. */
+  announcedPerTenantMaxBytes: 16 * 1024 * 1024,
+  /** Keys of one kind that a read of the registry returns per tenant, with markers of removed keys. */
+  keysReadMax: 65_536,
   /** Known instances of one service. Further ones are ignored, with a warning. */
   instancesPerNameMax: 1_024,
   /** Known instances of all services of one kind per tenant. Further ones are ignored, with a warning. */

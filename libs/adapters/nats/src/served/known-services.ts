@@ -2,7 +2,8 @@
  * The services of one kind that a host knows, by their announcements and heartbeats. Both are untrusted: a faulty or
  * hostile service must not fill the memory or the log of a host, and must not keep the sessions of other tenants awake.
  *
- * KNOWN-1  The names of a tenant and the instances of a name are bounded. Further ones are ignored, with a warning.
+ * KNOWN-1  The names of a tenant, the bytes of their announcements and the instances of a name are bounded. Further ones
+ *          are ignored, with a warning.
  * KNOWN-2  A removed name is forgotten after a minute, if no instance of it is left.
  * KNOWN-3  The log lines about one name are limited in rate, and so are the lines about invalid keys. The newest state is
  *          always logged.
@@ -72,6 +73,8 @@ interface Entry<A> {
   revision: number;
   /** Whether it counts as one of the tenant's names: it was announced since this host listens. */
   isCounted: boolean;
+  /** Size of its announcement as it is stored. */
+  bytes: number;
   /** When it was announced while this host listened: an instance serves it then. Monotonic clock, milliseconds. */
   announcedMs: number;
   readonly instances: Map<string, Instance>;
@@ -90,6 +93,8 @@ interface Tenant<A> {
   readonly names: Map<string, Entry<A>>;
   /** Number of counted names. */
   counted: number;
+  /** Sum of the sizes of all announcements. */
+  bytes: number;
   /** Number of instances of all names. */
   instances: number;
   /** When all names were last searched for silent instances. */
@@ -106,8 +111,9 @@ const SEARCHED_EVERY_MS = 1_000;
 /** How long a removed name is kept, milliseconds: an earlier announcement may still arrive. */
 const REMOVED_KEPT_MS = 60_000;
 /** A rollout or a restart is logged at once, a service that changes its state all the time is not. */
-const LOG_RATE: Rate = { burst: 4, everyMs: 10_000 };
-const WAKE_RATE: Rate = { burst: 8, everyMs: 100 };
+export const LOG_RATE: Rate = { burst: 4, everyMs: 10_000 };
+/** Wakes of the sessions of one tenant. */
+export const WAKE_RATE: Rate = { burst: 8, everyMs: 100 };
 /** The minimum time between two warnings about the same bound, milliseconds. */
 const WARNED_EVERY_MS = 3_600_000;
 
@@ -137,6 +143,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       id,
       names: new Map(),
       counted: 0,
+      bytes: 0,
       instances: 0,
       searchedMs: Number.NEGATIVE_INFINITY,
       wake,
@@ -154,6 +161,7 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       announcement: null,
       revision: 0,
       isCounted: false,
+      bytes: 0,
       announcedMs: Number.NEGATIVE_INFINITY,
       instances: new Map(),
       searchedMs: Number.NEGATIVE_INFINITY,
@@ -175,18 +183,26 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     return entry;
   }
 
-  /** Counts a name. @returns whether its tenant has room for it. */
-  function hasRoomForName(entry: Entry<A>): boolean {
-    const { of, isCounted } = entry;
-    const max = SERVED_BOUNDS.namesPerTenantMax;
-    if (isCounted) return true;
-    if (of.counted >= max) {
-      warn(of, { tenant: of.id }, `more than ${max} ${kind} are announced: further ones are ignored`);
-      return false;
-    }
+  /** Whether the tenant of a name has room for an announcement of this size. Warns if it has not. */
+  function hasRoomFor({ of, isCounted, bytes: before }: Entry<A>, bytes: number): boolean {
+    const { namesPerTenantMax: max, announcedPerTenantMaxBytes: maxBytes } = SERVED_BOUNDS;
+    if ((isCounted || of.counted < max) && of.bytes - before + bytes <= maxBytes) return true;
+    warn(
+      of,
+      { tenant: of.id },
+      `more than ${max} ${kind} or ${maxBytes} bytes are announced: further ones are ignored`,
+    );
+    return false;
+  }
+
+  /** Counts the name and the size of an announcement, or of a removed one (0 bytes). */
+  function count(entry: Entry<A>, bytes: number): void {
+    const { of } = entry;
+    of.bytes += bytes - entry.bytes;
+    entry.bytes = bytes;
+    if (entry.isCounted || bytes === 0) return;
     entry.isCounted = true;
     of.counted++;
-    return true;
   }
 
   function warn(at: { warnedMs: number }, about: object, message: string): void {
@@ -210,10 +226,13 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
       return;
     }
     const { tenant, name } = key;
-    // Also for the names that were removed before this host started: their instances may still run calls.
-    if (isRemoved && isNew && !find(tenant, name)) return;
+    const isKept = !isNew && tenantOf(tenant).names.size < SERVED_BOUNDS.namesPerTenantMax;
+    // Names that were removed before this host started are kept for a minute: their instances may still run calls.
+    if (isRemoved && !find(tenant, name) && !isKept) return;
     const entry = find(tenant, name) ?? newEntry(tenant, name);
-    if (entry.revision >= seq || (announcement && !hasRoomForName(entry))) return;
+    const bytes = announcement ? data.length : 0;
+    if (entry.revision >= seq || (announcement && !hasRoomFor(entry, bytes))) return;
+    count(entry, bytes);
     entry.of.names.set(name, entry);
     tenants.set(tenant, entry.of);
     const isKnown = entry.announcement !== null;

@@ -62,20 +62,20 @@ export async function watchPresence<K extends ServedKind>(
       known.hearAll();
     },
   });
-  for (const stored of await readRegistry(nc, subjects.announcements(kind)))
+  for await (const stored of readRegistry(nc, subjects.announcements(kind)))
     known.take(stored, isRemovedKey(stored), false);
   const watch = await watchRegistry(nc, `${kind}.>`, log);
   void (async () => {
     for await (const { key, revision, value, operation } of watch)
       known.take({ subject: `$KV.${STREAMS.registry}.${key}`, seq: revision, data: value }, operation !== 'PUT', true);
   })().catch((error: unknown) => log.error({ kind, error }, 'the registry is no longer watched'));
-  for (const { subject, data } of (await readKeys(nc, STREAMS.hosts, subjects.heartbeats(kind))).values())
+  for await (const { subject, data } of readKeys(nc, STREAMS.hosts, subjects.heartbeats(kind)))
     known.hear(subject, data);
 
   return {
     ...known,
     async read(tenant, name) {
-      for (const stored of await readRegistry(nc, subjects.announcement(kind, tenant, name)))
+      for await (const stored of readRegistry(nc, subjects.announcement(kind, tenant, name)))
         known.take(stored, isRemovedKey(stored), true);
     },
     listenedMs: () => performance.now() - listeningSinceMs,
