@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CoxBed } from './cox-process.ts';
-import { lives } from './kit/child.ts';
+import { Child, COX_MAIN, lives } from './kit/child.ts';
 import { type McpUnderTest, startMcp } from './kit/mcp-client.ts';
 import { until } from './kit/until.ts';
 
@@ -49,6 +49,27 @@ test('a session that works when the client goes is gone on with in the backgroun
   left = Number(told[1]);
   await writeFile(join(bed.folder, 'go'), '');
   const attached = await bed.run(['attach', session_id as string]);
+  expect(attached, attached.stderr).toMatchObject({ code: 0 });
+}, 180_000);
+
+test('a client that no longer reads ends cox mcp, and not the session that works', async () => {
+  await mcp.close();
+  await until('the end of cox mcp', () => !lives(mcp.pid));
+  const env = { COX_STATE_DIR: bed.stateDir, INIT_CWD: bed.folder };
+  const child = new Child(COX_MAIN, ['mcp'], { env, cwd: bed.folder });
+  const request = (id: number, method: string, params: object) =>
+    child.process.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+  const clientInfo = { name: 'raw', version: '0' };
+  request(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+  request(2, 'tools/call', { name: 'start_session', arguments: waits });
+  const started = await until('the session', () => child.json.find(({ id }) => id === 2));
+  child.process.stdout?.destroy();
+  request(3, 'ping', {});
+  expect(await child.exited, child.stderr).toEqual({ code: 0, signal: null });
+  left = Number(/as process (\d+)/.exec(child.stderr)?.[1]);
+  await writeFile(join(bed.folder, 'go'), '');
+  const { structuredContent } = started.result as { readonly structuredContent: { readonly session_id: string } };
+  const attached = await bed.run(['attach', structuredContent.session_id]);
   expect(attached, attached.stderr).toMatchObject({ code: 0 });
 }, 180_000);
 

@@ -5,7 +5,7 @@ import { cutGraphemes } from '@coxswain/protocol';
 import { leaveRunning, type OpenBus, withBusOnce } from '../instance/mod.ts';
 import { type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { McpAccess } from '../run/mod.ts';
-import { stopSignal, untilAborted } from '../service/mod.ts';
+import { reserveForProtocol, stopSignal, untilAborted } from '../service/mod.ts';
 import { standardStreams } from '../terminal/mod.ts';
 
 /**
@@ -15,6 +15,7 @@ import { standardStreams } from '../terminal/mod.ts';
 export const run: CommandRun = async (invocation) => {
   const scopes = scopesOf(invocation.flags);
   const access = McpAccess.of(invocation);
+  const unwritable = reserveForProtocol();
   const stop = stopSignal();
   const service = await startMcpService({
     access,
@@ -25,7 +26,7 @@ export const run: CommandRun = async (invocation) => {
   });
   let isLeft = false;
   let code: ExitCode = EXIT.ok;
-  const left = Promise.race([service.closed, stop.promise]).then((why) => {
+  const left = Promise.race([service.closed, stop.promise, unwritable]).then((why) => {
     isLeft = true;
     if (why === 'too_long') code = EXIT.error;
   });
