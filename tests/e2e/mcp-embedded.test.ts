@@ -82,7 +82,7 @@ test('where nothing works any more, nothing is left running', async () => {
   expect(await readdir(bed.stateDir)).not.toContain('up.log');
 }, 120_000);
 
-test('one that runs already is used, and when it ends another is opened', async () => {
+test('one that runs already is used, and when it ends and is not restarted another is opened', async () => {
   await mcp.close();
   await until('the end of cox mcp', () => !lives(mcp.pid));
   const up = bed.start(['up', '--json', '--no-gateway'], { withinMs: 120_000 });
@@ -91,6 +91,7 @@ test('one that runs already is used, and when it ends another is opened', async 
   const { session_id } = await mcp.use('start_session', waits);
   up.child.kill('SIGTERM');
   await up.end;
+  await until('the wait for a restart', () => mcp.stderr().includes('s for its restart'));
   await writeFile(join(bed.folder, 'go'), '');
   const ended = await until('the end of the session', async () => {
     const shown = await mcp.use('wait_for', { session_id, timeout_ms: 5_000 }).catch(() => null);
