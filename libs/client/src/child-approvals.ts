@@ -15,9 +15,17 @@ export interface ChildSession {
   readonly persona: string;
 }
 
+/** The part of a journal's reads that following needs. */
+export interface ChildJournal {
+  newest(): Promise<Pick<JournalRecord, 'n'> | null>;
+  records(options: { readonly signal: AbortSignal }): AsyncIterable<JournalRecord>;
+}
+
 /** How to follow a tree of sessions. */
 export interface FollowTree {
   readonly sessionOf: (id: string) => Session;
+  /** Reads the journal of a child. Default: by its session, until the client closes. */
+  readonly journalOf?: ((id: string) => ChildJournal) | undefined;
   /** Resolves when the stored commands of a session are processed: they may decide its approvals. */
   readonly untilProcessed?: ((id: string) => Promise<void>) | undefined;
   /** Called with a record of a child, after its approvals were updated. */
@@ -98,9 +106,10 @@ export class ChildApprovals {
   async #read({ child, session, approvals }: Followed, signal: AbortSignal): Promise<void> {
     const translator = createEventTranslator();
     await this.#tree.untilProcessed?.(child.id);
-    const present = (await session.newest())?.n ?? 0;
+    const journal: ChildJournal = this.#tree.journalOf?.(child.id) ?? session;
+    const present = (await journal.newest())?.n ?? 0;
     let past: [JournalRecord, UiEvent[]][] = [];
-    for await (const record of session.records({ signal })) {
+    for await (const record of journal.records({ signal })) {
       if (signal.aborted) return;
       const events: UiEvent[] = translator.record(record);
       for (const event of events) {

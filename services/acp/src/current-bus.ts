@@ -12,18 +12,22 @@ export interface OpenBus {
 /** The current connection to a bus. An instance may stop while an editor is open, and another one may start. */
 export class CurrentBus {
   #bus: OpenBus | null = null;
+  #latest: BusClient | null = null;
   #opened = deferred<void>();
 
   /** Sets the open bus; null while there is none. */
   set(bus: OpenBus | null): void {
     this.#bus = bus;
-    if (bus) this.#opened.resolve();
-    else this.#opened = deferred<void>();
+    if (bus) {
+      this.#latest = bus.client;
+      this.#opened.resolve();
+    } else this.#opened = deferred<void>();
   }
 
-  /** The open bus, or null. */
-  get now(): OpenBus | null {
-    return this.#bus;
+  /** The client of the newest bus, which may have closed. @throws if no bus has opened yet. */
+  get latest(): BusClient {
+    if (!this.#latest) throw new Error('no bus has opened');
+    return this.#latest;
   }
 
   /**
@@ -61,6 +65,27 @@ export class CurrentBus {
     }
   }
 
+  /**
+   * Follows a source on one bus after another, until `leaving` aborts.
+   * @param read opens the source on a bus, after its last item. The source must end when the signal aborts.
+   * @throws the errors of {@link open}; an error of the source while the instance runs.
+   */
+  async *follow<Item>(
+    leaving: AbortSignal,
+    read: (client: BusClient, signal: AbortSignal) => AsyncIterable<Item>,
+  ): AsyncGenerator<Item, void, undefined> {
+    while (!leaving.aborted) {
+      const { client, gone } = await this.open(leaving);
+      try {
+        yield* read(client, AbortSignal.any([leaving, gone]));
+      } catch (error) {
+        // When the instance stops, the connection can fail with any error.
+        if (!gone.aborted) throw error;
+      }
+      if (!leaving.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
   /** Waits for the next bus. A closed bus may stay set for a moment. */
   async #next(): Promise<void> {
     await this.#opened.promise;
@@ -68,6 +93,8 @@ export class CurrentBus {
   }
 }
 
+/** The pause before the next bus is opened or the same one is read again. */
+const RETRY_MS = 250;
 const REPEATED_MAX = 8;
 /** A stopped instance is detected through its file, which is polled every 500 ms. */
 const NOTICE_TIMEOUT_MS = 3_000;

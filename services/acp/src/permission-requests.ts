@@ -3,7 +3,8 @@
  * the session. A request that is decided elsewhere is withdrawn.
  *
  * - PERMISSION-1: Every answer of a connected editor decides the call. Anything but an offered option denies it, with
- *   the editor's answer in the reason: an undecided call would block the prompt.
+ *   the editor's answer in the reason: an undecided call would block the prompt. A decision that the session cannot
+ *   remember applies once. If the answer does not reach the session, the call is requested again.
  * - PERMISSION-2: An editor that disconnects decides nothing. The call waits for another editor, the console or `cox
  *   approve`.
  */
@@ -32,6 +33,11 @@ const OPTIONS: readonly PermissionOption[] = [
   { optionId: 'reject_once', name: 'Reject', kind: 'reject_once' },
   { optionId: 'reject_always', name: 'Always reject this in this session', kind: 'reject_always' },
 ];
+
+/** The number of requests for one call, if the answers do not reach the session. */
+const REQUESTS_MAX = 3;
+/** After these errors another answer is useless: the first one is stored, or this user may not decide. */
+const NOT_REPEATED = ['receipt_timeout', 'not_permitted'] as const;
 
 /** The session and the editor of permission requests. */
 export interface PermissionRequestsOptions {
@@ -67,11 +73,7 @@ export class PermissionRequests {
       if (this.#requests.has(key)) continue;
       const withdrawing = new AbortController();
       this.#requests.set(key, withdrawing);
-      void this.#ask(call, withdrawing.signal).catch((error: unknown) => {
-        if (withdrawing.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
-        const { message } = asRequestError(error);
-        writeDiagnostic(`${call.event.callId} is still undecided: ${message}`);
-      });
+      void this.#decide(call, withdrawing.signal);
     }
   }
 
@@ -80,8 +82,44 @@ export class PermissionRequests {
     this.sync([]);
   }
 
-  async #ask({ sessionId: whose, event }: PendingCall, withdrawn: AbortSignal): Promise<void> {
-    const { client, sessionId, root, isConnected, use } = this.#options;
+  /** Requests a decision, and again if it does not reach the session. Never rejects. */
+  async #decide(call: PendingCall, withdrawn: AbortSignal): Promise<void> {
+    const { callId } = call.event;
+    for (let requests = 1; ; requests++) {
+      try {
+        const decision = await this.#ask(call, withdrawn);
+        if (decision.reason !== undefined) writeDiagnostic(`${callId} is denied: ${decision.reason}`);
+        return await this.#send(call, decision);
+      } catch (error) {
+        if (withdrawn.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
+        writeDiagnostic(`${callId} is still undecided: ${asRequestError(error).message}`);
+        if (requests >= REQUESTS_MAX || !this.#options.isConnected() || hasCode(error, ...NOT_REPEATED)) return;
+      }
+    }
+  }
+
+  /** Sends a decision. If the session cannot remember it, it is sent again for this call only. */
+  async #send({ sessionId, event: { callId } }: PendingCall, decision: PermissionDecision): Promise<void> {
+    const approve = (body: PermissionDecision) => {
+      const id = newCommandId();
+      return this.#options.use(sessionId, (session) =>
+        session.wire.send('approve', { call_id: callId, ...body }, { wait: 'accepted', id }),
+      );
+    };
+    try {
+      await approve(decision);
+    } catch (error) {
+      if (!hasCode(error, 'not_rememberable', 'too_many_rules')) throw error;
+      const { remember: _remember, ...once } = decision;
+      await approve(once);
+      const done = decision.decision === 'allow' ? 'allowed' : 'denied';
+      writeDiagnostic(`${callId} is ${done}, not remembered: ${asRequestError(error).message}`);
+    }
+  }
+
+  /** Requests a decision from the editor. @throws if the request was withdrawn or the editor disconnected. */
+  async #ask({ sessionId: whose, event }: PendingCall, withdrawn: AbortSignal): Promise<PermissionDecision> {
+    const { client, sessionId, root, isConnected } = this.#options;
     const isChild = whose !== sessionId;
     const { callId, tool, args, question, requestedBy } = event;
     const view = callView(tool, args, root);
@@ -101,18 +139,13 @@ export class PermissionRequests {
       },
       { cancellationSignal: withdrawn, stopWaitingOnCancel: true },
     );
-    const decision = await asking.then(
+    return asking.then(
       (answer) => decisionOf(answer, options),
       (error: unknown) => {
         // The request was withdrawn, or the editor disconnected. Neither is an answer.
         if (withdrawn.aborted || !isConnected()) throw error;
         return denied(`the editor answered the permission request with an error: ${asRequestError(error).message}`);
       },
-    );
-    if (decision.reason !== undefined) writeDiagnostic(`${callId} is denied: ${decision.reason}`);
-    const id = newCommandId();
-    await use(whose, (session) =>
-      session.wire.send('approve', { call_id: callId, ...decision }, { wait: 'accepted', id }),
     );
   }
 }

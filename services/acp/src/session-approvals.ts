@@ -1,6 +1,6 @@
 import type { AgentContext } from '@agentclientprotocol/sdk';
-import type { UiEvent } from '@coxswain/client';
-import { ChildApprovals } from '@coxswain/client/transport';
+import type { BusClient, UiEvent } from '@coxswain/client';
+import { ChildApprovals, type ChildJournal } from '@coxswain/client/transport';
 import type { CurrentBus } from './current-bus.ts';
 import { writeDiagnostic } from './diagnostics.ts';
 import { type PendingCall, PermissionRequests } from './permission-requests.ts';
@@ -32,11 +32,8 @@ export class SessionApprovals {
       use: (id, task) => bus.use((open) => task(open.client.session(id))),
     });
     this.#children = new ChildApprovals({
-      sessionOf: (id) => {
-        const { now } = bus;
-        if (!now) throw new Error('no bus is open');
-        return now.client.session(id);
-      },
+      sessionOf: (id) => bus.latest.session(id),
+      journalOf: (id) => journalAcross(bus, id),
       saw: (_record, events, child) => {
         for (const event of events)
           if (event.type === 'approval_needed') this.#below.set(`${child.id}/${event.callId}`, event);
@@ -71,4 +68,19 @@ export class SessionApprovals {
     this.#children.close();
     this.#permissions.close();
   }
+}
+
+/** The journal of a session, read on one bus after another. Records have neither gaps nor repeats. */
+function journalAcross(bus: CurrentBus, id: string): ChildJournal {
+  return {
+    newest: () => bus.use(({ client }) => client.session(id).newest()),
+    async *records({ signal: leaving }) {
+      let next = 1;
+      const read = (client: BusClient, signal: AbortSignal) => client.session(id).records({ from: next, signal });
+      for await (const record of bus.follow(leaving, read)) {
+        next = record.n + 1;
+        yield record;
+      }
+    },
+  };
 }

@@ -12,8 +12,6 @@ export interface FeedConsumer {
   ended(error: Error): void;
 }
 
-const RETRY_MS = 250;
-
 /** Follows a session from its first record until {@link close}. */
 export class SessionFeed {
   readonly #bus: CurrentBus;
@@ -48,22 +46,12 @@ export class SessionFeed {
   }
 
   async #follow(): Promise<void> {
-    const { signal: leaving } = this.#leaving;
-    while (!leaving.aborted) {
-      const { client, gone } = await this.#bus.open(leaving);
-      const items = client
-        .session(this.#id)
-        .records({ deltas: true, from: this.#next, signal: AbortSignal.any([leaving, gone]) });
-      try {
-        for await (const item of items) {
-          await this.#consumer.take(item);
-          if (item.record) this.#next = item.record.n + 1;
-        }
-      } catch (error) {
-        // When the instance stops, the connection can fail with any error.
-        if (!gone.aborted) throw error;
-      }
-      if (!leaving.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    const items = this.#bus.follow(this.#leaving.signal, (client, signal) =>
+      client.session(this.#id).records({ deltas: true, from: this.#next, signal }),
+    );
+    for await (const item of items) {
+      await this.#consumer.take(item);
+      if (item.record) this.#next = item.record.n + 1;
     }
   }
 }

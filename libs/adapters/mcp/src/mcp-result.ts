@@ -1,6 +1,6 @@
 /** Converts the result of an MCP tool to the protocol's form. */
 import type { ToolOutcome } from '@coxswain/ports';
-import type { FilePart, JsonObject, TextPart } from '@coxswain/protocol';
+import { BOUNDS, type FilePart, JsonObject, type TextPart } from '@coxswain/protocol';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 
@@ -54,14 +54,19 @@ function addBlock(parts: BoundedParts, block: CallToolResult['content'][number])
 
 function structuredDetail(structured: unknown, parts: BoundedParts, isAll: boolean): JsonObject | null {
   if (structured === undefined) return null;
+  // Checked first: `JSON.stringify` is recursive. JSON parsers read 1e999 as Infinity.
+  const detail = JsonObject.safeParse({ structured_content: structured });
+  if (!detail.success) {
+    parts.text(NOT_RECORDABLE);
+    return null;
+  }
   const json = JSON.stringify(structured);
   if (isAll) parts.text(json);
-  if (Buffer.byteLength(json) <= MCP_BOUNDS.structuredMaxBytes) {
-    // It arrived as JSON, so it is a JSON value.
-    return { structured_content: structured as JsonObject };
-  }
-  return { structured_content_left_out_bytes: Buffer.byteLength(json) };
+  const bytes = Buffer.byteLength(json);
+  return bytes <= MCP_BOUNDS.structuredMaxBytes ? detail.data : { structured_content_left_out_bytes: bytes };
 }
+
+const NOT_RECORDABLE = `[omitted: structured content, nested at least ${BOUNDS.jsonDepthMax} deep or with a number that is too large]`;
 
 /** The parts of a result, in order and within the limits. */
 class BoundedParts {

@@ -1,5 +1,5 @@
 /** Reading configuration, expanding variables, naming tools, and mapping results to the protocol. */
-import { McpServers, ToolResult } from '@coxswain/protocol';
+import { BOUNDS, McpServers, ToolResult } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { expandVariables } from '../src/expand-variables.ts';
@@ -206,6 +206,18 @@ describe('a result', () => {
     const structuredContent = { text: 'x'.repeat(structuredMaxBytes) };
     const { result } = outcomeOf({ content: [{ type: 'text', text: 'short' }], structuredContent });
     expect(result.detail).toEqual({ structured_content_left_out_bytes: structuredMaxBytes + 11 });
+  });
+
+  test.each([
+    ['nested too deep', `${'{"a":'.repeat(BOUNDS.jsonDepthMax)}1${'}'.repeat(BOUNDS.jsonDepthMax)}`],
+    ['nested too deep for the stack', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+    ['with a number that is too large', '{"a":1e999}'],
+  ])('of structured content %s keeps its text, and says that it is omitted', (_what, json) => {
+    const content = [{ type: 'text' as const, text: 'kept' }];
+    const { status, result } = outcomeOf({ content, structuredContent: JSON.parse(json) });
+    expect(status).toBe('ok');
+    const note = expect.stringMatching(/^\[omitted: structured content, nested at least 128 deep or with a number/);
+    expect(result).toEqual({ content: [...content, { type: 'text', text: note }], is_error: false });
   });
 
   test('that says it is an error is one', () => {

@@ -5,12 +5,11 @@ import { callerFolder, stateDirOf } from '../folders/mod.ts';
 import { leaveRunning, withBus } from '../instance/mod.ts';
 import { type CommandRun, EXIT, type Invocation } from '../line/mod.ts';
 import { modelOf, startBody } from '../run/mod.ts';
-import { stopSignal, untilAborted } from '../service/mod.ts';
+import { reserveForProtocol, stopSignal, untilAborted } from '../service/mod.ts';
 
 /** Serves an editor on standard input and output until it disconnects. Its sessions continue. Exits 0. */
 export const run: CommandRun = async (invocation) => {
-  // Standard output carries only the protocol: console output of libraries goes to standard error.
-  for (const method of ['log', 'info', 'debug', 'warn'] as const) console[method] = console.error;
+  const unwritable = reserveForProtocol();
   const service = await startAcpService({
     startSettings: () => startSettings(invocation),
     unsentFolder: join(stateDirOf(invocation.flags, invocation.env), 'editor-sessions'),
@@ -18,10 +17,7 @@ export const run: CommandRun = async (invocation) => {
     output: process.stdout,
   });
   const stop = stopSignal();
-  // A write error means that the editor has disconnected. It closes the connection and does not end the process
-  // abruptly.
-  for (const stream of [process.stdout, process.stderr])
-    stream.removeAllListeners('error').on('error', () => service.disconnect());
+  void unwritable.then(() => service.disconnect());
   const left = Promise.race([service.closed, stop.promise]);
   let isLeft = false;
   void left.then(() => {

@@ -2,10 +2,10 @@
 import { type Client, hasEnded } from '@coxswain/client';
 import { MCP_SCOPES, type McpScope, startMcpService } from '@coxswain/mcp';
 import { cutGraphemes } from '@coxswain/protocol';
-import { leaveRunning, type OpenBus, withBusOnce } from '../instance/mod.ts';
+import { leaveRunning, type OpenBus, withBus } from '../instance/mod.ts';
 import { type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { McpAccess } from '../run/mod.ts';
-import { stopSignal, untilAborted } from '../service/mod.ts';
+import { reserveForProtocol, stopSignal, untilAborted } from '../service/mod.ts';
 import { standardStreams } from '../terminal/mod.ts';
 
 /**
@@ -15,6 +15,7 @@ import { standardStreams } from '../terminal/mod.ts';
 export const run: CommandRun = async (invocation) => {
   const scopes = scopesOf(invocation.flags);
   const access = McpAccess.of(invocation);
+  const unwritable = reserveForProtocol();
   const stop = stopSignal();
   const service = await startMcpService({
     access,
@@ -25,13 +26,12 @@ export const run: CommandRun = async (invocation) => {
   });
   let isLeft = false;
   let code: ExitCode = EXIT.ok;
-  const left = Promise.race([service.closed, stop.promise]).then((why) => {
+  const left = Promise.race([service.closed, stop.promise, unwritable]).then((why) => {
     isLeft = true;
     if (why === 'too_long') code = EXIT.error;
   });
   try {
-    // An instance may stop while the client stays connected: then the next instance is opened.
-    while (!isLeft) await withBusOnce(invocation, true, (bus) => serveOn(bus, access, left, () => isLeft));
+    await withBus(invocation, true, (bus) => serveOn(bus, access, left, () => isLeft));
     return code;
   } finally {
     await service.stop();
@@ -40,16 +40,17 @@ export const run: CommandRun = async (invocation) => {
 };
 
 /**
- * Serves until the client disconnects or the instance stops. @throws the error that closed the connection to the bus.
+ * Serves until the client disconnects. @throws the reason of `bus.gone` if the instance stops first; the error that
+ * closed the connection to the bus.
  */
-async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<ExitCode> {
+async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<void> {
   access.setBus(bus);
   try {
     const refused = await Promise.race([left, untilAborted(bus.gone), bus.client.closed()]);
     if (refused instanceof Error) throw refused;
-    if (isLeft() && bus.embedded && (await isAtWork(bus.client)))
+    if (!isLeft()) bus.gone.throwIfAborted();
+    if (bus.embedded && (await isAtWork(bus.client)))
       await leaveRunning(bus, (text) => standardStreams.err(`${text}\n`));
-    return EXIT.ok;
   } finally {
     access.clearBus();
   }
