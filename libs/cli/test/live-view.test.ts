@@ -285,6 +285,38 @@ describe('an approval', () => {
     expect(v.effects).toMatchObject([{ asked: { callId: 'c1' }, command: { args: { amount: 1, currency: 'EUR' } } }]);
     expect(v.state().composer).toMatchObject({ kind: 'steer', before: '' });
   });
+
+  test('keeps its edited arguments, whichever calls come and go meanwhile', () => {
+    const v = view();
+    const [one, two] = [approval('c1', { amount: 1 }), approval('c2', { amount: 2 })];
+    v.take({ type: 'approvals', approvals: [one, two] });
+    v.type('e');
+    v.enter();
+    v.take({ type: 'key', text: '\t', key: { name: 'tab', sequence: '\t' } });
+    v.record([{ type: 'approval_settled', callId: 'c1', decision: 'deny', by: 'ada', reason: null, ...from }]);
+    v.enter();
+    expect(v.effects).toEqual([]);
+    expect(v.scrollback().join()).toContain('this call is already decided');
+    expect(v.state().composer).toMatchObject({ kind: 'args', before: '{\n  "amount": 1\n}\t' });
+    v.take({ type: 'approvals', approvals: [two, one] });
+    v.enter();
+    expect(v.effects).toMatchObject([{ asked: { callId: 'c1' }, command: { args: { amount: 1 } } }]);
+  });
+
+  test('stays selected when another one is requested', () => {
+    const v = view();
+    const [one, two, three] = ['c1', 'c2', 'c3'].map((id) => approval(id, EDIT)) as [
+      OpenApproval,
+      OpenApproval,
+      OpenApproval,
+    ];
+    v.take({ type: 'approvals', approvals: [one, two] });
+    v.key('tab');
+    v.take({ type: 'approvals', approvals: [one, two, three] });
+    v.type('y');
+    v.enter();
+    expect(v.effects).toMatchObject([{ asked: { callId: 'c2' } }]);
+  });
 });
 
 test('Ctrl-C asks: d or Ctrl-C again detaches, c cancels, any other key stays; between two runs it leaves', () => {

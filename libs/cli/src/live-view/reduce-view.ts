@@ -13,6 +13,7 @@ import { takeKey } from './view-keys.ts';
 import {
   type EndedCall,
   type FinishedItem,
+  isSameCall,
   NO_DETAILS,
   NO_USAGE,
   type QueuedMessage,
@@ -67,7 +68,7 @@ export function reduceView(state: ViewState, action: ViewAction): ViewStep {
     case 'child':
       return takeChild(state, action.events, action.child);
     case 'approvals':
-      return unchanged({ ...state, approvals: action.approvals });
+      return unchanged({ ...state, approvals: withSelected(state.approvals[0], action.approvals) });
     case 'notice':
       return withItem(state, { kind: 'notice', text: printable(action.text), tone: action.tone });
     case 'suggestion':
@@ -260,6 +261,12 @@ const UNSTYLED = createStyle(false);
 
 function eventItem(event: UiEvent): FinishedItem[] {
   return eventLine(event, UNSTYLED) === null ? [] : [{ kind: 'event', event }];
+}
+
+/** The approvals, rotated so that the selected one stays first. */
+function withSelected(selected: OpenApproval | undefined, approvals: readonly OpenApproval[]): readonly OpenApproval[] {
+  const at = approvals.findIndex((one) => selected !== undefined && isSameCall(one, selected));
+  return at <= 0 ? approvals : [...approvals.slice(at), ...approvals.slice(0, at)];
 }
 
 function settled(

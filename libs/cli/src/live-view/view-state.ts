@@ -109,7 +109,10 @@ export interface ViewState {
   readonly isReasoningContinued: boolean;
   readonly calls: readonly RunningCall[];
   readonly queue: readonly QueuedMessage[];
+  /** The pending calls. The first one is selected: the next decision is about it. */
   readonly approvals: readonly OpenApproval[];
+  /** The call whose arguments the composer edits, if the kind of its text is `args`. */
+  readonly edited: OpenApproval | null;
   /** The newest calls that ended, the latest first. */
   readonly ended: readonly EndedCall[];
   /** The arguments of open calls, keyed by call id. */
@@ -146,6 +149,7 @@ export function initialView(sessionId: string | null): ViewState {
     calls: [],
     queue: [],
     approvals: [],
+    edited: null,
     ended: [],
     args: new Map(),
     isUnfolded: false,
@@ -160,6 +164,11 @@ export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 };
 
 /** No details. */
 export const NO_DETAILS: RecordDetails = { outputs: new Map(), costUsd: null, edited: new Map() };
+
+/** Whether two approvals are about the same call. Call ids are unique within a session only. */
+export function isSameCall(one: OpenApproval, other: OpenApproval): boolean {
+  return one.session.id === other.session.id && one.callId === other.callId;
+}
 
 /** A step without output. */
 export function unchanged(state: ViewState): ViewStep {
