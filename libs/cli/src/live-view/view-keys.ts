@@ -84,9 +84,11 @@ function submitArgs(state: ViewState, composer: Composer, text: string): ViewSte
 function send(state: ViewState, command: TypedCommand, call = state.approvals[0]): ViewStep {
   const running = state.calls.at(-1)?.callId ?? null;
   const asked = command.do === 'decide' ? call : undefined;
+  const effects = [{ do: 'send', command, asked, running } as const];
+  if (asked === undefined) return { state, finished: [], effects };
   // A decision removes its call from the list at once, so that the next decision is about the next call.
   const approvals = state.approvals.filter((one) => one !== asked);
-  return { state: { ...state, approvals }, finished: [], effects: [{ do: 'send', command, asked, running }] };
+  return { state: { ...state, approvals, decided: [...state.decided, asked] }, finished: [], effects };
 }
 
 /**

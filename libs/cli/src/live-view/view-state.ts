@@ -71,6 +71,8 @@ export type ViewAction =
   | { readonly type: 'live'; readonly events: readonly UiEvent[] }
   | { readonly type: 'child'; readonly events: readonly UiEvent[]; readonly child: ChildSession }
   | { readonly type: 'approvals'; readonly approvals: readonly OpenApproval[] }
+  /** A decision was not sent or was rejected, and its call still waits. */
+  | { readonly type: 'undecided'; readonly approval: OpenApproval }
   | { readonly type: 'notice'; readonly text: string; readonly tone: 'dim' | 'yellow' }
   /** The text that Enter on an empty line sends; null for nothing. */
   | { readonly type: 'suggestion'; readonly text: string | null }
@@ -109,8 +111,10 @@ export interface ViewState {
   readonly isReasoningContinued: boolean;
   readonly calls: readonly RunningCall[];
   readonly queue: readonly QueuedMessage[];
-  /** The pending calls. The first one is selected: the next decision is about it. */
+  /** The pending calls without a decision. The first one is selected: the next decision is about it. */
   readonly approvals: readonly OpenApproval[];
+  /** The pending calls whose decision was sent from here. They are hidden, and shown again if the sending fails. */
+  readonly decided: readonly OpenApproval[];
   /** The call whose arguments the composer edits, if the kind of its text is `args`. */
   readonly edited: OpenApproval | null;
   /** The newest calls that ended, the latest first. */
@@ -149,6 +153,7 @@ export function initialView(sessionId: string | null): ViewState {
     calls: [],
     queue: [],
     approvals: [],
+    decided: [],
     edited: null,
     ended: [],
     args: new Map(),
