@@ -1,4 +1,5 @@
 /** Starts and follows runs, and sends commands to sessions. */
+export { ApprovalChanges } from './approval-changes.ts';
 export { chooseCall, decide } from './decide.ts';
 export { exitCodeOf } from './exit-code-of.ts';
 export { type FollowEnd, followSession, type Participant } from './follow-session.ts';
