@@ -8,6 +8,7 @@ export { inject } from './inject.ts';
 export { joinSession } from './join-session.ts';
 export { expectKnownPersona } from './known-persona.ts';
 export { McpAccess } from './mcp-access.ts';
+export { queuedMessage } from './queued-message.ts';
 export { textOrInput } from './read-input.ts';
 export { type ReportedBus, reportSessions, sessionLines } from './report-sessions.ts';
 export { runPrompt } from './run-prompt.ts';
