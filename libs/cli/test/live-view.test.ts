@@ -391,6 +391,18 @@ test('Ctrl-C asks: d or Ctrl-C again detaches, c cancels, any other key stays; b
   expect(v.effects.at(-1)).toEqual({ do: 'leave' });
 });
 
+test('a paste after Ctrl-C is one message and no answer', () => {
+  const v = view();
+  v.key('c', { ctrl: true });
+  v.key('paste-start');
+  v.type('c');
+  v.enter();
+  v.type('d');
+  v.key('paste-end');
+  expect(v.state()).toMatchObject({ isLeaving: false, composer: { before: 'c\nd' } });
+  expect(v.effects).toEqual([]);
+});
+
 test('text of models and tools writes no control sequence to the terminal', () => {
   const v = view();
   const evil = '\u001b[2J\u009b31m\u001b]0;title\u0007\rx';

@@ -8,6 +8,8 @@ import { isSameCall, unchanged, type ViewState, type ViewStep, withItem } from '
 /** Processes one key. */
 export function takeKey(state: ViewState, text: string | undefined, key: Key): ViewStep {
   const isCtrlC = key.ctrl === true && key.name === 'c';
+  // A paste is a text and no answer.
+  if (state.isLeaving && key.name === 'paste-start') return takeKey({ ...state, isLeaving: false }, text, key);
   if (state.isLeaving) return answerLeaving(state, isCtrlC ? 'd' : text);
   if (isCtrlC) return state.stopReason === null ? unchanged({ ...state, isLeaving: true }) : leave(state);
   if (key.ctrl && !state.composer.isPasting) {
