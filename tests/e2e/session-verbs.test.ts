@@ -62,12 +62,12 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
     'tide',
   );
   await taken('steer', 'waits', 'east', '--command-id', 's2', '--dedupe-key', 'course');
-  await taken('message', 'followup', 'waits', 'then moor', '--command-id', 'f1', '--dedupe-key', 'next');
+  await taken('message', 'followup', 'waits', 'then moor', '--command-id', 'followup-1', '--dedupe-key', 'next');
   const listed = (await taken('message', 'list', 'waits')).json as unknown as SessionStatus['pending'];
   expect(listed.map(({ command_id, kind, body }) => [command_id, kind, body])).toEqual([
     ['s2', 'steer', 'east'],
     ['r1', 'remind', 'mind the tide'],
-    ['f1', 'followup', 'then moor'],
+    ['followup-1', 'followup', 'then moor'],
   ]);
   expect(listed[1]).toMatchObject({
     tags: ['tide', 'night'],
@@ -79,8 +79,8 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
   });
 
   await taken('message', 'edit', 'waits', 's2', 'east by south');
-  await taken('message', 'withdraw', 'waits', 'f1');
-  await refused('already_revoked', 'message', 'withdraw', 'waits', 'f1');
+  await taken('message', 'withdraw', 'waits', 'followup');
+  await refused('already_revoked', 'message', 'withdraw', 'waits', 'followup-1');
   await refused('already_revoked', 'message', 'withdraw', 'waits', 's1');
   await refused('unknown_command_id', 'message', 'edit', 'waits', 'nothing', 'x');
   const heard = await taken(
@@ -103,8 +103,8 @@ test('what waits is listed, collapsed, replaced and taken back; an interrupt tha
   expect(journal.of('message_complete')[0]?.message.partial).toBe(true);
   expect(journal.of('control_outcome').map(({ control, target, status }) => `${control} ${target} ${status}`)).toEqual([
     'replace s2 replaced',
-    'revoke f1 revoked',
-    'revoke f1 already_revoked',
+    'revoke followup-1 revoked',
+    'revoke followup-1 already_revoked',
     'revoke s1 already_revoked',
     'replace nothing unknown_command_id',
   ]);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { chooseWaiting, readReplacement } from '../src/live-view/mod.ts';
+import { chooseWaiting, readReplacement } from '../src/line/mod.ts';
 
 const OLDER = '01990000-0000-7000-8000-000000000001';
 const NEWER = '01990000-1111-7000-8000-000000000002';
-const waiting = [{ commandId: OLDER }, { commandId: NEWER }, { commandId: 'moor' }];
+const waiting = [OLDER, NEWER, 'moor'];
 
 test('without an id, the newest queued message is chosen', () => {
   expect(chooseWaiting(undefined, waiting)).toBe('moor');

@@ -1,3 +1,5 @@
+import { PassThrough } from 'node:stream';
+import type { ReadStream, WriteStream } from 'node:tty';
 import type { Session, UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
 import { describe, expect, test } from 'vitest';
@@ -9,6 +11,7 @@ import {
   initialView,
   type Key,
   LiveRegion,
+  LiveView,
   NO_DETAILS,
   type RecordDetails,
   reduceView,
@@ -97,6 +100,7 @@ const asks = (callId: string, args: object): UiEvent =>
   }) as UiEvent;
 const approval = (callId: string, args: object) =>
   ({ ...asks(callId, args), session: { id: 's1' } as Session }) as unknown as OpenApproval;
+const [ONE, TWO, THREE] = [approval('c1', EDIT), approval('c2', EDIT), approval('c3', EDIT)];
 
 describe('the live part', () => {
   test.each([
@@ -248,8 +252,7 @@ describe('an approval', () => {
 
   test('is decided by y, a or n and Enter; the next one is up at once, and Tab chooses another', () => {
     const v = view();
-    const [one, two, three] = ['c1', 'c2', 'c3'].map((id) => approval(id, EDIT));
-    v.take({ type: 'approvals', approvals: [one, two, three] as OpenApproval[] });
+    v.take({ type: 'approvals', approvals: [ONE, TWO, THREE] });
     expect(v.frame().rows[0]).toBe('  ? allow edit_file math.ts +1 -1 (1 of 3; Tab: the next)');
     v.key('tab');
     for (const answer of ['a', 'n', 'y']) {
@@ -285,6 +288,79 @@ describe('an approval', () => {
     expect(v.effects).toMatchObject([{ asked: { callId: 'c1' }, command: { args: { amount: 1, currency: 'EUR' } } }]);
     expect(v.state().composer).toMatchObject({ kind: 'steer', before: '' });
   });
+
+  test('keeps its edited arguments, whichever calls come and go meanwhile', () => {
+    const v = view();
+    const [one, two] = [approval('c1', { amount: 1 }), approval('c2', { amount: 2 })];
+    v.take({ type: 'approvals', approvals: [one, two] });
+    v.type('e');
+    v.enter();
+    v.take({ type: 'key', text: '\t', key: { name: 'tab', sequence: '\t' } });
+    v.record([{ type: 'approval_settled', callId: 'c1', decision: 'deny', by: 'ada', reason: null, ...from }]);
+    v.enter();
+    expect(v.effects).toEqual([]);
+    expect(v.scrollback().join()).toContain('this call is already decided');
+    expect(v.state().composer).toMatchObject({ kind: 'args', before: '{\n  "amount": 1\n}\t' });
+    v.take({ type: 'approvals', approvals: [two, one] });
+    v.enter();
+    expect(v.effects).toMatchObject([{ asked: { callId: 'c1' }, command: { args: { amount: 1 } } }]);
+  });
+
+  test('is not shown again while its decision is being sent', () => {
+    const v = view();
+    v.take({ type: 'approvals', approvals: [ONE] });
+    v.type('y');
+    v.enter();
+    v.take({ type: 'approvals', approvals: [ONE, TWO] });
+    expect(v.state().approvals).toEqual([TWO]);
+  });
+
+  test('is shown again if its decision fails, after the selected one, unless another person has decided it', () => {
+    const v = view();
+    v.take({ type: 'approvals', approvals: [ONE, TWO, THREE] });
+    for (let n = 0; n < 2; n++) {
+      v.type('y');
+      v.enter();
+    }
+    v.record([{ type: 'approval_settled', callId: 'c1', decision: 'deny', by: 'ada', reason: null, ...from }]);
+    v.take({ type: 'undecided', approval: ONE });
+    v.take({ type: 'undecided', approval: TWO });
+    expect(v.state().approvals).toEqual([THREE, TWO]);
+  });
+
+  test('stays selected when another one is requested', () => {
+    const v = view();
+    v.take({ type: 'approvals', approvals: [ONE, TWO] });
+    v.key('tab');
+    v.take({ type: 'approvals', approvals: [ONE, TWO, THREE] });
+    v.type('y');
+    v.enter();
+    expect(v.effects).toMatchObject([{ asked: { callId: 'c2' } }]);
+  });
+});
+
+test('after a rejected decision, the next answer goes to the same call and not to the model', async () => {
+  const answers: string[] = [];
+  const session = {
+    id: 's1',
+    approve: async (callId: string) => {
+      answers.push(`approve ${callId}`);
+      throw Object.assign(new Error('amount must be a number'), { code: 'invalid_arguments' });
+    },
+    deny: async (callId: string) => answers.push(`deny ${callId}`),
+    steer: async (text: string) => answers.push(text),
+  } as unknown as Session;
+  const keyboard = Object.assign(new PassThrough(), { setRawMode: () => undefined }) as unknown as ReadStream;
+  const live = new LiveView(new PassThrough() as unknown as WriteStream, createStyle(false));
+  live.attend(keyboard, { session, leave: () => undefined });
+  live.approvalsOpen([{ ...approval('c1', EDIT), session }]);
+  for (const answer of ['y', 'n']) {
+    keyboard.emit('keypress', answer, { name: answer });
+    keyboard.emit('keypress', '\r', { name: 'return' });
+    await live.sent();
+  }
+  live.close();
+  expect(answers).toEqual(['approve c1', 'deny c1']);
 });
 
 test('Ctrl-C asks: d or Ctrl-C again detaches, c cancels, any other key stays; between two runs it leaves', () => {
@@ -313,6 +389,18 @@ test('Ctrl-C asks: d or Ctrl-C again detaches, c cancels, any other key stays; b
   ]);
   v.key('c', { ctrl: true });
   expect(v.effects.at(-1)).toEqual({ do: 'leave' });
+});
+
+test('a paste after Ctrl-C is one message and no answer', () => {
+  const v = view();
+  v.key('c', { ctrl: true });
+  v.key('paste-start');
+  v.type('c');
+  v.enter();
+  v.type('d');
+  v.key('paste-end');
+  expect(v.state()).toMatchObject({ isLeaving: false, composer: { before: 'c\nd' } });
+  expect(v.effects).toEqual([]);
 });
 
 test('text of models and tools writes no control sequence to the terminal', () => {

@@ -277,6 +277,12 @@ test('the first pieces of much feedback are shown, and the number of others; mes
   expect(lines.at(-1)).toContain('and 61 more pieces of feedback');
 });
 
+test('the columns of a table are aligned, also next to characters of two columns or none', () => {
+  const cells = ['ab', '漢字', 'e\u0301'];
+  const rows = table(cells.map((cell) => [cell, 'x']));
+  expect(rows).toBe('ab    x\n漢字  x\ne\u0301     x\n');
+});
+
 test('control characters in events and lists are removed: ids of calls, names of tools and actors', () => {
   const hostile = 'a\u001b[2J\u202eb';
   const events: UiEvent[] = [

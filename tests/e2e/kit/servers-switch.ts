@@ -25,6 +25,7 @@ export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'embedded-server.test.ts': 'the embedded server itself',
   'embedding.test.ts': 'programs start their embedded server, or a bus in memory',
   'folder-trust.test.ts': 'cox run starts its embedded server',
+  'follow-commands.test.ts': 'cox starts its embedded server',
   'follows-restarts.test.ts': 'its server is killed and started again',
   'gateway-keys.test.ts': 'a server that knows the users of cox admin auth',
   'gateway-up.test.ts': 'cox starts its embedded server',

@@ -7,6 +7,7 @@ export { leaveRunning } from './leave-running.ts';
 export { connectTo, type OpenBus, reachedAt, refuseElsewhere, withBus, withBusOnce } from './open-bus.ts';
 export { pastedCommand } from './pasted-command.ts';
 export { approvalsBelow, listPendingApprovals } from './pending-approvals.ts';
+export { Reopenings } from './reopenings.ts';
 export { findSession, matchPrefix } from './resolve-session.ts';
 export { sessionStatus } from './session-status.ts';
 export { awaitReplicas, countReplicas, type Replicas, replicasText } from './stream-replicas.ts';

@@ -14,6 +14,7 @@ import { actorName, type BusAddress, describeSource, findBus, namedTenant, whyUn
 import { type ChosenManifest, chooseManifest, manifestNotice, manifestOf, policyOf } from '../folders/mod.ts';
 import { CliError, EXIT, type Invocation, usageError, writeNotice } from '../line/mod.ts';
 import { type EmbeddedInstance, startEmbedded } from './embedded.ts';
+import { Reopenings } from './reopenings.ts';
 import { untilPrepared } from './until-prepared.ts';
 
 /** An open bus. */
@@ -46,9 +47,6 @@ const WATCH_POLL_MS = 500;
  * A restart of `cox up` takes seconds. During this time, in ms, a command that it served starts no instance of its own.
  */
 const RETURN_TIMEOUT_MS = 10_000;
-const REOPENED_MAX = 8;
-/** Repetitions of a task without a sign that the instance has ended: it may have been restarted at the same address. */
-const UNANSWERED_REPEATS_MAX = 1;
 
 /** Commands whose standard input carries a protocol, so that it cannot answer questions. */
 const OF_PROTOCOLS: readonly string[] = ['acp', 'mcp'];
@@ -61,21 +59,21 @@ type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
  * instance did not respond and belongs to a `cox up`.
  * @param services whether an instance started by this process hosts sessions. If false, sessions can be read and
  * commands stored.
+ * @throws the error of the task; CliError `nats_unreachable` if one instance after another ends.
  */
 export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
+  const reopenings = new Reopenings();
   let mayReturn = false;
-  let unanswered = 0;
-  for (let reopened = 0; ; reopened++) {
+  for (let isFirst = true; ; isFirst = false) {
     if (mayReturn) await untilReturned(where);
-    const bus = await openBus(where, services, reopened === 0);
+    const bus = await openBus(where, services, isFirst);
+    const openedMs = performance.now();
     mayReturn = bus.mayReturn;
     try {
       return await task(bus);
     } catch (error) {
-      if (reopened >= REOPENED_MAX) throw error;
-      if (bus.gone.aborted) continue;
-      if (!mayReturn || codeOf(error) !== 'nats_unreachable' || unanswered >= UNANSWERED_REPEATS_MAX) throw error;
-      unanswered += 1;
+      const openMs = performance.now() - openedMs;
+      reopenings.takeError(error, { hasEnded: bus.gone.aborted, mayReturn, openMs });
     } finally {
       await bus.close();
     }
@@ -207,7 +205,7 @@ function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout 
     // A restarted server keeps its address, and the connection recovers automatically.
     const where = running && `${running.url} ${running.token}`;
     first ??= where;
-    if (where === undefined || where !== first) gone.abort(new Error('the instance has ended'));
+    if (where === undefined || where !== first) gone.abort(hasEnded('the instance'));
   };
   return setInterval(() => {
     // A file that cannot be read at the moment says nothing about the server.
@@ -230,7 +228,7 @@ async function startBus(options: {
   const embedded = await startEmbedded({ ...options, holder });
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {
-    if (!expected) gone.abort(new Error('nats-server ended unexpectedly'));
+    if (!expected) gone.abort(hasEnded('nats-server'));
   });
   try {
     const { url, token } = embedded.server;
@@ -291,6 +289,10 @@ export async function connectTo(
       `nats_unreachable: ${named} cannot be used: ${whyUnreachable(error, { source: describeSource(address), servers: address.servers })}`,
     );
   }
+}
+
+function hasEnded(what: string): CliError {
+  return new CliError(EXIT.error, 'nats_unreachable', `nats_unreachable: ${what} has ended`);
 }
 
 function codeOf(error: unknown): unknown {

@@ -371,7 +371,7 @@ const MESSAGE: readonly CommandSpec[] = [
     args: ['<session>', '<message>', '<text>'],
     help: 'Change the text of a queued message, not its place',
     flags: COMMAND,
-    examples: ['cox message edit k3f9 0197c2 "the other file first"'],
+    examples: ['cox message edit k3f9 0197c2a1-5b "the other file first"'],
     load: () => import('../commands/message/edit.ts'),
   },
   {
@@ -379,7 +379,7 @@ const MESSAGE: readonly CommandSpec[] = [
     args: ['<session>', '<message>'],
     help: 'Withdraw a queued message or a reminder',
     flags: COMMAND,
-    examples: ['cox message withdraw k3f9 0197c2'],
+    examples: ['cox message withdraw k3f9 0197c2a1-5b'],
     load: () => import('../commands/message/withdraw.ts'),
   },
 ];
@@ -654,13 +654,13 @@ const ADMIN: readonly CommandSpec[] = [
         words: ['read', 'run', 'steer', 'approve', 'admin'],
         repeatable: true,
       },
-      tenant: TENANTS,
+      tenant: { value: 'NAME', help: 'Tenant of the token (add: default "default"; list and remove: any)' },
       expires: { value: 'TIME', help: 'Lifetime: 12h, 90d (until it is removed)' },
       ...PRINT,
     },
     examples: [
       'cox admin token add alice --tokens ./tokens.json --scope read,steer,approve',
-      'cox admin token remove alice --tokens ./tokens.json',
+      'cox admin token remove alice --tokens ./tokens.json --tenant red',
     ],
     load: () => import('../commands/admin/token.ts'),
   },

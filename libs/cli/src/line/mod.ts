@@ -1,4 +1,5 @@
 /** Command lines: the table of commands, parsing, help, errors and output. */
+export { chooseWaiting, readReplacement } from './choose-waiting.ts';
 export { CliError, EXIT, type ExitCode, usageError } from './cli-error.ts';
 export type { CommandRun, CommandSpec, FlagSpec, Invocation, Section } from './command-spec.ts';
 export { COMMANDS, SECTIONS } from './command-table.ts';

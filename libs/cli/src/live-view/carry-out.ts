@@ -2,8 +2,8 @@
 import type { Session } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
 import { assertNever } from '@coxswain/protocol';
+import { chooseWaiting, readReplacement } from '../line/mod.ts';
 import { pendingText } from '../terminal/mod.ts';
-import { chooseWaiting, readReplacement } from './choose-waiting.ts';
 import type { TypedCommand } from './typed-command.ts';
 
 /** The calls that a line without a call id refers to. */
@@ -71,10 +71,10 @@ export async function carryOut(
       show(pendingText(await session.wire.state()));
       return;
     case 'withdraw':
-      await session.revoke(chooseWaiting(command.commandId, await session.pending()));
+      await session.revoke(chooseWaiting(command.commandId, await queuedIds(session)));
       return;
     case 'edit': {
-      const { commandId, text } = readReplacement(command.text, await session.pending());
+      const { commandId, text } = readReplacement(command.text, await queuedIds(session));
       await session.replace(commandId, text);
       return;
     }
@@ -86,4 +86,8 @@ export async function carryOut(
     default:
       assertNever(command);
   }
+}
+
+async function queuedIds(session: Session): Promise<string[]> {
+  return (await session.pending()).map(({ commandId }) => commandId);
 }

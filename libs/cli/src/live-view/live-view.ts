@@ -39,6 +39,8 @@ const LEAVE_QUESTION = 'Ctrl-C again or d: detach, the session continues · c: c
 const FRAME_MS = 66;
 /** Maximum number of commands in flight, so that a held key sends no more. */
 const SENDS_MAX = 32;
+/** Rejections of a decision about a call that does not wait for it. */
+const NO_LONGER_PENDING: ReadonlySet<string> = new Set(['already_decided', 'call_unknown']);
 /** Finished items are written with the next frame, or at once if there are this many. */
 const UNWRITTEN_MAX = 1_000;
 
@@ -180,16 +182,18 @@ export class LiveView implements SessionView, Participant {
       else this.notice('  the session starts with a prompt', 'yellow');
       return;
     }
+    const fail = ({ code = '', message }: { readonly code?: string; readonly message: string }) => {
+      this.notice(`  not done: ${code === '' ? '' : `${code}: `}${message}`, 'yellow');
+      if (asked !== undefined && !NO_LONGER_PENDING.has(code)) this.#take({ type: 'undecided', approval: asked });
+    };
     if (this.#sends.size >= SENDS_MAX) {
-      this.notice('  too many commands are in flight; wait a moment', 'yellow');
+      fail({ message: 'too many commands are in flight; wait a moment' });
       return;
     }
     const meant = { asked, running, startsRuns };
     const sending: Promise<void> = carryOut(session, command, meant, (text) => this.notice(text))
       // A rejection is also in the journal, and is shown from there. Every send ends at its time limit.
-      .catch((error: Error & { code?: string }) => {
-        this.notice(`  not done: ${error.code ? `${error.code}: ` : ''}${error.message}`, 'yellow');
-      })
+      .catch(fail)
       .finally(() => {
         this.#sends.delete(sending);
       });

@@ -1,6 +1,5 @@
 /** The view of a session at a terminal: its state, its keys and typed lines, and its rows. */
 export { carryOut } from './carry-out.ts';
-export { chooseWaiting, readReplacement } from './choose-waiting.ts';
 export { type Composer, composerKey, EMPTY_COMPOSER, type Key, remember, textOf } from './composer.ts';
 export { finishedRows } from './finished-lines.ts';
 export { LiveRegion } from './live-region.ts';

@@ -13,6 +13,7 @@ import { takeKey } from './view-keys.ts';
 import {
   type EndedCall,
   type FinishedItem,
+  isSameCall,
   NO_DETAILS,
   NO_USAGE,
   type QueuedMessage,
@@ -67,7 +68,15 @@ export function reduceView(state: ViewState, action: ViewAction): ViewStep {
     case 'child':
       return takeChild(state, action.events, action.child);
     case 'approvals':
-      return unchanged({ ...state, approvals: action.approvals });
+      return unchanged({
+        ...state,
+        approvals: withSelected(state.approvals[0], withoutDecided(action.approvals, state)),
+      });
+    case 'undecided': {
+      // Last, so that the selected one does not change. It is gone if another person has decided it.
+      const approvals = [...state.approvals, ...state.decided.filter((one) => one === action.approval)];
+      return unchanged({ ...state, approvals, decided: state.decided.filter((one) => one !== action.approval) });
+    }
     case 'notice':
       return withItem(state, { kind: 'notice', text: printable(action.text), tone: action.tone });
     case 'suggestion':
@@ -76,7 +85,7 @@ export function reduceView(state: ViewState, action: ViewAction): ViewStep {
       return takeKey(state, action.text, action.key);
     case 'close': {
       const closed = endAnswer(state);
-      return { ...closed, state: { ...closed.state, calls: [], approvals: [] } };
+      return { ...closed, state: { ...closed.state, calls: [], approvals: [], decided: [] } };
     }
   }
 }
@@ -148,7 +157,7 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
       return withItem({ ...state, args: withArgs(state.args, event.callId, event.args) }, item);
     }
     case 'approval_settled':
-      return withEvent({ ...state, approvals: settled(state, state.sessionId, event.callId) }, event);
+      return withEvent({ ...state, ...settled(state, state.sessionId, event.callId) }, event);
     case 'injection_received': {
       const { commandId, kind, mode, text } = event;
       const queue = [...state.queue, { commandId, kind, mode, text: printable(text) }].slice(-QUEUE_MAX);
@@ -179,7 +188,7 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
     case 'run_ended': {
       const ended = endAnswer(state);
       const { stopReason, usage, costUsd } = event;
-      const over = { stopReason, usage, costUsd, calls: [], approvals: [], args: new Map() };
+      const over = { stopReason, usage, costUsd, calls: [], approvals: [], decided: [], args: new Map() };
       return { state: { ...ended.state, ...over }, finished: [...ended.finished, ...eventItem(event)], effects: [] };
     }
     default:
@@ -234,22 +243,23 @@ function endCall(state: ViewState, event: UiEventOf<'call_ended'>, output: strin
     ...state,
     args,
     calls: state.calls.filter((one) => one.callId !== callId),
-    approvals: settled(state, state.sessionId, callId),
+    ...settled(state, state.sessionId, callId),
     ended: [call, ...state.ended].slice(0, ENDED_MAX),
   };
   return withItem(next, { kind: 'call', call, unfolded: state.isUnfolded });
 }
 
 function takeChild(state: ViewState, events: readonly UiEvent[], child: ChildSession): ViewStep {
-  let approvals = state.approvals;
+  let pending: Pending = state;
   const finished: FinishedItem[] = [];
   for (const event of events) {
     if (event.type === 'approval_needed') finished.push({ kind: 'approval', event, child, unfolded: false });
     else finished.push({ kind: 'child', event, child });
     if (event.type === 'approval_settled' || event.type === 'call_ended')
-      approvals = settled({ approvals }, child.id, event.callId);
+      pending = settled(pending, child.id, event.callId);
   }
-  return { state: { ...state, approvals }, finished, effects: [] };
+  const { approvals, decided } = pending;
+  return { state: { ...state, approvals, decided }, finished, effects: [] };
 }
 
 function withEvent(state: ViewState, event: UiEvent): ViewStep {
@@ -262,12 +272,22 @@ function eventItem(event: UiEvent): FinishedItem[] {
   return eventLine(event, UNSTYLED) === null ? [] : [{ kind: 'event', event }];
 }
 
-function settled(
-  { approvals }: Pick<ViewState, 'approvals'>,
-  sessionId: string | null,
-  callId: string,
-): readonly OpenApproval[] {
-  return approvals.filter((one) => one.session.id !== sessionId || one.callId !== callId);
+/** The approvals, rotated so that the selected one stays first. */
+function withSelected(selected: OpenApproval | undefined, approvals: readonly OpenApproval[]): readonly OpenApproval[] {
+  const at = approvals.findIndex((one) => selected !== undefined && isSameCall(one, selected));
+  return at <= 0 ? approvals : [...approvals.slice(at), ...approvals.slice(0, at)];
+}
+
+function withoutDecided(approvals: readonly OpenApproval[], { decided }: ViewState): readonly OpenApproval[] {
+  return approvals.filter((one) => !decided.some((other) => isSameCall(one, other)));
+}
+
+type Pending = Pick<ViewState, 'approvals' | 'decided'>;
+
+/** The pending calls without one that was decided or has ended. */
+function settled({ approvals, decided }: Pending, sessionId: string | null, callId: string): Pending {
+  const isOpen = (one: OpenApproval) => one.session.id !== sessionId || one.callId !== callId;
+  return { approvals: approvals.filter(isOpen), decided: decided.filter(isOpen) };
 }
 
 function dequeued({ queue }: ViewState, ids: readonly string[]): readonly QueuedMessage[] {

@@ -3,11 +3,13 @@ import { printableJson } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
 import { type Composer, composerKey, type Key, remember, textOf, withText } from './composer.ts';
 import { readTyped, TYPED_HELP, type TypedCommand } from './typed-command.ts';
-import { unchanged, type ViewState, type ViewStep, withItem } from './view-state.ts';
+import { isSameCall, unchanged, type ViewState, type ViewStep, withItem } from './view-state.ts';
 
 /** Processes one key. */
 export function takeKey(state: ViewState, text: string | undefined, key: Key): ViewStep {
   const isCtrlC = key.ctrl === true && key.name === 'c';
+  // A paste is a text and no answer.
+  if (state.isLeaving && key.name === 'paste-start') return takeKey({ ...state, isLeaving: false }, text, key);
   if (state.isLeaving) return answerLeaving(state, isCtrlC ? 'd' : text);
   if (isCtrlC) return state.stopReason === null ? unchanged({ ...state, isLeaving: true }) : leave(state);
   if (key.ctrl && !state.composer.isPasting) {
@@ -16,7 +18,8 @@ export function takeKey(state: ViewState, text: string | undefined, key: Key): V
     if (key.name === 'z') return { state, finished: [], effects: [{ do: 'pause_process' }] };
     if (key.name === 'l') return { state, finished: [], effects: [{ do: 'redraw' }] };
   }
-  if (key.name === 'tab' && !state.composer.isPasting)
+  // In arguments, Tab is a blank of the JSON text.
+  if (key.name === 'tab' && !state.composer.isPasting && state.composer.kind !== 'args')
     return unchanged({ ...state, approvals: rotated(state.approvals) });
   const result = composerKey(state.composer, text, key);
   if (result.type === 'none') return unchanged(state);
@@ -50,17 +53,23 @@ function submit(state: ViewState, composer: Composer, text: string): ViewStep {
     }
     case 'edit_args': {
       const [first] = state.approvals;
-      return unchanged(
-        first === undefined ? next : { ...next, composer: withText(next.composer, printableJson(first.args), 'args') },
-      );
+      if (first === undefined) return unchanged(next);
+      return unchanged({
+        ...next,
+        composer: withText(next.composer, printableJson(first.args), 'args'),
+        edited: first,
+      });
     }
     default:
       return send(next, command);
   }
 }
 
-/** Approves the call with the edited arguments if they are a JSON object. */
+/** Approves the edited call with the new arguments if they are a JSON object. Otherwise the text stays. */
 function submitArgs(state: ViewState, composer: Composer, text: string): ViewStep {
+  const call = state.approvals.find((one) => state.edited !== null && isSameCall(one, state.edited));
+  if (call === undefined)
+    return withItem(state, { kind: 'notice', text: 'this call is already decided · Esc: discard', tone: 'yellow' });
   let args: unknown;
   try {
     args = JSON.parse(text);
@@ -69,19 +78,19 @@ function submitArgs(state: ViewState, composer: Composer, text: string): ViewSte
   }
   if (typeof args !== 'object' || args === null || Array.isArray(args))
     return withItem(state, { kind: 'notice', text: 'the arguments are a JSON object: {…}', tone: 'yellow' });
-  return send({ ...state, composer }, { do: 'decide', decision: 'allow', reason: undefined, args: args as JsonObject });
+  const command = { do: 'decide', decision: 'allow', reason: undefined, args: args as JsonObject } as const;
+  return send({ ...state, composer }, command, call);
 }
 
-function send(state: ViewState, command: TypedCommand): ViewStep {
+/** @param call the call of a decision. */
+function send(state: ViewState, command: TypedCommand, call = state.approvals[0]): ViewStep {
   const running = state.calls.at(-1)?.callId ?? null;
-  const [first, ...others] = state.approvals;
+  const asked = command.do === 'decide' ? call : undefined;
+  const effects = [{ do: 'send', command, asked, running } as const];
+  if (asked === undefined) return { state, finished: [], effects };
   // A decision removes its call from the list at once, so that the next decision is about the next call.
-  const isDecision = command.do === 'decide';
-  return {
-    state: isDecision ? { ...state, approvals: others } : state,
-    finished: [],
-    effects: [{ do: 'send', command, asked: isDecision ? first : undefined, running }],
-  };
+  const approvals = state.approvals.filter((one) => one !== asked);
+  return { state: { ...state, approvals, decided: [...state.decided, asked] }, finished: [], effects };
 }
 
 /**

@@ -71,6 +71,8 @@ export type ViewAction =
   | { readonly type: 'live'; readonly events: readonly UiEvent[] }
   | { readonly type: 'child'; readonly events: readonly UiEvent[]; readonly child: ChildSession }
   | { readonly type: 'approvals'; readonly approvals: readonly OpenApproval[] }
+  /** A decision was not sent or was rejected, and its call still waits. */
+  | { readonly type: 'undecided'; readonly approval: OpenApproval }
   | { readonly type: 'notice'; readonly text: string; readonly tone: 'dim' | 'yellow' }
   /** The text that Enter on an empty line sends; null for nothing. */
   | { readonly type: 'suggestion'; readonly text: string | null }
@@ -109,7 +111,12 @@ export interface ViewState {
   readonly isReasoningContinued: boolean;
   readonly calls: readonly RunningCall[];
   readonly queue: readonly QueuedMessage[];
+  /** The pending calls without a decision. The first one is selected: the next decision is about it. */
   readonly approvals: readonly OpenApproval[];
+  /** The pending calls whose decision was sent from here. They are hidden, and shown again if the sending fails. */
+  readonly decided: readonly OpenApproval[];
+  /** The call whose arguments the composer edits, if the kind of its text is `args`. */
+  readonly edited: OpenApproval | null;
   /** The newest calls that ended, the latest first. */
   readonly ended: readonly EndedCall[];
   /** The arguments of open calls, keyed by call id. */
@@ -146,6 +153,8 @@ export function initialView(sessionId: string | null): ViewState {
     calls: [],
     queue: [],
     approvals: [],
+    decided: [],
+    edited: null,
     ended: [],
     args: new Map(),
     isUnfolded: false,
@@ -160,6 +169,11 @@ export const NO_USAGE: TokenUsage = { inputTokens: 0, outputTokens: 0 };
 
 /** No details. */
 export const NO_DETAILS: RecordDetails = { outputs: new Map(), costUsd: null, edited: new Map() };
+
+/** Whether two approvals are about the same call. Call ids are unique within a session only. */
+export function isSameCall(one: OpenApproval, other: OpenApproval): boolean {
+  return one.session.id === other.session.id && one.callId === other.callId;
+}
 
 /** A step without output. */
 export function unchanged(state: ViewState): ViewStep {

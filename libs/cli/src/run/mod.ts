@@ -1,4 +1,5 @@
 /** Starts and follows runs, and sends commands to sessions. */
+export { ApprovalChanges } from './approval-changes.ts';
 export { chooseCall, decide } from './decide.ts';
 export { exitCodeOf } from './exit-code-of.ts';
 export { type FollowEnd, followSession, type Participant } from './follow-session.ts';
@@ -7,6 +8,7 @@ export { inject } from './inject.ts';
 export { joinSession } from './join-session.ts';
 export { expectKnownPersona } from './known-persona.ts';
 export { McpAccess } from './mcp-access.ts';
+export { queuedMessage } from './queued-message.ts';
 export { textOrInput } from './read-input.ts';
 export { type ReportedBus, reportSessions, sessionLines } from './report-sessions.ts';
 export { runPrompt } from './run-prompt.ts';

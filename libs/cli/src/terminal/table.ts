@@ -1,5 +1,6 @@
 /** Formats lists for people. */
 import { printable } from '@coxswain/client';
+import { columnsOf } from './columns.ts';
 
 /**
  * Rows in columns, each as wide as its widest cell. Cells are plain text: characters that control a terminal are
@@ -8,11 +9,11 @@ import { printable } from '@coxswain/client';
 export function table(given: readonly (readonly string[])[]): string {
   const rows = given.map((row) => row.map(printable));
   const widths: number[] = [];
-  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, [...cell].length);
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell));
   return rows
     .map((row) =>
       row
-        .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] as number) - [...cell].length)))
+        .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] as number) - columnsOf(cell))))
         .join('  ')
         .trimEnd(),
     )

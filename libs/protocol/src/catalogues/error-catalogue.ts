@@ -192,14 +192,14 @@ export const ERROR_CATALOGUE = {
     'Correct the option that the message names.',
   ),
   token_exists: exception(
-    'The token file already has a token of this name.',
+    'The token file already has a token of this name and tenant.',
     'Changes nothing.',
     'Use another name, or remove the existing token first.',
   ),
   token_not_found: exception(
-    'The token file has no token of this name.',
+    'The token file has no token of this name, or none of the given tenant.',
     'Changes nothing.',
-    'Use a name that `cox admin token list` prints.',
+    'Use a name and a tenant that `cox admin token list` prints.',
   ),
   // Commands that do not fit the session
   session_not_found: rejection(

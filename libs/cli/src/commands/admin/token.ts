@@ -17,8 +17,8 @@ import { standardStreams, table } from '../../terminal/mod.ts';
 const ACTIONS = ['add', 'list', 'remove'] as const;
 
 /**
- * Adds a token to a file, removes the tokens of a name, or lists the tokens of a file. Exits 1 for `token_exists` and
- * `token_not_found`, 2 for invalid flags.
+ * Adds a token to a file, removes the token of a name, or lists the tokens of a file. Exits 1 for `token_exists` and
+ * `token_not_found`, 2 for invalid flags and for a name of several tenants without `--tenant`.
  */
 export const run: CommandRun = async ({ flags, args, env }) => {
   const [action, name] = args;
@@ -31,17 +31,26 @@ export const run: CommandRun = async ({ flags, args, env }) => {
     throw usageError(
       `cox admin token ${action} needs the name of the token: its holder, which commands record as their sender`,
     );
-  if (action === 'list') return list(file, flags.on('json'));
-  return action === 'add' ? add(file, String(name), flags) : remove(file, String(name), flags.on('json'));
+  if (action === 'add') return add(file, String(name), flags);
+  for (const flag of ['scope', 'expires'])
+    if (flags.on(flag)) throw usageError(`--${flag} applies to cox admin token add, not to ${action}`);
+  return action === 'list' ? list(file, flags) : remove(file, String(name), flags);
 };
+
+/** The tenant that the flags name; undefined if they name none. */
+function tenantOf(flags: Invocation['flags']): TenantId | undefined {
+  const given = flags.text('tenant');
+  if (given === undefined) return undefined;
+  const tenant = TenantId.safeParse(given);
+  if (!tenant.success) throw usageError('--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  return tenant.data;
+}
 
 async function add(file: string, name: string, flags: Invocation['flags']): Promise<ExitCode> {
   const { newToken, SCOPES, StoredToken, writeTokens } = await import('@coxswain/gateway');
   const scopes = flags.inOrder(['scope']).flatMap(({ value }) => value.split(','));
   if (scopes.length === 0) throw usageError(`--scope lists the rights of the token: ${SCOPES.join(', ')}`);
-  if (flags.inOrder(['tenant']).length > 1) throw usageError('a token has exactly one --tenant');
-  const tenant = flags.text('tenant') ?? DEFAULT_TENANT;
-  if (!TenantId.safeParse(tenant).success) throw usageError('--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  const tenant = tenantOf(flags) ?? DEFAULT_TENANT;
   const lasts = flags.text('expires');
   const ms = lasts === undefined ? null : readDuration(lasts);
   if (lasts !== undefined && ms === null)
@@ -78,32 +87,36 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
   return EXIT.ok;
 }
 
-async function remove(file: string, name: string, json: boolean): Promise<ExitCode> {
+async function remove(file: string, name: string, flags: Invocation['flags']): Promise<ExitCode> {
   const { writeTokens } = await import('@coxswain/gateway');
+  const tenant = tenantOf(flags);
   const known = await tokensIn(file, false);
-  const left = known.filter((one) => one.name !== name);
-  if (left.length === known.length)
-    throw new CliError(
-      EXIT.error,
-      'token_not_found',
-      `token_not_found: ${file} has no token of ${cutGraphemes(name, 128)}`,
-    );
-  await writeTokens(file, left);
-  if (json)
-    standardStreams.out(`${JSON.stringify({ type: 'token_removed', name, tokens: known.length - left.length })}\n`);
-  else standardStreams.out(`the token of ${name} is removed: gateways reject it within a second\n`);
+  const removed = known.filter((one) => one.name === name && (tenant === undefined || one.tenant === tenant));
+  const [only, ...others] = new Set(removed.map((one) => one.tenant));
+  if (others.length > 0)
+    throw usageError(`${name} has tokens of the tenants ${[only, ...others].join(', ')}; name one with --tenant`);
+  if (only === undefined) {
+    const whose = `${cutGraphemes(name, 128)}${tenant === undefined ? '' : ` of the tenant ${tenant}`}`;
+    throw new CliError(EXIT.error, 'token_not_found', `token_not_found: ${file} has no token of ${whose}`);
+  }
+  await writeTokens(
+    file,
+    known.filter((one) => !removed.includes(one)),
+  );
+  if (flags.on('json'))
+    standardStreams.out(`${JSON.stringify({ type: 'token_removed', name, tenant: only, tokens: removed.length })}\n`);
+  else standardStreams.out(`the token of ${name} (tenant ${only}) is removed: gateways reject it within a second\n`);
   return EXIT.ok;
 }
 
-async function list(file: string, json: boolean): Promise<ExitCode> {
-  const known = await tokensIn(file, false);
-  if (json) {
+async function list(file: string, flags: Invocation['flags']): Promise<ExitCode> {
+  const tenant = tenantOf(flags);
+  const known = (await tokensIn(file, false)).filter((one) => tenant === undefined || one.tenant === tenant);
+  if (flags.on('json')) {
     for (const { sha256: _, ...shown } of known) standardStreams.out(`${JSON.stringify(shown)}\n`);
   } else {
     standardStreams.out(
-      table(
-        known.map(({ name, tenant, scopes, expires_at }) => [name, tenant, scopes.join(','), expires_at ?? 'never']),
-      ),
+      table(known.map((one) => [one.name, one.tenant, one.scopes.join(','), one.expires_at ?? 'never'])),
     );
   }
   return EXIT.ok;

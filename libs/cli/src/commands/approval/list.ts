@@ -4,6 +4,7 @@ import { DECISION_MAX_CHARS, printable, summarizeArgs, type WirePendingApproval 
 import { cutGraphemes, tenantSubjects } from '@coxswain/protocol';
 import { listPendingApprovals, type OpenBus, reachedAt, withBus } from '../../instance/mod.ts';
 import { type CommandRun, EXIT, type Invocation, usageError } from '../../line/mod.ts';
+import { ApprovalChanges } from '../../run/mod.ts';
 import { stopSignal, untilAborted } from '../../service/mod.ts';
 import { ago, standardStreams, table } from '../../terminal/mod.ts';
 
@@ -16,9 +17,19 @@ const REFRESH_MS = 30_000;
 /**
  * Lists the pending approvals of all sessions. With `--follow`, then prints new and settled ones until it is stopped.
  */
-export const run: CommandRun = (invocation) =>
-  withBus(invocation, false, async (bus) => {
-    if (invocation.flags.on('follow')) return watch(invocation, bus);
+export const run: CommandRun = (invocation) => {
+  const isJson = invocation.flags.on('json');
+  const changes = new ApprovalChanges(
+    (approvals) => print(invocation, approvals),
+    ({ session_id, call_id }) =>
+      standardStreams.out(
+        isJson
+          ? `${JSON.stringify({ type: 'approval_settled', session_id, call_id })}\n`
+          : `${session_id}  ${printable(call_id)}  no longer pending\n`,
+      ),
+  );
+  return withBus(invocation, false, async (bus) => {
+    if (invocation.flags.on('follow')) return watch(bus, changes, isJson);
     const all = await listPendingApprovals(bus);
     const rest = behind(all, invocation.flags.text('after'));
     const shown = rest.slice(0, invocation.flags.whole('limit', { min: 1, max: 100_000 }) ?? SHOWN_MAX);
@@ -28,9 +39,10 @@ export const run: CommandRun = (invocation) =>
       standardStreams.err(
         `${rest.length - shown.length} more: --after ${last.session_id}/${printable(last.call_id)}\n`,
       );
-    if (all.length === 0 && !invocation.flags.on('json')) standardStreams.err('no approval is pending\n');
+    if (all.length === 0 && !isJson) standardStreams.err('no approval is pending\n');
     return EXIT.ok;
   });
+};
 
 function behind(all: readonly WirePendingApproval[], after: string | undefined): readonly WirePendingApproval[] {
   if (after === undefined) return all;
@@ -63,36 +75,19 @@ function rowOf({
   return [session_id, printable(persona ?? ''), call_id, tool, ago(since), about];
 }
 
-async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.ok> {
+async function watch(bus: OpenBus, changes: ApprovalChanges, isJson: boolean): Promise<typeof EXIT.ok> {
   const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
   const stop = stopSignal();
-  let known = new Map<string, WirePendingApproval>();
-  let looking: Promise<void> = Promise.resolve();
-  let waits = false;
+  let soon: NodeJS.Timeout | undefined;
   let failed: (error: unknown) => void = () => undefined;
   const broken = new Promise<never>((_, reject) => {
     failed = reject;
   });
-  const look = async () => {
-    const now = new Map((await listPendingApprovals(bus)).map((one) => [`${one.session_id}/${one.call_id}`, one]));
-    print(
-      invocation,
-      [...now].flatMap(([key, one]) => (known.has(key) ? [] : [one])),
-    );
-    for (const [key, { session_id, call_id }] of known) {
-      if (now.has(key)) continue;
-      if (invocation.flags.on('json'))
-        standardStreams.out(`${JSON.stringify({ type: 'approval_settled', session_id, call_id })}\n`);
-      else standardStreams.out(`${session_id}  ${printable(call_id)}  no longer pending\n`);
-    }
-    known = now;
-  };
+  const look = () => changes.look(() => listPendingApprovals(bus));
   const lookSoon = () => {
-    if (waits) return;
-    waits = true;
-    setTimeout(() => {
-      waits = false;
-      looking = looking.then(look).catch(failed);
+    soon ??= setTimeout(() => {
+      soon = undefined;
+      look().catch(failed);
     }, DEBOUNCE_MS);
   };
   // Subscribes before the first read, so that no event is missed between the two.
@@ -104,12 +99,14 @@ async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.
   });
   const again = setInterval(lookSoon, REFRESH_MS);
   try {
-    await look();
-    if (!invocation.flags.on('json')) standardStreams.err('watching; stop with Ctrl-C\n');
+    await Promise.race([look(), broken]);
+    if (!isJson) standardStreams.err('watching; stop with Ctrl-C\n');
     await Promise.race([stop.promise, broken, untilAborted(bus.gone)]);
+    if (!stop.signal.aborted) bus.gone.throwIfAborted();
     return EXIT.ok;
   } finally {
     clearInterval(again);
+    clearTimeout(soon);
     subscription.unsubscribe();
     stop.release();
     await nc.close();

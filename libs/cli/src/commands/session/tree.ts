@@ -15,8 +15,9 @@ import { spent, standardStreams, table, tokens } from '../../terminal/mod.ts';
 const POLL_MS = 1_000;
 
 /** Shows a session and its descendants as one tree. */
-export const run: CommandRun = (invocation) =>
-  withBus(invocation, false, async (bus) => {
+export const run: CommandRun = (invocation) => {
+  let shown = '';
+  return withBus(invocation, false, async (bus) => {
     const { flags, args } = invocation;
     const session = await findSession(bus.client, args[0] as string);
     const isJson = flags.on('json');
@@ -29,23 +30,20 @@ export const run: CommandRun = (invocation) =>
       return EXIT.ok;
     }
     const stop = stopSignal();
-    let shown = '';
-    let isOver = false;
-    void stop.promise.then(() => {
-      isOver = true;
-    });
     try {
-      while (!isOver && !bus.gone.aborted) {
+      while (!stop.signal.aborted && !bus.gone.aborted) {
         const now = await show();
         if (now !== shown) standardStreams.out(isJson || shown === '' ? now : `\n${now}`);
         shown = now;
         await Promise.race([stop.promise, new Promise((wake) => setTimeout(wake, POLL_MS))]);
       }
+      if (!stop.signal.aborted) bus.gone.throwIfAborted();
+      return EXIT.ok;
     } finally {
       stop.release();
     }
-    return EXIT.ok;
   });
+};
 
 function treeOf(bus: OpenBus, sessionId: string): Promise<WireSessionTree> {
   return readTree((id) => bus.client.session(id).journal(), sessionId);
