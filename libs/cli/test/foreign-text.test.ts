@@ -2,38 +2,21 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listServed, listServedPersonas } from '@coxswain/adapter-nats';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { COMMANDS } from '../src/line/mod.ts';
-import { showServedPersonas } from '../src/run/mod.ts';
+import type { ListedPersona } from '@coxswain/adapter-nats';
+import type { HookRegistration } from '@coxswain/protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { hookLine } from '../src/commands/hook.ts';
+import { servedPersonaText } from '../src/run/served-personas.ts';
 import { runCox } from './run-cox.ts';
-
-vi.mock('@coxswain/adapter-nats', async (original) => ({
-  ...(await original<object>()),
-  listServed: vi.fn(),
-  listServedPersonas: vi.fn(),
-}));
-// Without a bus, the command is the function that prints its answer.
-vi.mock('../src/instance/mod.ts', async (original) => ({
-  ...(await original<object>()),
-  listCommand: (print: unknown) => print,
-}));
 
 const HOSTILE = 'a\u001b]0;pwn\u0007\u009b2J\u202eb';
 const HARMLESS = 'a]0;pwn2Jb';
 
 let folder: string;
-let printed = '';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'coxswain-foreign-'));
-  printed = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    printed += String(text);
-    return true;
-  });
 });
 afterEach(async () => {
-  vi.restoreAllMocks();
   await rm(folder, { recursive: true });
 });
 
@@ -57,30 +40,16 @@ test('the path and the problem of a persona that is checked', async () => {
   for (const control of ['\u001b', '\u009b', '\u202e']) expect(out).not.toContain(control);
 });
 
-test('a served persona: its version, and the reason of its pause in one line', async () => {
+test('a served persona: its version, and the reason of its pause in one line', () => {
   const since = '2026-01-01T00:00:00.000Z';
-  vi.mocked(listServedPersonas).mockResolvedValue([
-    { name: 'x', announcement: { version: HOSTILE }, pause: { since, reason: `${HOSTILE}\nforged` }, instances: [] },
-  ] as never);
-  await showServedPersonas({} as never, 'default' as never, false);
-  expect(printed).toBe(`x  ${HARMLESS}  no instances  paused since ${since}: ${HARMLESS} ⏎ forged\n`);
+  const pause = { since, reason: `${HOSTILE}\nforged` };
+  const persona = { name: 'x', announcement: { version: HOSTILE }, pause, instances: [] } as unknown as ListedPersona;
+  expect(servedPersonaText(persona)).toBe(
+    `x  ${HARMLESS}  no instances  paused since ${since}: ${HARMLESS} ⏎ forged\n`,
+  );
 });
 
-test('the pattern of a hook', async () => {
-  const registration = {
-    id: 'h',
-    point: 'pre_tool_use',
-    pattern: HOSTILE,
-    priority: 0,
-    timeout_ms: 1,
-    on_error: 'deny',
-  };
-  vi.mocked(listServed).mockResolvedValue([
-    { announcement: { service: 's', since: '2026', registrations: [registration] }, instances: [] },
-  ] as never);
-  const command = COMMANDS.find(({ name }) => name === 'hook list');
-  if (!command) throw new Error('there is no command hook list');
-  const { run } = await command.load();
-  await (run as unknown as (nc: object, tenant: string, json: boolean) => Promise<unknown>)({}, 'default', false);
-  expect(printed).toContain(`  ${HARMLESS}  priority 0`);
+test('the pattern of a hook', () => {
+  const registration = { id: 'h', point: 'PreToolUse', pattern: HOSTILE, priority: 0, timeout_ms: 1 };
+  expect(hookLine(registration as HookRegistration)).toContain(`  ${HARMLESS}  priority 0`);
 });

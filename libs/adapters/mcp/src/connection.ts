@@ -1,6 +1,6 @@
 /** One connection to one MCP server: an initialised client of the SDK on a transport, with its list of tools. */
 import { resolve } from 'node:path';
-import { type McpServer, VERSION } from '@coxswain/protocol';
+import { JsonObject, type McpServer, VERSION } from '@coxswain/protocol';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -114,7 +114,7 @@ export async function listTools(client: Client, signal: AbortSignal, timeout: nu
     const listed = await whileAsked(signal, (own) =>
       client.request({ method: 'tools/list', params }, ListToolsResultSchema, { signal: own, timeout }),
     );
-    bytes += Buffer.byteLength(JSON.stringify(listed));
+    bytes += sizeOf(listed);
     if (bytes > MCP_BOUNDS.listMaxBytes)
       throw new Error(`its list of tools has more than ${MCP_BOUNDS.listMaxBytes} bytes`);
     tools.push(...listed.tools);
@@ -124,6 +124,11 @@ export async function listTools(client: Client, signal: AbortSignal, timeout: nu
     if (cursor === undefined) return tools;
   }
   throw new Error(`its list of tools has more than ${MCP_BOUNDS.listPagesMax} pages`);
+}
+
+/** The bytes of a page of a list. One that is nested too deep to be measured counts as the largest message. */
+function sizeOf(page: object): number {
+  return JsonObject.safeParse(page).success ? Buffer.byteLength(JSON.stringify(page)) : MCP_BOUNDS.messageMaxBytes;
 }
 
 function newClient(): Client {

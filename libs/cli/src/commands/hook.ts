@@ -2,7 +2,7 @@
 
 import { listServed, removeAnnouncement } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
-import { HookServiceName, hookPointName, type TenantId } from '@coxswain/protocol';
+import { type HookRegistration, HookServiceName, hookPointName, type TenantId } from '@coxswain/protocol';
 import { type Connection, listCommand, removeCommand } from '../instance/mod.ts';
 import { CliError, EXIT, type ExitCode } from '../line/mod.ts';
 import { counted, standardStreams } from '../terminal/mod.ts';
@@ -32,15 +32,16 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
     }
     const lives = instances === 0 ? 'no instances' : counted(instances, 'instance');
     standardStreams.out(`${service}  ${lives}\n`);
-    for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
-      const shown = printable(pattern).replaceAll('\n', ' ⏎ ');
-      standardStreams.out(
-        `  ${id}  ${hookPointName(point)}  ${shown}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`,
-      );
-    }
+    for (const registration of registrations) standardStreams.out(`${hookLine(registration)}\n`);
   }
   if (services.length === 0 && !json) standardStreams.err('no hook service is registered\n');
   return EXIT.ok;
+}
+
+/** The line of a registration in the list. What a hook service announces cannot control the terminal. */
+export function hookLine({ id, point, pattern, priority, timeout_ms, on_error }: HookRegistration): string {
+  const shown = printable(pattern).replaceAll('\n', ' ⏎ ');
+  return `  ${id}  ${hookPointName(point)}  ${shown}  priority ${priority}  ${timeout_ms} ms  ${on_error}`;
 }
 
 async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {

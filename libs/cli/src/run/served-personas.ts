@@ -11,7 +11,7 @@ export async function showServedPersonas(
   json: boolean,
 ): Promise<number> {
   const personas = await listServedPersonas(nc, tenant);
-  for (const persona of personas) standardStreams.out(json ? asJson(persona) : asText(persona));
+  for (const persona of personas) standardStreams.out(json ? asJson(persona) : servedPersonaText(persona));
   return personas.length;
 }
 
@@ -21,7 +21,8 @@ function asJson({ name, announcement, pause, instances }: ListedPersona): string
   return `${JSON.stringify({ type: 'served_persona', name, version, since, paused, instances, definition, tools })}\n`;
 }
 
-function asText({ name, announcement, pause, instances }: ListedPersona): string {
+/** The lines of one persona for a person. What the bus says cannot control the terminal. */
+export function servedPersonaText({ name, announcement, pause, instances }: ListedPersona): string {
   const { length } = instances;
   const lives = length === 0 ? 'no instances' : length === 1 ? '1 instance' : `${length} instances`;
   const head = [name, ...(announcement ? [announcement.version, lives] : ['not served'])];
