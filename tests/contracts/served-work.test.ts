@@ -525,6 +525,23 @@ test.each(kindsWith(({ isRepeatable, isStreamed }) => isRepeatable && !isStreame
   },
 );
 
+test.each(kindsWith(({ isStreamed }) => isStreamed))(
+  '%s that ended before its host knew of its start is answered by its only instance',
+  async (_title, kind) => {
+    const { host, ask, startedBy, serve } = stage(kind, { hopMs: 50, takesMs: 500 });
+    await serve('a');
+    await pass(1_000);
+    const asked = ask();
+    await pass(60);
+    host.disconnect();
+    await pass(1_000);
+    host.reconnect();
+    await pass(1_500);
+    expect(asked.ending).toEqual({ status: 'answered', text: 'by a' });
+    expect(startedBy()).toEqual(['a']);
+  },
+);
+
 describe.each(kindsWith(({ member }) => member.hook !== undefined))('%s', (_title, kind) => {
   test.each([5_000, 2_000])(
     'leaves time for another instance within its time limit of %i ms',

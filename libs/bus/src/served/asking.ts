@@ -206,9 +206,10 @@ export function createAsking(
         ask.onFeedback(report.text);
         return;
       case 'ended':
-        if (ask.traits.isStreamed && !isCurrent) return;
         // A copy that was stopped says nothing about the instance that runs it.
-        if (report.status === 'cancelled' && !isCurrent && one.instance !== null) return;
+        if (one.instance !== null && !isCurrent && (ask.traits.isStreamed || report.status === 'cancelled')) return;
+        // It may have ended before `running` reached this host.
+        if (one.instance === null) ask.onStarted?.(report.instance);
         // A frozen instance that finds a copy when it resumes must not spend a model's tokens.
         if (ask.traits.isStreamed && one.sendings > 1) abort(one, 'another instance has run it');
         if (report.status === 'cancelled' && one.aborted !== null) endAborted(one, report);
