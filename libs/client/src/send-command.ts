@@ -64,8 +64,8 @@ export interface CommandBus {
  * Sends one command.
  * @throws CommandRejectedError if the body is invalid or the session rejects it. While it waits for a receipt or an
  *   outcome: CommandBlockedError, CommandRevokedError, SessionNotFoundError, ReceiptTimeoutError, SessionDeletedError.
- *   CommandNotStoredError if NATS does not store it within fifteen seconds, BusNotPreparedError if the streams do not
- *   exist.
+ *   CommandNotStoredError if NATS does not acknowledge it within fifteen seconds, BusNotPreparedError if the streams do
+ *   not exist.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,
@@ -198,12 +198,16 @@ async function store(
   const traced = parseTraceparent(given.traceparent);
   const traceparent = traced ? formatTraceparent(traced) : undefined;
   const endsAtMs = performance.now() + STORED_WITHIN_MS;
+  let mayBeStored = false;
   const publish = (repeat: boolean) =>
     retryRequest(
       () => storeCommand(nc, ref, verb, payload, { commandId, repeat, receiptTo, restricted, traceparent }),
       {
         withinMs: endsAtMs - performance.now(),
-        retriesAfter: (error) => mayStoreLater(nc, error),
+        retriesAfter(error) {
+          mayBeStored ||= !(error instanceof StreamFullError || error instanceof NoRespondersError);
+          return mayStoreLater(nc, error);
+        },
       },
     );
   try {
@@ -211,14 +215,17 @@ async function store(
     const ack = await publish(false);
     // The acknowledgement does not say which command NATS remembers, and any client may have used the id. So the
     // command is stored again. The session applies a known command once.
+    mayBeStored ||= ack.duplicate;
     if (ack.duplicate) await publish(true);
     return { commandId, ...ack };
   } catch (error) {
+    if (error instanceof BusNotPreparedError) throw error;
+    // A rejection says that the command changed nothing.
+    if (mayBeStored) throw new CommandNotStoredError(commandId, error);
     if (error instanceof NotPermittedError) {
       const message = `this NATS user has no permission to send ${verb}`;
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
-    if (error instanceof BusNotPreparedError) throw error;
     if (error instanceof StreamFullError) {
       const message = `the command stream is full: ${error.message}`;
       throw new CommandRejectedError('quota_exceeded', message, { commandId });
