@@ -159,11 +159,13 @@ export async function serveToolOn(
       succession?.stop();
       // A version is not announced again while its instance stops.
       versions.stop();
-      stopping ??= serving.stop().then(async () => {
-        // No other process will serve the tool of one session.
-        if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
-        others.stop();
-      });
+      stopping ??= serving
+        .stop()
+        .then(async () => {
+          // No other process will serve the tool of one session.
+          if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
+        })
+        .finally(() => others.stop());
       return stopping;
     },
     abandon() {
