@@ -122,7 +122,14 @@ export async function sendPayload(
         awaitReceiptInJournal(nc, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }),
       );
     }
-    const found = journalReceipt.then((receipt) => (receipt ? settledReceipt(receipt, ref) : receipted));
+    const found = journalReceipt.then(
+      (receipt) => (receipt ? settledReceipt(receipt, ref) : receipted),
+      (error: unknown) => {
+        if (error instanceof SessionDeletedError) throw error;
+        // The journal cannot be read, but a receipt may arrive.
+        return receipted;
+      },
+    );
     // For a repetition, the journal has more details than the receipt.
     const repeated = () =>
       // The journal has a repeated start under the first command's id only.
