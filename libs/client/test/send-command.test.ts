@@ -1,6 +1,6 @@
 /** A command on its way into the command stream, and the wait for its receipt. */
-import { HEADERS, type Receipt, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { HEADERS, type Receipt, SessionId, sessionRef, TenantId, tombstoneBytes } from '@coxswain/protocol';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { sendCommand } from '../src/send-command.ts';
 import { FULL, NO_LEADER, type Published, storeConnection } from './store-connection.ts';
 
@@ -40,4 +40,30 @@ test('a receipt arrives although the journal cannot be read', async () => {
   });
   const sent = await sendCommand({ nc }, ref, 'signal', { name: 'tide' }, { wait: 'delivered' });
   expect(sent.receipt).toMatchObject({ stage: 'delivered', n: 2 });
+});
+
+test.each([
+  ['after seconds', [{ seq: 7 }]],
+  ['for a command whose first acknowledgement was lost', [NO_LEADER, { seq: 7, duplicate: true }, { seq: 8 }]],
+])('a deletion that takes effect has its receipt, which arrives %s', async (_when, acknowledgements) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const tombstone = newest(
+    tombstoneBytes({
+      tombstone: 1,
+      session_id: 's',
+      deleted_at: '2026-01-01T00:00:00Z',
+      records: 1,
+      last_hash: '0'.repeat(64),
+    }),
+  );
+  const { nc, published, deliver } = storeConnection((request) =>
+    readsJournal(request) ? tombstone : acknowledgements.shift(),
+  );
+  const sent = sendCommand({ nc }, ref, 'delete', {}, { wait: 'accepted' });
+  sent.catch(() => undefined);
+  await vi.waitUntil(() => acknowledgements.length === 0);
+  await vi.advanceTimersByTimeAsync(3_000);
+  deliver(...receiptFor(published[0] as Published, 'accepted'));
+  expect((await sent).receipt).toMatchObject({ stage: 'accepted', n: 2 });
 });
