@@ -153,6 +153,20 @@ describe.each(kindsWith(() => true))('%s', (_title, kind) => {
     expect(startedBy()).toHaveLength(afterMs > 0 && !kind.keepsAnswers ? 2 : 1);
   });
 
+  test('continues on its instance when the host returns to a restarted server first', async () => {
+    const { host, first, other, ask, startedBy } = await pair(kind, { takesMs: 5_000 });
+    const asked = ask();
+    await pass(500);
+    for (const one of [host, first.process, other.process]) one.disconnect();
+    await pass(2_000);
+    host.reconnect();
+    await pass(200);
+    for (const one of [first, other]) one.process.reconnect();
+    await pass(6_000);
+    expect(asked.ending).toEqual({ status: 'answered', text: 'by a' });
+    expect(startedBy()).toEqual(['a']);
+  });
+
   test('is answered again within 6 seconds by an instance that lost its connection with the answer', async () => {
     const { first, other, ask, startedBy } = await pair(kind, { takesMs: 500 });
     other.process.kill();
@@ -520,6 +534,23 @@ test.each(kindsWith(({ isRepeatable, isStreamed }) => isRepeatable && !isStreame
     for (const one of [first, other]) one.process.wake();
     first.end();
     await pass(1_000);
+    expect(asked.ending).toEqual({ status: 'answered', text: 'by a' });
+    expect(startedBy()).toEqual(['a']);
+  },
+);
+
+test.each(kindsWith(({ isStreamed }) => isStreamed))(
+  '%s that ended before its host knew of its start is answered by its only instance',
+  async (_title, kind) => {
+    const { host, ask, startedBy, serve } = stage(kind, { hopMs: 50, takesMs: 500 });
+    await serve('a');
+    await pass(1_000);
+    const asked = ask();
+    await pass(60);
+    host.disconnect();
+    await pass(1_000);
+    host.reconnect();
+    await pass(1_500);
     expect(asked.ending).toEqual({ status: 'answered', text: 'by a' });
     expect(startedBy()).toEqual(['a']);
   },

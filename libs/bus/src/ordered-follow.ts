@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Consumer, DeliverPolicy, type JsMsg, jetstream } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { NatsUnavailableError, StreamNotFoundError } from './errors.ts';
+import { busErrorOf, NatsUnavailableError, StreamNotFoundError } from './errors.ts';
 import { retryRequest, within } from './retry-while-unavailable.ts';
 
 /** The stream and the messages to read. */
@@ -140,6 +140,10 @@ async function* messagesOf(
         yield message;
         if (signal?.aborted) return;
       }
+    } catch (error) {
+      // The library gives up a consumer that has delivered nothing after 30 failed attempts to recreate it.
+      lost = isOutlived(busErrorOf(error)) && !source.nc.isClosed();
+      if (!lost) throw error;
     } finally {
       signal?.removeEventListener('abort', stop);
       await messages.close();
@@ -165,11 +169,15 @@ async function reopened(
     try {
       return await orderedConsumer({ ...source, options });
     } catch (error) {
-      // A reader outlives restarts of its servers. It learned at its start whether the stream exists.
-      if (!(error instanceof NatsUnavailableError || error instanceof StreamNotFoundError)) throw error;
+      if (!isOutlived(error)) throw error;
     }
     await sleep(PAUSE_MS);
   }
+}
+
+/** Whether a reader continues after an error: it outlives restarts, and learned at its start whether the stream exists. */
+function isOutlived(error: unknown): boolean {
+  return error instanceof NatsUnavailableError || error instanceof StreamNotFoundError;
 }
 
 /**

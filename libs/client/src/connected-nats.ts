@@ -43,8 +43,11 @@ export async function servedOnOwnConnection<Served extends { stop(): Promise<voi
     return {
       ...served,
       async stop() {
-        await served.stop();
-        await nc.close();
+        try {
+          await served.stop();
+        } finally {
+          await nc.close();
+        }
       },
     };
   } catch (error) {

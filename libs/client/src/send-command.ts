@@ -52,6 +52,8 @@ import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
 /** A live host reports within milliseconds. After this silence the journal is checked for a deletion of the session. */
 const LOOKED_AT_AFTER_MS = 1_000;
+/** The same for the deletion itself: a host waits up to two seconds for the retention job before it sends the receipt. */
+const DELETION_LOOKED_AT_AFTER_MS = 4_000;
 
 /** A connection and its actor. */
 export interface CommandBus {
@@ -64,8 +66,8 @@ export interface CommandBus {
  * Sends one command.
  * @throws CommandRejectedError if the body is invalid or the session rejects it. While it waits for a receipt or an
  *   outcome: CommandBlockedError, CommandRevokedError, SessionNotFoundError, ReceiptTimeoutError, SessionDeletedError.
- *   CommandNotStoredError if NATS does not store it within fifteen seconds, BusNotPreparedError if the streams do not
- *   exist.
+ *   CommandNotStoredError if NATS does not acknowledge it within fifteen seconds, BusNotPreparedError if the streams do
+ *   not exist.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,
@@ -98,6 +100,7 @@ export async function sendPayload(
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(nc, ref, verb, payload, commandId, options);
 
+  const isDeletion = verb === 'delete';
   const receipts = new AwaitedReceipt(nc, ref, commandId, wait);
   const leaving = new AbortController();
   let journalReceipt: Promise<Receipt | null> = Promise.resolve(null);
@@ -106,11 +109,12 @@ export async function sendPayload(
     const sent = await store(nc, ref, verb, payload, commandId, { ...options, receiptTo: receipts.subject });
     const receipted = Promise.race([
       receipts.settled(sent, options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
-      deletedWhenSilent(nc, ref, leaving.signal),
+      deletedWhenSilent(nc, ref, isDeletion ? DELETION_LOOKED_AT_AFTER_MS : LOOKED_AT_AFTER_MS, leaving.signal),
     ]);
     receipted.catch(() => undefined);
-    // A start creates the session: a host rejects a repeated start again, with its reason.
-    if (verb !== 'start' && sent.duplicate && (await nullIfNotPermitted(wasRefusedUnrecorded(nc, ref, sent.seq))))
+    // A start creates the session: a host rejects a repeated start again, with its reason. A deletion may have ended it.
+    const needsSession = verb !== 'start' && !isDeletion;
+    if (needsSession && sent.duplicate && (await nullIfNotPermitted(wasRefusedUnrecorded(nc, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
     // Hosts do not receive duplicates that NATS drops, and no receipt reports that the run has ended.
     // A user that may not read the journal depends on receipts alone.
@@ -122,7 +126,14 @@ export async function sendPayload(
         awaitReceiptInJournal(nc, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }),
       );
     }
-    const found = journalReceipt.then((receipt) => (receipt ? settledReceipt(receipt, ref) : receipted));
+    const found = journalReceipt.then(
+      (receipt) => (receipt ? settledReceipt(receipt, ref) : receipted),
+      (error: unknown) => {
+        if (error instanceof SessionDeletedError && !isDeletion) throw error;
+        // The journal cannot be read, or this command has ended it: a receipt may arrive.
+        return receipted;
+      },
+    );
     // For a repetition, the journal has more details than the receipt.
     const repeated = () =>
       // The journal has a repeated start under the first command's id only.
@@ -139,12 +150,17 @@ export async function sendPayload(
 }
 
 /**
- * Without a receipt, checks the journal for a deletion of the session: no host may be live to report it. Never
- * resolves.
+ * Without a receipt after this time, checks the journal for a deletion of the session: no host may be live to report
+ * it. Never resolves.
  */
-async function deletedWhenSilent(nc: NatsConnection, ref: SessionRef, answered: AbortSignal): Promise<never> {
+async function deletedWhenSilent(
+  nc: NatsConnection,
+  ref: SessionRef,
+  afterMs: number,
+  answered: AbortSignal,
+): Promise<never> {
   await new Promise((resolve) => {
-    const timer = setTimeout(resolve, LOOKED_AT_AFTER_MS);
+    const timer = setTimeout(resolve, afterMs);
     answered.addEventListener('abort', () => clearTimeout(timer), { once: true });
   });
   await lastNumber(nc, ref).catch((error: unknown) => {
@@ -198,12 +214,16 @@ async function store(
   const traced = parseTraceparent(given.traceparent);
   const traceparent = traced ? formatTraceparent(traced) : undefined;
   const endsAtMs = performance.now() + STORED_WITHIN_MS;
+  let mayBeStored = false;
   const publish = (repeat: boolean) =>
     retryRequest(
       () => storeCommand(nc, ref, verb, payload, { commandId, repeat, receiptTo, restricted, traceparent }),
       {
         withinMs: endsAtMs - performance.now(),
-        retriesAfter: (error) => mayStoreLater(nc, error),
+        retriesAfter(error) {
+          mayBeStored ||= !(error instanceof StreamFullError || error instanceof NoRespondersError);
+          return mayStoreLater(nc, error);
+        },
       },
     );
   try {
@@ -211,14 +231,17 @@ async function store(
     const ack = await publish(false);
     // The acknowledgement does not say which command NATS remembers, and any client may have used the id. So the
     // command is stored again. The session applies a known command once.
+    mayBeStored ||= ack.duplicate;
     if (ack.duplicate) await publish(true);
     return { commandId, ...ack };
   } catch (error) {
+    if (error instanceof BusNotPreparedError) throw error;
+    // A rejection says that the command changed nothing.
+    if (mayBeStored) throw new CommandNotStoredError(commandId, error);
     if (error instanceof NotPermittedError) {
       const message = `this NATS user has no permission to send ${verb}`;
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
-    if (error instanceof BusNotPreparedError) throw error;
     if (error instanceof StreamFullError) {
       const message = `the command stream is full: ${error.message}`;
       throw new CommandRejectedError('quota_exceeded', message, { commandId });

@@ -1,27 +1,14 @@
 /** Serves a tool on the bus: announces it, sends heartbeats, and answers calls in a queue group. */
-import { type AcceptedCall, awaitPermanentClose, RunningWork, serveWork } from '@coxswain/bus';
+import { awaitPermanentClose, RunningWork, serveWork } from '@coxswain/bus';
 import { toolWork } from '@coxswain/handlers';
-import {
-  type BackOff,
-  type CallEnding,
-  DEFAULT_TENANT,
-  delayAfter,
-  failedCall,
-  type JsonObject,
-  readId,
-  type SessionRef,
-  TenantId,
-  toolDigest,
-  type WorkObserver,
-} from '@coxswain/protocol';
+import { DEFAULT_TENANT, type JsonObject, readId, TenantId, toolDigest, type WorkObserver } from '@coxswain/protocol';
 import { nuid } from '@nats-io/nats-core';
-import { CommandRejectedError } from './client-errors.ts';
 import { refuseUnknown } from './command-form.ts';
 import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
 import { watchOtherInstances } from './other-instances.ts';
-import { sendCallOutcome } from './send-call-outcome.ts';
+import { storeCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { type ToolSuccession, watchSuccession } from './tool-succession.ts';
 import { watchToolVersions } from './tool-versions.ts';
@@ -84,9 +71,6 @@ export interface ServedTool {
 }
 
 const DRAIN_MS = 600_000;
-/** The maximum number of attempts to send an outcome, and the pauses between them. */
-const OUTCOMES_MAX = 120;
-const OUTCOME_PAUSES: BackOff = { firstMs: 100, maxMs: 5_000 };
 
 /**
  * Connects, announces a tool and serves it until it is stopped. Several processes can serve the same tool.
@@ -121,7 +105,7 @@ export async function serveToolOn(
   const work = new RunningWork((request) => toolWork(tool, request), {
     tenant,
     observer: options.observer,
-    sendOutcome: (ref, call, ending) => sendOutcome(bus, ref, call, ending, problem),
+    sendOutcome: (ref, call, ending) => storeCallOutcome(bus, ref, call, ending, problem),
   });
   const others = watchOtherInstances(bus, tenant, name, instance);
   const versions = watchToolVersions(bus, tenant, { name, tool: () => tool, problem }, others);
@@ -175,11 +159,13 @@ export async function serveToolOn(
       succession?.stop();
       // A version is not announced again while its instance stops.
       versions.stop();
-      stopping ??= serving.stop().then(async () => {
-        // No other process will serve the tool of one session.
-        if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
-        others.stop();
-      });
+      stopping ??= serving
+        .stop()
+        .then(async () => {
+          // No other process will serve the tool of one session.
+          if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
+        })
+        .finally(() => others.stop());
       return stopping;
     },
     abandon() {
@@ -193,33 +179,4 @@ export async function serveToolOn(
       return stopping ? null : why;
     },
   };
-}
-
-/**
- * Sends the outcome of a call with retries. The id is the same each time, so it is applied once.
- * @returns whether it is stored.
- */
-async function sendOutcome(
-  bus: CommandBus,
-  ref: SessionRef,
-  call: AcceptedCall,
-  ending: CallEnding,
-  problem: (message: string) => void,
-): Promise<boolean> {
-  const id = `outcome-${call.idempotencyKey.split('.').at(-1)}-${call.epoch}`;
-  let end = ending;
-  for (let attempt = 1; attempt <= OUTCOMES_MAX; attempt++) {
-    try {
-      await sendCallOutcome(bus, ref, call, end, { id });
-      return true;
-    } catch (error) {
-      const { message } = error as Error;
-      if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
-      // The result does not fit into a command: an error replaces it.
-      if (error instanceof CommandRejectedError) end = failedCall(`the call ran; ${message}`, 'tool_result_too_large');
-      else await new Promise((resolve) => setTimeout(resolve, delayAfter(attempt, OUTCOME_PAUSES)));
-    }
-  }
-  problem(`the outcome of ${call.idempotencyKey} could not be sent`);
-  return false;
 }

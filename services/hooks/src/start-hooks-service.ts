@@ -92,10 +92,13 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
     const stop = endOnce(async () => {
       log.info({ service: name, instance: served.instance }, 'hook service stops');
       await watch.end();
-      await served.stop();
-      await nc.close();
-      await telemetry.close();
-      endWatching();
+      try {
+        await served.stop();
+      } finally {
+        await nc.close();
+        await telemetry.close();
+        endWatching();
+      }
     });
     return {
       name,

@@ -45,9 +45,9 @@ import { createReplyInbox, SENT } from './reply-inbox.ts';
  *        a time. So no other instance runs it, even if a suspended one finds an older copy when it resumes. Steps and
  *        questions to hooks start when they arrive.
  * ASK-3  The instance that has a request is asked for its state, more often while it is silent. The instance has failed
- *        if it no longer knows the request or gives it up, if the server reports no subscriber for it, or if its
- *        heartbeats have ceased for the bound of the traits. Repeatable work then moves to another instance, at most
- *        `movesMax` times. Other work is `lost` when its instance is gone, and after 5 seconds of silence.
+ *        if it no longer knows the request or gives it up, if it is silent and the server reports no subscriber for it,
+ *        or if its heartbeats have ceased for the bound of the traits. Repeatable work then moves to another instance, at
+ *        most `movesMax` times. Other work is `lost` when its instance is gone, and after 5 seconds of silence.
  * ASK-4  A report is untrusted: its size is limited, it is validated strictly, and it counts only for the request that
  *        it names. Its subject cannot be derived from the subject of another request.
  * ASK-5  While the connection is lost, nothing is concluded, and no time limit runs except the one after an abort.
@@ -151,6 +151,8 @@ export function createAsking(
   /** The server reports "no responders". @param sent the message without responders, as in {@link SENT}. */
   function onNoResponders(one: OpenAsk, sent: string | undefined): void {
     const { traits } = one.ask;
+    // A live instance may reconnect to a restarted server after this host.
+    const goneAfterMs = traits.isRepeatable ? SILENT_MS : SERVED_LIVENESS.ttlMs;
     if (one.instance === null) {
       if (sent !== SENT.request) return;
       if (traits.endsUnserved && one.sendings === 1) one.settle(unaccepted('no process serves it'));
@@ -160,8 +162,7 @@ export function createAsking(
     } else if (sent === SENT.start && !one.hasStarted && one.startOrders === 1) {
       // The only order to start it has reached no process, so it has not run.
       releaseAndResend(one);
-    } else if (traits.isRepeatable) move(one, LOST.gone);
-    else if (silenceMs(one, one.instance) > SERVED_LIVENESS.ttlMs) lose(one, LOST.gone);
+    } else if (silenceMs(one, one.instance) > goneAfterMs) move(one, LOST.gone);
   }
 
   // An instance that has just accepted it may not have sent a heartbeat yet.
@@ -206,9 +207,10 @@ export function createAsking(
         ask.onFeedback(report.text);
         return;
       case 'ended':
-        if (ask.traits.isStreamed && !isCurrent) return;
         // A copy that was stopped says nothing about the instance that runs it.
-        if (report.status === 'cancelled' && !isCurrent && one.instance !== null) return;
+        if (one.instance !== null && !isCurrent && (ask.traits.isStreamed || report.status === 'cancelled')) return;
+        // It may have ended before `running` reached this host.
+        if (one.instance === null) ask.onStarted?.(report.instance);
         // A frozen instance that finds a copy when it resumes must not spend a model's tokens.
         if (ask.traits.isStreamed && one.sendings > 1) abort(one, 'another instance has run it');
         if (report.status === 'cancelled' && one.aborted !== null) endAborted(one, report);
@@ -229,7 +231,6 @@ export function createAsking(
         return;
       case 'refused':
         onRefusal(one, report, isCurrent);
-        return;
     }
   }
 

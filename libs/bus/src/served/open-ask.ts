@@ -43,7 +43,7 @@ export interface AskTraits {
   readonly endsUnserved?: boolean;
   /** Silence after which the instance that runs repeatable work is declared dead. */
   readonly silentAfterMs: number;
-  /** Only the reports of the current instance count: pieces of two answers must not mix. */
+  /** Once an instance has it, only the reports of that one count: pieces of two answers must not mix. */
   readonly isStreamed?: boolean;
   /** After an abort, it ends without waiting for the instance. */
   readonly endsAtAbort?: boolean;
