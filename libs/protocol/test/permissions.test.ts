@@ -32,6 +32,12 @@ describe('rules', () => {
       rules(...Array.from({ length: 200 }, () => ({ tool: 'x', when: costly, action })));
     expect(ruleOn(many('allow'), 'x', { content })).toEqual({ action: 'ask', rule: 'default' });
     expect(ruleOn(many('deny'), 'x', { content })).toEqual({ action: 'deny', rule: 'rules[1]' });
+    // A condition that is too costly leaves the budget to the others.
+    const cheap = { tool: 'x', when: 'path =~ "^secrets/"', action: 'deny' as const };
+    const long = { content: 'ab'.repeat(50_000), path: 'docs/a.txt' };
+    const first = rules({ tool: 'x', when: costly, action: 'allow' }, cheap);
+    expect(ruleOn(first, 'x', long).rule).toBe('default');
+    expect(ruleOn(first, 'x', { ...long, path: 'secrets/a.txt' }).action).toBe('deny');
   });
 
   test('a condition on a missing member does not match', () => {

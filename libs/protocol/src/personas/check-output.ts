@@ -81,7 +81,7 @@ export function checkOutput(schema: JsonObject, text: string): OutputCheck {
   const validate = known.size * values <= ALL_PROBLEMS_MAX ? known.all : known.first;
   budget = regexBudget();
   const isValid = validate(value);
-  if (budget.steps < 0) return refused('The texts are too long for the patterns of the output schema.');
+  if (budget.isExceeded) return refused('The texts are too long for the patterns of the output schema.');
   if (isValid) return { value };
   return { problems: problemsOf(validate.errors ?? []) };
 }

@@ -31,7 +31,7 @@ export const StopCondition = z.union([
 ]);
 export type StopCondition = z.infer<typeof StopCondition>;
 
-/** Whether an answer's text satisfies a text condition. */
+/** Whether an answer's text satisfies a text condition. False if the text is too long for the regular expression. */
 export function textStops(condition: string, text: string): boolean {
   const source = regexOf(condition);
   return source === null ? text.includes(condition) : regexMatches(source, text) === true;

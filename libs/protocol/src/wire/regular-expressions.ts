@@ -21,34 +21,52 @@ export function regexProblem(source: string): string | null {
   }
 }
 
-/** What evaluations that belong together may still cost: for one step, one instruction reads one character. */
+/** What evaluations that belong together may still cost. */
 export interface RegexBudget {
+  /** For one step, one instruction reads one character. */
   steps: number;
+  /** Whether an evaluation was left out because the budget did not cover it. */
+  isExceeded: boolean;
 }
 
 /** A new budget: {@link BOUNDS}.regexStepsMax. */
 export function regexBudget(): RegexBudget {
-  return { steps: BOUNDS.regexStepsMax };
+  return { steps: BOUNDS.regexStepsMax, isExceeded: false };
 }
 
 /**
  * Whether a regular expression (RE2 syntax, unanchored) matches anywhere in a text.
  * @param source an expression without a {@link regexProblem}; its size is not checked again.
- * @param budget is reduced by the length of the text times the size of the program; by default that of one evaluation.
- * @returns null, without an evaluation, if the budget does not cover it. The caller takes the strict choice then.
+ * @param budget is reduced by the cost: the length of the text times the size of the program. By default that of one
+ *   evaluation.
+ * @returns null, without an evaluation and at no cost, if the budget does not cover it. The caller then takes the strict
+ *   choice.
  * @throws if the expression is invalid.
  */
 export function regexMatches(source: string, text: string, budget: RegexBudget = regexBudget()): boolean | null {
   const regex = compiled(source);
-  budget.steps -= regex.programSize() * text.length;
+  const cost = regex.programSize() * text.length;
+  if (cost > budget.steps) {
+    budget.isExceeded = true;
+    return null;
+  }
+  budget.steps -= cost;
+  cachedSteps += cost;
   // `test` needs no positions of groups, so it runs on a DFA, which is up to a thousand times as fast as `find`.
-  return budget.steps < 0 ? null : regex.test(text);
+  return regex.test(text);
 }
 
 const cache = new Map<string, RE2JS>();
 const CACHE_MAX = 512;
+/** Each expression keeps the states of its DFA, a few bytes per step, up to 8 MiB. Beyond these steps they are dropped. */
+const CACHED_STEPS_MAX = 16_000_000;
+let cachedSteps = 0;
 
 function compiled(source: string): RE2JS {
+  if (cachedSteps > CACHED_STEPS_MAX) {
+    cache.clear();
+    cachedSteps = 0;
+  }
   let regex = cache.get(source);
   if (!regex) {
     regex = RE2JS.compile(source);

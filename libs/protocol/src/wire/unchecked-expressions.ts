@@ -8,7 +8,7 @@ import type * as checked from './regular-expressions.ts';
 export const regexProblem: typeof checked.regexProblem = () => null;
 
 /** Returns a budget without steps. */
-export const regexBudget: typeof checked.regexBudget = () => ({ steps: 0 });
+export const regexBudget: typeof checked.regexBudget = () => ({ steps: 0, isExceeded: false });
 
 /** Not available in browsers: hosts evaluate rules and conditions. @throws always. */
 export const regexMatches: typeof checked.regexMatches = () => {

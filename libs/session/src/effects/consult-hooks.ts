@@ -28,6 +28,7 @@ import {
   pairingProblem,
   parseHookPattern,
   parseReturn,
+  type RegexBudget,
   regexBudget,
   returnProblem,
   type SessionRef,
@@ -79,8 +80,9 @@ export async function consultHooks(
   let ended = false;
   let rewrittenArgs: JsonObject | undefined;
   let { messages } = consult;
+  const budget = regexBudget();
   for (const registration of consult.registrations) {
-    if (ended || signal.aborted || doesNotApply(registration, [consult.payload, payload])) {
+    if (ended || signal.aborted || doesNotApply(registration, [consult.payload, payload], budget)) {
       answers.push({ hook: registration.id, not_run: true });
       continue;
     }
@@ -107,11 +109,15 @@ export async function consultHooks(
 /**
  * Whether to skip a hook of a host or a hook service: its condition matches neither the original payload nor the payload that
  * earlier hooks have rewritten. A hook of a persona is never skipped here.
+ * @param budget for the conditions of the whole consult. One that it does not cover counts as true.
  */
-export function doesNotApply({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
+export function doesNotApply(
+  { pattern, persona_version }: HookRegistration,
+  payloads: readonly JsonObject[],
+  budget: RegexBudget,
+): boolean {
   const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
   if (parsed === null || typeof parsed === 'string' || parsed.kind !== 'condition') return false;
-  const budget = regexBudget();
   return payloads.every((payload) => conditionHolds(parsed.condition, payload, budget) === false);
 }
 

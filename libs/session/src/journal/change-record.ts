@@ -15,6 +15,7 @@ import {
   type JournalRecord,
   type Json,
   type JsonObject,
+  regexBudget,
   rejectionIn,
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
@@ -96,6 +97,7 @@ function changeVerdicts(
   const view = point === 'transform_context' ? transcript.view() : undefined;
   const answers: HookAnswer[] = [];
   let { payload } = consult;
+  const budget = regexBudget();
   let hasEnded = false;
   for (const hook of hooks) {
     const registration = table.find((candidate) => candidate.id === hook && candidate.point === point);
@@ -111,7 +113,7 @@ function changeVerdicts(
     } else if (
       answer.not_run &&
       !hasEnded &&
-      !(registration && doesNotApply(registration, [consult.payload, payload]))
+      !(registration && doesNotApply(registration, [consult.payload, payload], budget))
     ) {
       const message = `${hook} was not asked because an earlier hook denied; give its return, too`;
       return misfit(record, `verdicts.${hook}`, message);
