@@ -258,6 +258,18 @@ describe('with changes', () => {
     expect(JSON.stringify(bed.models.requests[asked]?.messages)).toContain('good evening');
   });
 
+  test('another prompt in place of one with messages', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await bed.send('prompt', { messages: [{ role: 'user', content: [{ type: 'text', text: 'a first' }] }] });
+    const n =
+      (await bed.records()).findLastIndex(({ events }) => events.some((one) => one.type === 'prompt_received')) + 1;
+    await fork(bed, n, { prompt: 'good evening' });
+    const input = (await bed.records('f1'))[n - 1]?.input;
+    expect(input).toMatchObject({ verb: 'prompt', body: { body: 'good evening' } });
+    expect(input).not.toHaveProperty('body.messages');
+  });
+
   test('another steer', async () => {
     const bed = testBed();
     await ended(bed);

@@ -60,7 +60,11 @@ const session = (fires: string, target: HookTarget = 'persona'): HookPointRow =>
   fires,
 });
 const tool = (fires: string): HookPointRow => ({ surfaces: ['tool'], target: 'tool name', fires });
-const persona = (fires: string): HookPointRow => ({ surfaces: ['persona', 'step'], target: 'persona.step', fires });
+const persona = (fires: string, target: HookTarget = 'persona'): HookPointRow => ({
+  surfaces: ['persona', 'step'],
+  target,
+  fires,
+});
 
 /** The catalogue. The readers of registrations, the generated reference and the tests all read this table. */
 export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
@@ -89,8 +93,8 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
     target: 'kind of seam',
     fires: 'each pass of a seam; nothing waits for the answer',
   },
-  PreStep: persona('before a declared step of a persona'),
-  PostStep: persona('after a declared step has come to its answer'),
+  PreStep: persona('before a declared step of a persona', 'persona.step'),
+  PostStep: persona('after a declared step has come to its answer', 'persona.step'),
   OnApprovalRequested: persona('a call waits for a person; nothing waits for the answer, but one that refuses decides'),
   OnHandoffEmitted: persona('the session is about to go to another persona'),
   OnPersonaPaused: persona('a step of the session waits, because its persona is paused; nothing waits for the answer'),

@@ -45,7 +45,7 @@ export const REGISTRATION_FIELDS = {
   step: HookGlob.optional(),
   /** At `OnBudgetThreshold`: the percentage; by default 50, 80, 95 and 100. */
   pct: z.number().int().min(1).max(100).optional(),
-  /** Lower numbers are called first. */
+  /** Lower numbers are called first, after the persona's own hooks ({@link inCallOrder}). */
   priority: z.number().int().min(-1_000).max(1_000).default(0),
   /** For equal priorities, hooks of a manifest are called before all others. */
   source: z.enum(['manifest', 'code']).optional(),
@@ -80,7 +80,7 @@ interface Refined {
 function refine(registration: Refined, context: z.core.$RefinementCtx): void {
   const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
   const { point, step, pct, deny, max_output, no_handler } = registration;
-  if (step !== undefined && HOOK_CATALOGUE[point].target !== 'persona.step')
+  if (step !== undefined && !HOOK_CATALOGUE[point].surfaces.includes('step'))
     refuse('step', `${point} is not a hook point of a step`);
   if (pct !== undefined && point !== 'OnBudgetThreshold') refuse('pct', 'it is for OnBudgetThreshold only');
   if (deny !== undefined && point !== 'PreToolUse') refuse('deny', 'it is for PreToolUse only');

@@ -135,12 +135,12 @@ function readOne(
     return refuse(field === 'point' ? 'event' : field, words);
   }
   const { registration } = read;
-  const { target } = HOOK_CATALOGUE[registration.point];
+  const { target, surfaces } = HOOK_CATALOGUE[registration.point];
   const pattern = parseHookPattern(registration.pattern);
   const isGlob = typeof pattern !== 'string' && pattern.kind === 'glob';
   // A hook that can never match is a mistake.
   if (isGlob && target.startsWith('persona') && !globMatches(pattern.glob, name)) {
-    const meant = target === 'persona.step' ? `; of a step say step: ${pattern.glob}` : '';
+    const meant = surfaces.includes('step') ? `; of a step say step: ${pattern.glob}` : '';
     return refuse('pattern', `at ${event} a glob is held against the persona, and that is always ${name} here${meant}`);
   }
   if (step !== undefined && !steps.some((one) => globMatches(step, one.name))) {

@@ -127,7 +127,7 @@ export const BOUNDS = {
   regexInstructionsMax: 1_000,
   /**
    * Cost of the regular expressions that are evaluated together, such as all rules for one call: characters times
-   * instructions. At worst a million takes 50 ms.
+   * instructions. At worst a million takes 100 ms.
    */
   regexStepsMax: 16_000_000,
   /** Remembered rules of one session, or of one persona. */

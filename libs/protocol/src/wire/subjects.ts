@@ -79,9 +79,10 @@ export const subjects = {
   /** The subjects of the command stream: commands of all tenants and sessions. */
   commands: 'cox.*.session.*.*',
   /**
-   * Unroutable commands: the transform does not apply to an id that is a literal wildcard. Differs from
-   * {@link subjects.commands}: a consumer with that filter misses a literal `>`, and keeps the server from deleting
-   * messages of the work queue that other consumers acknowledge (seen on nats-server 2.15.1).
+   * The filter for unroutable commands. Only they keep a `cox.` subject in the command stream: its transform does not apply
+   * to an id that is a literal wildcard. A consumer with {@link subjects.commands} as its filter would miss a literal
+   * `>`. It would also keep the server from deleting messages that other consumers acknowledge (seen on nats-server
+   * 2.15.1).
    */
   unroutableCommands: 'cox.>',
   /** A stored command, after the subject transform of the stream. */

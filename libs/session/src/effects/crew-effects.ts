@@ -103,6 +103,10 @@ export async function startChild(
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
 }
 
+/**
+ * The body of a child's start: what the child gets from the call, and what it inherits from its parent (limits, model, root,
+ * personas, permission ceiling, reminders).
+ */
 function startOf(
   { ref, state, transcript }: CrewSession,
   effect: Of<'start_child'>,

@@ -1,6 +1,6 @@
 /**
- * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits. The
- * machine applies the limits. In libs/turn: `isAtLastTurn` (continuation.ts) for turns, `reachedThreshold` (budgets.ts)
+ * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits, and a
+ * host sets none: `BOUNDS` has the defaults. The machine applies the limits. In libs/turn: `isAtLastTurn` (continuation.ts) for turns, `reachedThreshold` (budgets.ts)
  * for budgets, `nextToStart` (batch.ts) for concurrent calls, `delegationRefusal` (delegation.ts) for children,
  * `outputRejection` (output.ts) for repairs, and `personaWaitStarted` (persona-waits.ts) for the wait for a persona.
  */
@@ -86,7 +86,10 @@ export function waitForPersonaMs(settings: StartSettings, persona: Persona): num
   return said.length === 0 ? BOUNDS.waitForPersonaMs : Math.min(...said);
 }
 
-/** Maximum number of open child sessions, and of generations below this session. A child gets fewer than its parent. */
+/**
+ * Maximum number of open child sessions, and of generations below this session. A child gets fewer generations than its
+ * parent; the number of its own children does not depend on the parent.
+ */
 export function delegationLimits(settings: ProvisionSettings, persona: Persona): NonNullable<Provision['delegation']> {
   const tightest = (name: 'children' | 'depth', most: number | undefined) =>
     Math.min(

@@ -83,9 +83,9 @@ const PROBE_EVERY_MS = 250;
 const PROBED_FOR_MS = 60 * 60 * 1_000;
 const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
 /**
- * How often one owner of a session may send a call whose workers die one after another. Each sending counts, and so
- * does each move of a sending to another instance by the toolset. The moves of a sending are limited to the number that
- * was left before the sending itself counted. So one owner starts the call at most `SENDINGS_MAX` + 1 times.
+ * The budget of one owner for a call whose workers die one after another. A sending costs one, and so does each move of it
+ * to another instance by the toolset. A sending that begins with k left may be moved k times. So one owner starts a call
+ * at most `SENDINGS_MAX` + 1 times, for example by one sending with three moves.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */

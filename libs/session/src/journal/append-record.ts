@@ -70,7 +70,8 @@ export function buildRecord(
 
 /**
  * Seals a record as canonical JSON. Large texts become blobs, which {@link appendRecord} stores.
- * @throws RecordTooLargeError where the record exceeds its bound even so.
+ * @throws RecordTooLargeError where the record exceeds its bound even so. A command is then rejected (`SessionIntake.#take`).
+ *   Any other input fails the run (`SessionLifecycle.recover`).
  */
 export function sealRecord(record: JournalRecord): SealedRecord {
   const whole = Buffer.from(canonicalJson(record), 'utf8');
@@ -205,7 +206,7 @@ export type CommitResult =
   | { readonly status: 'deleted'; readonly message: string }
   | { readonly status: 'unavailable'; readonly cause: string };
 
-/** Bounds for retries of an append. */
+/** Bounds for retries of an append, and before it of the blobs of the record. */
 export interface CommitBounds {
   readonly attemptsMax: number;
   readonly firstDelayMs: number;
@@ -268,11 +269,11 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
   }
   if (first === null) return null;
   if (sha256Hex(first.bytes) === hash) return { status: 'stored', fence: first.fence };
-  return foreignRecord(first.bytes);
+  return conflictOf(first.bytes);
 }
 
 /** The result for an append that found this record at its position: a tombstone, or another record with its writer. */
-export function foreignRecord(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
+export function conflictOf(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) return { status: 'deleted', message: deletionSentence(tombstone) };
   return { status: 'foreign', attempt: attemptOf(bytes) };

@@ -1,6 +1,7 @@
 /**
- * Changes one record's input for a fork. No other input changes, except for the parts that `buildCopyInput` removes or sets. A
- * change that does not match the kind of record is rejected with the reason.
+ * Changes one record's input for a fork. No other input changes, except for the parts that `buildCopyInput` removes or sets. Of
+ * the changes, `verdicts` and `result` are rejected with the reason if they do not match the kind of record. A `prompt`
+ * that does not match leaves the record as it is: `splitPrompt` (plan-fork.ts) decides about it.
  */
 import type { Blobs } from '@coxswain/ports';
 import {
@@ -63,7 +64,7 @@ export async function changeRecord(
   const changed =
     verb === 'start' || verb === 'start_child'
       ? { ...rest, prompt: changes.prompt }
-      : { ...body, body: changes.prompt };
+      : { ...rest, body: changes.prompt };
   return { input: { ...(input as CommandInput), body: changed } };
 }
 

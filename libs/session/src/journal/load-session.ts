@@ -120,7 +120,7 @@ function isState(value: unknown): boolean {
  *   checked by schema, as the snapshot's hash covers them. false: starts at the snapshot's record, so the cost does not
  *   depend on the session's length; without a snapshot reads every record.
  * @param onRecord called for each record read; for some twice, where the snapshot turns out to be unusable.
- * @param newest position of the newest record, where the caller has just read it.
+ * @param newest the fence of the newest record, if the caller has just read it.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, EventNotAcceptedError, MachineVersionUnknownError, and
  *   errors of the journal and the object store. A snapshot that cannot be read counts as none.
  */

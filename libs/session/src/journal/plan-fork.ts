@@ -33,8 +33,8 @@ export function asksForFork(input: Input): input is CommandInput {
 /**
  * Checks that n is within its bound, and that the origin is not deleted, has record n and replays up to it. Up to there it
  * must not have a command with the id of the fork's own command. The changes must match record n, and the changed record must
- * fit its bound. A prompt that record n does not hold is a new prompt, so the run must have ended there. The origin may
- * be running.
+ * fit its bound. If record n holds no message, the change `prompt` is a new prompt after it, so the run must have ended
+ * there. The origin may be running.
  * @param pause called after each record, so that a long origin does not block the host's other sessions.
  * @returns the origin of the copy, for `copiedInputs` (copy-journal.ts); or the rejection, with a code below, the code of
  *   `misfit` (change-record.ts), or one of `isUnfit` (copy-journal.ts).

@@ -63,7 +63,7 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  * @param blobs the store of large fields. By default it is empty.
  * @returns the number of records, none of which differs, and the session's id. A record of an earlier version is
  *   compared in today's shape.
- * @throws ReplayDivergedError at the first record that it describes; BlobMissingError where `blobs` lacks a large
+ * @throws ReplayDivergedError at the first record that differs, cannot be recomputed or is out of place; BlobMissingError where `blobs` lacks a large
  *   field; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release;
  *   SessionDeletedError at a tombstone. Also errors of `records` and of `blobs`.
  */

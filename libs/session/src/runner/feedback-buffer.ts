@@ -88,5 +88,5 @@ function jsonBytes(text: string): number {
 
 /** Logs that a session's feedback is lost: no record holds it, and no buffer keeps it any longer. */
 export function logLostFeedback(log: Log, sessionId: string): void {
-  log.warn({ session_id: sessionId }, 'inbox feedback without a record is lost');
+  log.warn({ session_id: sessionId }, 'feedback for the model is lost: no record holds it');
 }

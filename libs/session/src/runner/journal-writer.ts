@@ -81,7 +81,7 @@ export class JournalWriter {
     return this.#session;
   }
 
-  /** The state after the newest acknowledged record; null until a session with records was loaded. */
+  /** The state after the newest acknowledged record; null before the first one. */
   get committedState(): SessionState | null {
     return this.#committedState;
   }
@@ -101,7 +101,7 @@ export class JournalWriter {
     return this.#session?.writer === this.#options.host;
   }
 
-  /** For meters; null until a session with records was loaded. It outlasts {@link discard}. */
+  /** For meters; null before the first acknowledged record. It outlasts {@link discard}. */
   get summary(): SessionSummary | null {
     return this.#committedState && summaryOf(this.#committedState);
   }

@@ -109,7 +109,7 @@ export class SessionExit {
     this.leave('deleted', tombstone);
   }
 
-  /** Leaves because the session's next record, `n`, exists already: see {@link ConflictingRecord}. */
+  /** Leaves because the journal has a record, `n`, that this runner does not know: see {@link ConflictingRecord}. */
   leaveByConflict(n: number, found: ConflictingRecord): void {
     if (found.status === 'deleted') this.leaveDeleted(found.message);
     else {

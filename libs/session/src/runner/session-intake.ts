@@ -167,7 +167,7 @@ export class SessionIntake {
     if (place && place.cursor.seq <= this.#inbox.position(session.cursor)) return true;
     if (input.type === 'command' && place) {
       const problem = this.#quotaProblem(session, input, place);
-      if (problem) return this.#leaveUnrecorded(session, place, input, quotaRejection(input, problem), problem.quota);
+      if (problem) return this.#rejectUnrecorded(session, place, input, quotaRejection(input, problem), problem.quota);
       const compared = session.n > 0 && namesMessage(input) ? await this.#compareStart(session, input) : input;
       if (typeof compared === 'boolean') return compared;
       input = compared;
@@ -261,11 +261,11 @@ export class SessionIntake {
     // A command that has its problem before the machine decides is invalid in every state. Any other may be valid in a
     // state that another host has made.
     if (!input.problem && !(await this.#lifecycle.isNewest(session))) return false;
-    return this.#leaveUnrecorded(session, place, checked, decision.events[0], 'rejections');
+    return this.#rejectUnrecorded(session, place, checked, decision.events[0], 'rejections');
   }
 
-  /** @returns true: the command was judged. */
-  #leaveUnrecorded(
+  /** Rejects a command without a record. Its receipt waits until the command is settled. @returns true: it was judged. */
+  #rejectUnrecorded(
     session: Live,
     { cursor }: InboxPlace,
     input: CommandInput,

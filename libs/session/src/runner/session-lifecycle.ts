@@ -6,7 +6,7 @@ import type { StoredRecord } from '@coxswain/ports';
 import { type ErrorCode, isOfPersona, type Outcome, type SessionRef } from '@coxswain/protocol';
 import { isEnded } from '@coxswain/turn';
 import { buildHookTable } from '../effects/hook-table.ts';
-import { foreignRecord } from '../journal/append-record.ts';
+import { conflictOf } from '../journal/append-record.ts';
 import { ImportUnfinishedError, isUnfinishedImport } from '../journal/copy-state.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, readTranscript } from '../journal/load-session.ts';
 import type { FeedbackIntake } from './feedback-intake.ts';
@@ -74,7 +74,7 @@ export class SessionLifecycle {
    * Loads the session, as soon as the host's bound on loads allows it ({@link RunnerOptions.loads}).
    * @param whole whether to load the transcript too. Without it the session can be owned, but {@link readTranscript} must come
    *   before its effects and commands.
-   * @param newest the position of the newest record, if the caller has just read it.
+   * @param newest the fence of the newest record, if the caller has just read it.
    * @throws {SessionLeft}
    */
   load(whole = true, newest?: number): Promise<Live> {
@@ -202,7 +202,7 @@ export class SessionLifecycle {
     }
     this.#exit.check();
     if (later === null) return true;
-    this.#exit.leaveByConflict(session.n + 1, foreignRecord(later.bytes));
+    this.#exit.leaveByConflict(session.n + 1, conflictOf(later.bytes));
     throw new SessionLeft();
   }
 

@@ -16,8 +16,9 @@
  * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
  *           After a rebuild it is offered again.
  * RUNNER-10 A runner that finds another record at the position of its next one, for example by its append or after a
- *           failure, aborts its effects and appends nothing more. That record is of another host, of an earlier runner of this host, or a tombstone. Unless it is a
- *           tombstone, the first record of the session's next runner is `owned {epoch: last + 1}`.
+ *           failure, aborts its effects and appends nothing more. That record is of another host, of an earlier runner
+ *           of this host, or a tombstone. Unless it is a tombstone, the first record of the session's next runner is
+ *           `owned {epoch: last + 1}`.
  * RUNNER-11 A rejected command leaves no record where a quota is used up, or where too many of the newest commands were
  *           rejected (`recordsRejection`; libs/turn, command-memory.ts). In the second case the runner first checks that
  *           its state is the newest: a newer one may accept the command. A command with a `problem`, such as an

@@ -1,6 +1,6 @@
 /**
- * The work that the newest record of a session asks for: its effects, its timers and its remembered rules. {@link SessionWork}
- * reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
+ * What the newest record of a session asks for: work (effects that a host performs), timers and remembered rules.
+ * {@link SessionWork} reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
  * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
  * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
  * the open effects in the order of `effectsOf` (core/effects.ts in libs/turn). `sendCall` (run-tool-call.ts) decides about a

@@ -1,6 +1,6 @@
 /**
  * Receipts of commands that were rejected without a record, beyond a quota or the share of rejections
- * (`SessionIntake.#leaveUnrecorded`). Each is sent once its command is settled: this host has acknowledged the
+ * (`SessionIntake.#rejectUnrecorded`). Each is sent once its command is settled: this host has acknowledged the
  * delivery, or the cursor of a record has passed the command (RUNNER-11, session-runner.ts). Until then the command may
  * be delivered again and be accepted, so a receipt of its rejection would be wrong.
  */

@@ -75,8 +75,8 @@ const skipsLastOpenCalls = ({ context, event }: Args) =>
 // No other call waits for an approval.
 const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, callOf(event) ?? null);
 
-// A decision lets calls start: the call that it allows; or calls that waited for its call, such as the later calls of a
-// sequential batch, or a hand-off.
+// A decision may let calls start: the call that it allows, even if no slot is free yet; or calls that waited for its call,
+// such as the later calls of a sequential batch, or a hand-off.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || nextToStart(context, callOf(event)) !== undefined;
 
@@ -216,6 +216,7 @@ export const turnSetup = setup({
     accepted_message_wakes: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
+      // A follow-up is not in `pending`, and wakes.
       return verdict === 'allowed' && (!injection || messageContinuesRun(injection));
     },
     // No hook is left whose verdict the queued messages await.

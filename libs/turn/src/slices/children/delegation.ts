@@ -89,8 +89,8 @@ function unstartedDelegations(context: SessionContext, { call_id }: CallRow): nu
 
 /**
  * The start of the child of the first running delegation that has none, or null.
- * @param nextEffect the id of the record's next effect. The start has it if the row has no effect id, as after a failed
- *   child.
+ * @param nextEffect the id of the record's next effect. A delegation that restarts its child after a failure
+ *   has no effect id, and its new start gets this one.
  */
 export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
   if (context.tools.delegate?.by_session !== true) return null;

@@ -1,5 +1,6 @@
 /**
- * The registrations of a hook point, and the open consult: one effect that calls all matching registrations, in order.
+ * The registrations of a hook point, and the open consult: one effect that calls all matching registrations in the
+ * order of the table (`inCallOrder` in libs/protocol).
  * The host calls them: `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult`
  * (hook-answers.ts).
  */
@@ -58,7 +59,10 @@ const REWRITTEN: ReadonlySet<HookPoint> = new Set(
   [HOOK_RETURNS.args, HOOK_RETURNS.result, HOOK_RETURNS.output].flatMap(({ points }): readonly HookPoint[] => points),
 );
 
-/** Whether hooks apply at a point. Only for points whose target is the persona, not a tool, a file or a step. */
+/**
+ * Whether hooks may apply at a point whose target is the persona, not a tool, a file or a step. Their conditions are not
+ * evaluated here, so the consult may find none.
+ */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {
   return context.hooks.length > 0 && hooksFor(context, point, personaOfTurn(context)).length > 0;
 }

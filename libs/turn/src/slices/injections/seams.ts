@@ -90,8 +90,8 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
  * - none at the last seam of the last turn (`isCapped`), because no model request follows
  * - otherwise all, with the drain policy `all` or at `loop_exit`
  * - otherwise (`one_at_a_time`) the first, if a model request has followed the last delivery
- * - otherwise none, unless an interrupt among them is in the list `preempting` (preempt.ts): it ends the next model request
- *   before it is sent. Then the first with the mode of this interrupt.
+ * - otherwise none, because no model request has shown the last delivery yet. The exception is an interrupt in the list
+ *   `preempting` (preempt.ts), which ends that request before it is sent: then the first with the mode of this interrupt
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;

@@ -72,7 +72,7 @@ function failure(problems: readonly string[], repairs: number): Failure {
   return { code: 'output_invalid', message };
 }
 
-/** The member `output` of `agent_end`: the value of the last answer, if it has no calls and fits the schema. */
+/** The member `output` of `agent_end`: the value of the newest turn's answer, if it is complete, has no calls and fits the schema. */
 export function outputOfRun({ output }: SessionContext): Pick<EventOf<'agent_end'>, 'output'> {
   return output?.check && 'value' in output.check ? { output: output.check.value } : {};
 }

@@ -2,8 +2,8 @@
  * A daemon session between its jobs: the end of a job, the start of idling, and the start of the next job. A job is the
  * work from the start of the run, or from the last idling, to the next idling. Whether a daemon idles: the states
  * `steering_check.closing`, `steering_check.resuming` and `daemon_idle.daemon_idle_pre` of `turnMachine`
- * (machine/chart.ts). What wakes it: the state `daemon_idle.waiting`, for a message by the guards `wakes` and
- * `accepted_message_wakes` (machine/guards.ts).
+ * (machine/chart.ts). What wakes it: the state `daemon_idle.waiting`, for a message by the guards `wakes`,
+ * `accepted_message_wakes` and `last_hook_removed` (machine/guards.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';

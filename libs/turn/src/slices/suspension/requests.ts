@@ -206,8 +206,8 @@ export function suspendLapsed(_: SessionContext, event: EventOf<'control_outcome
 }
 
 /**
- * The outcome of a resume command. `resumed`: the suspension ends (`suspensionEnd`), or the request for one is
- * withdrawn.
+ * The change by the outcome of a resume command. `resumed` is noted, so that the suspension ends (`suspensionEnd`); without
+ * a suspension, the request for one is withdrawn. Other outcomes change nothing.
  */
 export function resumeTaken(
   { suspension }: SessionContext,

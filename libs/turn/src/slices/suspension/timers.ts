@@ -37,13 +37,13 @@ export function awaitedTimers(state: MachineState): readonly TimerEffect[] {
 }
 
 /**
- * The awaited timer of the session, without those of approvals; null without one. The earlier of two: the timer of the wait of
- * a model step for its persona, and the one of the suspension, the idle daemon or the time budget. Of these three at
- * most one exists at a time, because the clock of the time budget is stopped during suspension and idling.
+ * The awaited timer of the session, without those of approvals; null without one. It is the earlier of two: that of a model
+ * step that waits for its persona, and that of the suspension, of the idle daemon or of the time budget. Of the last
+ * three at most one exists, because the clock of the time budget is stopped during suspension and idling.
  */
 export function sessionTimer(state: MachineState): TimerEffect | null {
-  const [clockOrWait, persona] = [clockOrWaitTimer(state), personaTimer(state)];
-  return persona && (!clockOrWait || persona.dueAtMs < clockOrWait.dueAtMs) ? persona : clockOrWait;
+  const [other, persona] = [suspensionIdleOrBudgetTimer(state), personaTimer(state)];
+  return persona && (!other || persona.dueAtMs < other.dueAtMs) ? persona : other;
 }
 
 function personaTimer({ context }: MachineState): TimerEffect | null {
@@ -53,7 +53,7 @@ function personaTimer({ context }: MachineState): TimerEffect | null {
   return { kind: 'timer', id, epoch, abort: null, dueAtMs, what: 'waiting_for_persona' };
 }
 
-function clockOrWaitTimer(state: MachineState): TimerEffect | null {
+function suspensionIdleOrBudgetTimer(state: MachineState): TimerEffect | null {
   const { suspension, idle_timer, clock_watch, aborting } = state.context;
   if (clock_watch) {
     const { id, epoch, due_at_ms: dueAtMs } = clock_watch;
