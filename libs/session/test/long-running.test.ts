@@ -126,6 +126,32 @@ describe('a call of a long_running tool', () => {
     },
   );
 
+  test('waits for the object store for a minute: then its result is cut, and a cancel behind several results is taken', async () => {
+    const bed = testBed();
+    const calls = [0, 1, 2, 3, 4];
+    bed.tools = { build: LATER };
+    bed.models.answers = [ask(...calls.map((n) => call(`c${n}`, 'build'))), say('done')];
+    await bed.host();
+    await bed.start();
+    Object.assign(bed.bus.blobs, {
+      put: async () => {
+        await bed.time.clock().sleep(10_000);
+        throw Object.assign(new Error('no answer'), { code: 'nats_unreachable' });
+      },
+    });
+    const result = { content: [{ type: 'text', text: 'y'.repeat(200_000) }], is_error: false };
+    for (const n of calls) await bed.send('call_outcome', outcome({ call_id: `c${n}`, effect_id: `3-${n}`, result }));
+    const id = await bed.send('cancel');
+    await bed.time.advance(50_000);
+    expect([bed.told(id), await ends(bed)]).toEqual([[], []]);
+    await bed.time.advance(30_000);
+    expect(bed.told(id)).toEqual(['accepted']);
+    const ended = await bed.eventsOf('call_ended');
+    expect(ended).toHaveLength(calls.length);
+    for (const { result } of ended) expect(JSON.stringify(result)).toContain('The rest could not be stored.');
+    expect(bed.log.filter(({ message }) => message.includes('the object store cannot be reached'))).toHaveLength(1);
+  });
+
   test('that is cancelled informs its worker, and ends with the worker’s outcome or after the grace period', async () => {
     const told: string[] = [];
     const stoppable: FakeTool = { ...LATER, stop: (key, reason) => void told.push(`${key} ${reason}`) };

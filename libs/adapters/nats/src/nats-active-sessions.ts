@@ -3,7 +3,7 @@ import { createStreamReader, type StoredMessage, storeMessage, valueIn, wireOf }
 import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { readEach, readKeys } from './read-keys.ts';
+import { readEach, readKeys, SMALL_READS_MAX } from './read-keys.ts';
 
 /** TTL of the purge marker that a removed key leaves. It only has to outlive a lagging replica. */
 const MARK_TTL = '60s';
@@ -38,7 +38,8 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
       // its session without a host, so the subjects that the leader reports are read as well.
       const missed: string[] = [];
       for await (const subject of reader.subjects(filter)) if (!notes.has(subject)) missed.push(subject);
-      for await (const note of readEach(missed, (subject) => reader.leaderLast(subject))) notes.set(note.subject, note);
+      for await (const note of readEach(missed, SMALL_READS_MAX, (subject) => reader.leaderLast(subject)))
+        notes.set(note.subject, note);
       return [...notes.values()].flatMap((stored) => activeIn(stored) ?? []);
     },
   };

@@ -15,7 +15,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { readRegistry } from './read-keys.ts';
+import { readRegistry, SMALL_READS_MAX } from './read-keys.ts';
 import { readTenantKeys } from './tenant-keys.ts';
 
 /**
@@ -41,7 +41,7 @@ export function createNatsRememberedRules(nc: NatsConnection): RememberedRules {
 export async function listRememberedRules(nc: NatsConnection, tenant: TenantId, persona = '*'): Promise<StoredRule[]> {
   const found = isTenantsKey(nc)
     ? await readTenantKeys(nc, tenant, STREAMS.registry, 'permissions')
-    : readRegistry(nc, subjects.rememberedRulesOf(tenant, persona));
+    : readRegistry(nc, subjects.rememberedRulesOf(tenant, persona), SMALL_READS_MAX);
   const rules: StoredRule[] = [];
   for await (const { subject, data } of found) {
     const key = parseRememberedRule(subject);

@@ -42,6 +42,20 @@ test('an end that is older than the pause does not end it', () => {
   expect(known.find(red, 'ada')).not.toBeNull();
 });
 
+test('a pause that is older than its end does not pause again, also if the host has seen only the end', () => {
+  const { known, lines, pause, resume } = host();
+  resume(red, 'ada', 2);
+  pause(red, 'ada', 1);
+  expect(known.find(red, 'ada')).toBeNull();
+  expect(lines).toEqual([]);
+  pause(red, 'ben', 3);
+  resume(red, 'ben', 5);
+  pause(red, 'ben', 4);
+  expect(known.find(red, 'ben')).toBeNull();
+  pause(red, 'ben', 6);
+  expect(known.find(red, 'ben')).not.toBeNull();
+});
+
 test('pauses above the bound of a tenant are ignored, with one warning; ended ones make room', () => {
   const { known, lines, pause, resume } = host();
   const max = SERVED_BOUNDS.namesPerTenantMax;

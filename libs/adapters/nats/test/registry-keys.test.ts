@@ -1,4 +1,5 @@
 /** The registry is read as its leader has it, whatever a replica lacks. */
+import { setImmediate } from 'node:timers/promises';
 import { valueIn } from '@coxswain/bus';
 import { PersonaPause, type RememberedRule, STREAMS, type StoredRule, subjects, TenantId } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
@@ -73,25 +74,41 @@ test('of each tenant, only the first keys are read', async () => {
   ]);
 });
 
+const ruleOf = (id: string): RememberedRule => ({
+  id,
+  persona: 'ada',
+  source: 'host',
+  fingerprint: 'f1',
+  root: '/work',
+  session: 's1',
+  scope: 'persona',
+  tool: 'read_file',
+  match: { kind: 'path', path: 'a' },
+  action: 'allow',
+  at: '2026-01-01T00:00:00.000Z',
+});
+const storedRule = (seq: number, id: string, revoked?: StoredRule['revoked']): Kept => ({
+  seq,
+  subject: subjects.rememberedRule(tenant, ruleOf(id)),
+  text: JSON.stringify({ rule: ruleOf(id), revoked } satisfies StoredRule),
+});
+
 test('a revocation is seen although another replica has the rule as it was', async () => {
-  const rule: RememberedRule = {
-    id: 'r1',
-    persona: 'ada',
-    source: 'host',
-    fingerprint: 'f1',
-    root: '/work',
-    session: 's1',
-    scope: 'persona',
-    tool: 'read_file',
-    match: { kind: 'path', path: 'a' },
-    action: 'allow',
-    at: '2026-01-01T00:00:00.000Z',
-  };
-  const stored = (seq: number, revoked?: StoredRule['revoked']): Kept => ({
-    seq,
-    subject: subjects.rememberedRule(tenant, rule),
-    text: JSON.stringify({ rule, revoked } satisfies StoredRule),
-  });
-  const { nc } = registry(whole(stored(2, { at: '2026-01-02T00:00:00.000Z' })), whole(stored(1)));
+  const { nc } = registry(whole(storedRule(2, 'r1', { at: '2026-01-02T00:00:00.000Z' })), whole(storedRule(1, 'r1')));
   expect((await listRememberedRules(nc, tenant, 'ada')).map(({ revoked }) => Boolean(revoked))).toEqual([true]);
+});
+
+test('many rules are read at once: each start of a run reads them', async () => {
+  const many = whole(...Array.from({ length: 100 }, (_, i) => storedRule(i + 1, `r${i}`)));
+  const cluster = registry(many, many);
+  let open = 0;
+  let openMax = 0;
+  cluster.held = async (subject) => {
+    if (!subject.startsWith('$JS.API.STREAM.MSG.GET')) return;
+    openMax = Math.max(openMax, ++open);
+    await setImmediate();
+    open--;
+  };
+  expect(await listRememberedRules(cluster.nc, tenant, 'ada')).toHaveLength(100);
+  expect(openMax).toBe(32);
 });

@@ -19,8 +19,8 @@ export interface RetentionOptions {
   /** Pause between two rounds of reading the journals and purging. Default 5,000. */
   readonly lookEveryMs?: number;
   /**
-   * Interval between the starts of sweeps of blobs, also before the first one: a sweep reads every record. The next round
-   * repeats a failed sweep. Default 24 hours.
+   * Interval between the starts of sweeps of blobs, also before the first one: a sweep reads every record. A failed sweep
+   * is repeated after 15 minutes, or after this interval if it is shorter. Default 24 hours.
    */
   readonly sweepFilesEveryMs?: number;
 }
@@ -37,6 +37,8 @@ export interface RetentionJob {
 
 const LOOK_EVERY_MS = 5_000;
 const HOUR_MS = 3_600_000;
+/** A failed sweep is repeated after this time: it reads all records again. */
+const SWEEP_AGAIN_MS = 15 * 60_000;
 /** Once this many sessions wait for their purge, the job purges before it reads more. */
 const WAITING_MAX = 10_000;
 /** A purge waits this long for forks that still copy the session. The next round tries again. */
@@ -117,21 +119,23 @@ export function startRetentionJob(
 
   const running = (async () => {
     let isFirst = true;
-    let sweptMs = clock.monotonicMs();
+    let sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
     while (!stopped.signal.aborted) {
       try {
         await look(isFirst);
         isFirst = false;
-        if (clock.monotonicMs() - sweptMs >= sweepFilesEveryMs) {
-          const fromMs = clock.monotonicMs();
+        const nowMs = clock.monotonicMs();
+        if (nowMs >= sweepAtMs) {
+          // Stays if the sweep fails.
+          sweepAtMs = nowMs + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
           const { deleted } = await sweepBlobs(purge);
-          sweptMs = fromMs;
+          sweepAtMs = nowMs + sweepFilesEveryMs;
           if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
         }
         last = null;
       } catch (error) {
         last = error as Error;
-        log.error({ error: last.message }, 'deleted sessions are not purged; the next pass retries');
+        log.error({ error: last.message }, 'a pass of the retention job failed; a later one retries');
       }
       // Aborted on `stop`, so that the timer does not keep the process alive.
       if (!stopped.signal.aborted) await clock.sleep(lookEveryMs, stopped.signal);

@@ -49,6 +49,7 @@ import { type PolicyPorts, rulesOfSession } from '../effects/session-rules.ts';
 import { isUnavailable } from '../effects/until-answered.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { boundedFeedback } from './feedback-buffer.ts';
+import type { ResultStore } from './result-store.ts';
 
 /**
  * Reads a due timer. Only the timer store puts timers into the inbox. A client's command with the verb `timer` is rejected
@@ -258,18 +259,18 @@ export interface CheckedSession {
 
 /**
  * Checks a command: validates edited arguments and modes, and cuts a result to its bound.
- * @returns null where the object store is unavailable and the result needs it: the command cannot be checked now.
+ * @returns null where the object store is unavailable and the result waits for it: the command cannot be checked now.
  */
 export async function checkCommand(
   session: CheckedSession,
   input: CommandInput,
-  blobs: Blobs,
+  results: ResultStore,
 ): Promise<CommandInput | null> {
   if (input.problem) return input;
   if (input.verb === 'approve') return withValidArguments(session, input);
   if (input.verb === 'prompt') return withKnownMode(session, input);
   return input.verb === 'call_outcome' || input.verb === 'child_ended'
-    ? withBoundedResult(session, input, blobs)
+    ? withBoundedResult(session, input, results)
     : input;
 }
 
@@ -293,12 +294,12 @@ function withValidArguments(session: CheckedSession, input: CommandInput): Comma
 
 /**
  * Cuts the result in a command to its bound, like the result of a tool.
- * @returns null where the object store is unavailable: a record without the whole result would lose it for good.
+ * @returns null where the result waits for the object store: a record without the whole result would lose it for good.
  */
 async function withBoundedResult(
   session: CheckedSession,
   input: CommandInput,
-  blobs: Blobs,
+  results: ResultStore,
 ): Promise<CommandInput | null> {
   const tool = toolOfCall(session, input);
   const readsOn = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
@@ -306,14 +307,14 @@ async function withBoundedResult(
   let isAway = false;
   const put: Blobs['put'] = async (sha256, bytes) => {
     try {
-      await blobs.put(sha256, bytes);
+      await results.put(sha256, bytes);
     } catch (error) {
       isAway ||= isUnavailable(error);
       throw error;
     }
   };
   const bounded = await boundResult({ put }, { status, result }, { tool, readsOn });
-  if (isAway) return null;
+  if (isAway && results.isAwaited) return null;
   return { ...input, body: { ...input.body, ...bounded } as unknown as JsonObject };
 }
 

@@ -31,6 +31,7 @@ import { applyPolicy, checkCommand, checkStart, inputOfCommand, inputOfTimer } f
 import type { InboxReader } from './inbox-reader.ts';
 import type { JournalWriter } from './journal-writer.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
+import { ResultStore } from './result-store.ts';
 import type { InboxPlace, RunnerPorts } from './runner-ports.ts';
 import { type SessionExit, SessionLeft } from './session-exit.ts';
 import { JOURNAL_CODES, type SessionLifecycle } from './session-lifecycle.ts';
@@ -57,6 +58,7 @@ export class SessionIntake {
   readonly #inbox: InboxReader;
   readonly #copy: SessionCopy;
   readonly #unrecorded: UnrecordedReceipts;
+  readonly #results: ResultStore;
   /** Whether the log has a warning that rejections leave no record. */
   #warnedOfRejections = false;
 
@@ -69,6 +71,7 @@ export class SessionIntake {
     this.#inbox = parts.inbox;
     this.#copy = parts.copy;
     this.#unrecorded = parts.unrecorded;
+    this.#results = new ResultStore(ports.blobs, ports.clock, ports.log);
   }
 
   /**
@@ -288,13 +291,7 @@ export class SessionIntake {
   async #check(session: Live, input: CommandInput): Promise<CommandInput | null> {
     if (session.n === 0) return checkStart(this.#ports, this.#ref, input);
     const known = { actor: session.actor, transcript: transcriptOf(session) };
-    const checked = await checkCommand(known, input, this.#ports.blobs);
-    if (checked === null)
-      this.#ports.log.warn(
-        { session_id: this.#ref.sessionId, command_id: input.command_id, verb: input.verb },
-        'the object store cannot be reached now',
-      );
-    return checked;
+    return checkCommand(known, input, this.#results);
   }
 }
 

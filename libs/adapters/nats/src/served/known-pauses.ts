@@ -1,12 +1,13 @@
 /**
  * The paused personas that a host knows. Pauses are untrusted as announcements are (KNOWN-1, KNOWN-3 and KNOWN-4 in
- * known-services.ts): their number per tenant is bounded, and so is the rate of log lines and wakes. A persona that is
- * not paused takes no memory.
+ * known-services.ts): their number per tenant is bounded, and so is the rate of log lines and wakes. Resumed personas are
+ * kept for a minute within the same bound: a replica that lags may still deliver an older pause. Other personas take no
+ * memory.
  */
 import { type Rate, RateLimit, valueIn } from '@coxswain/bus';
 import type { Log } from '@coxswain/ports';
 import { PersonaPause, parseServedKey, SERVED_BOUNDS, type TenantId } from '@coxswain/protocol';
-import { LOG_RATE, WAKE_RATE } from './known-services.ts';
+import { LOG_RATE, REMOVED_KEPT_MS, WAKE_RATE } from './known-services.ts';
 
 const WARN_RATE: Rate = { burst: 1, everyMs: 3_600_000 };
 
@@ -24,6 +25,8 @@ export interface KnownPauses {
 
 interface Tenant {
   readonly paused: Map<string, { readonly revision: number; readonly pause: PersonaPause }>;
+  /** The resumed personas, in the order in which the host learned it. Monotonic clock, milliseconds. */
+  readonly resumed: Map<string, { readonly revision: number; readonly resumedMs: number }>;
   /** The persona of the newest change: changes above the rate share one log line. */
   changed: string;
   readonly log: RateLimit;
@@ -40,6 +43,7 @@ export function createKnownPauses(log: Log): KnownPauses {
   function createTenant(tenant: TenantId): Tenant {
     const created: Tenant = {
       paused: new Map(),
+      resumed: new Map(),
       changed: '',
       log: new RateLimit(() => {
         const { changed, paused } = created;
@@ -58,6 +62,15 @@ export function createKnownPauses(log: Log): KnownPauses {
     return created;
   }
 
+  /** Forgets personas that were resumed a minute ago, and the first ones where paused and resumed exceed the bound. */
+  function forgetResumed({ paused, resumed }: Tenant): void {
+    const oldestMs = performance.now() - REMOVED_KEPT_MS;
+    for (const [name, { resumedMs }] of resumed) {
+      if (resumedMs >= oldestMs && paused.size + resumed.size <= max) return;
+      resumed.delete(name);
+    }
+  }
+
   return {
     find: (tenant, name) => tenants.get(tenant)?.paused.get(name)?.pause ?? null,
     onChange(listener) {
@@ -69,12 +82,18 @@ export function createKnownPauses(log: Log): KnownPauses {
       if (key?.kind !== 'paused-personas') return;
       const { name } = key;
       const pause = isRemoved ? null : valueIn(data, PersonaPause);
-      const tenant = tenants.get(key.tenant) ?? (pause && createTenant(key.tenant));
-      const known = tenant?.paused.get(name);
-      if (!tenant || (known?.revision ?? 0) >= seq || (!known && !pause)) return;
-      if (!known && tenant.paused.size >= max) return tenant.warnFull.request();
-      if (pause) tenant.paused.set(name, { revision: seq, pause });
-      else tenant.paused.delete(name);
+      const tenant = tenants.get(key.tenant) ?? createTenant(key.tenant);
+      const { paused, resumed } = tenant;
+      const wasPaused = paused.has(name);
+      const known = paused.get(name) ?? resumed.get(name);
+      if ((known?.revision ?? 0) >= seq) return;
+      if (pause && !wasPaused && paused.size >= max) return tenant.warnFull.request();
+      paused.delete(name);
+      resumed.delete(name);
+      if (pause) paused.set(name, { revision: seq, pause });
+      else resumed.set(name, { revision: seq, resumedMs: performance.now() });
+      forgetResumed(tenant);
+      if (!pause && !wasPaused) return;
       tenant.changed = name;
       tenant.log.request();
       tenant.wake.request();

@@ -108,8 +108,8 @@ interface Tenant<A> {
  */
 const REMEMBERED_MS = 600_000;
 const SEARCHED_EVERY_MS = 1_000;
-/** How long a removed name is kept, milliseconds: an earlier announcement may still arrive. */
-const REMOVED_KEPT_MS = 60_000;
+/** How long a removed name is kept, milliseconds: an earlier announcement or pause may still arrive. */
+export const REMOVED_KEPT_MS = 60_000;
 /** A rollout or a restart is logged at once, a service that changes its state all the time is not. */
 export const LOG_RATE: Rate = { burst: 4, everyMs: 10_000 };
 /** Wakes of the sessions of one tenant. */

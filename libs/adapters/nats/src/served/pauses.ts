@@ -11,7 +11,7 @@ import {
 } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from '../ensure-streams.ts';
-import { readRegistry } from '../read-keys.ts';
+import { readRegistry, SMALL_READS_MAX } from '../read-keys.ts';
 import { readTenantKeys } from '../tenant-keys.ts';
 import { watchRegistry } from '../watch-registry.ts';
 import { createKnownPauses, type KnownPauses } from './known-pauses.ts';
@@ -23,7 +23,8 @@ import { type ListedInstance, readServed } from './list-served.ts';
  */
 export async function watchPauses(nc: NatsConnection, log: Log): Promise<Omit<KnownPauses, 'take'>> {
   const known = createKnownPauses(log);
-  for await (const stored of readRegistry(nc, subjects.personaPauses)) known.take(stored, isRemovedKey(stored));
+  for await (const stored of readRegistry(nc, subjects.personaPauses, SMALL_READS_MAX))
+    known.take(stored, isRemovedKey(stored));
   const watch = await watchRegistry(nc, 'paused-personas.>', log);
   void (async () => {
     for await (const { key, revision, value, operation } of watch)
