@@ -3,10 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ListedPersona } from '@coxswain/adapter-nats';
-import type { HookRegistration } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { hookLine } from '../src/commands/hook.ts';
-import { servedPersonaText } from '../src/run/served-personas.ts';
+import { servedPersonaText } from '../src/run/mod.ts';
 import { runCox } from './run-cox.ts';
 
 const HOSTILE = 'a\u001b]0;pwn\u0007\u009b2J\u202eb';
@@ -47,9 +45,4 @@ test('a served persona: its version, and the reason of its pause in one line', (
   expect(servedPersonaText(persona)).toBe(
     `x  ${HARMLESS}  no instances  paused since ${since}: ${HARMLESS} ⏎ forged\n`,
   );
-});
-
-test('the pattern of a hook', () => {
-  const registration = { id: 'h', point: 'PreToolUse', pattern: HOSTILE, priority: 0, timeout_ms: 1 };
-  expect(hookLine(registration as HookRegistration)).toContain(`  ${HARMLESS}  priority 0`);
 });

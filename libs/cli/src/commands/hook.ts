@@ -39,7 +39,7 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
 }
 
 /** The line of a registration in the list. What a hook service announces cannot control the terminal. */
-export function hookLine({ id, point, pattern, priority, timeout_ms, on_error }: HookRegistration): string {
+function hookLine({ id, point, pattern, priority, timeout_ms, on_error }: HookRegistration): string {
   const shown = printable(pattern).replaceAll('\n', ' ⏎ ');
   return `  ${id}  ${hookPointName(point)}  ${shown}  priority ${priority}  ${timeout_ms} ms  ${on_error}`;
 }

@@ -13,6 +13,6 @@ export { textOrInput } from './read-input.ts';
 export { type ReportedBus, reportSessions, sessionLines } from './report-sessions.ts';
 export { runPrompt } from './run-prompt.ts';
 export { acceptedAtMost, type SentResult, sendToSession } from './send-to-session.ts';
-export { showServedPersonas } from './served-personas.ts';
+export { servedPersonaText, showServedPersonas } from './served-personas.ts';
 export { expectRoot, KEY_VARIABLES, keysFound, modelOf, sessionIdOf, startBody } from './start-body.ts';
 export { untilProcessed } from './until-processed.ts';
