@@ -101,11 +101,11 @@ export const GATEWAY_BOUNDS = {
   /** Concurrent reads of journal pages for requests, and as many for watchers. */
   pageReadsMax: 4,
   /**
-   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. Of watchers,
-   * all may wait.
+   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. It is shorter
+   * than the 20 seconds for which clients wait for a response. Of watchers, all may wait, each for `catchUpWithinMs`.
    */
   readsWaitingMax: 128,
-  readWaitsMs: 30_000,
+  readWaitsMs: 10_000,
   /**
    * Size of a page for a watcher that is behind. It is read before it is written, so that a slow watcher does not
    * occupy a read slot.
@@ -114,7 +114,7 @@ export const GATEWAY_BOUNDS = {
   catchUpMaxBytes: 128 * 1024,
   /** Pages that watchers have not written yet, all together. Beyond it, further watchers wait. */
   catchUpsMaxBytes: 24 * 1024 * 1024,
-  /** Time after which a watcher gives up the rest of a page, and waits for the next one. */
+  /** Time after which a watcher gives up the rest of a page. For the next one, it waits at most this time again. */
   catchUpWithinMs: 30_000,
   /** Maximum number of records, each up to 512 KiB, that are prefetched for a page. */
   pageReadAhead: 4,

@@ -51,7 +51,11 @@ export class JournalPages {
    */
   constructor(
     reads: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax),
-    catchUps: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax),
+    catchUps: LimitedReads = new LimitedReads(
+      GATEWAY_BOUNDS.pageReadsMax,
+      GATEWAY_BOUNDS.watchersMax,
+      GATEWAY_BOUNDS.catchUpWithinMs,
+    ),
     heldMaxBytes: number = GATEWAY_BOUNDS.catchUpsMaxBytes,
   ) {
     this.#reads = reads;
