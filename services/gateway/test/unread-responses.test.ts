@@ -46,16 +46,23 @@ test('a response that is not read in time ends with its connection', async () =>
   socket.destroy();
 });
 
-test.each(['/v1/sessions/s', '/v1/sessions/s/pending', '/v1/sessions/s/events?from=newest'])(
-  '%s waits for a slot, and is rejected beyond the queue',
-  async (path) => {
-    const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 };
-    const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
-    const { app, authorization } = await appWithoutBus({ clientOf, stateReads: new LimitedReads(0, 0) });
-    const { statusCode, headers, body } = await app.inject({
-      url: path,
-      headers: { host: 'gateway.test', authorization },
-    });
-    expect([statusCode, headers['retry-after'], JSON.parse(body).code]).toEqual([503, '1', 'gateway_busy']);
-  },
-);
+const run = { threadId: 's', runId: 'r', messages: [] };
+
+test.each([
+  ['/v1/sessions/s'],
+  ['/v1/sessions/s/pending'],
+  ['/v1/sessions/s/statechart'],
+  ['/v1/sessions/s/events?from=newest'],
+  ['/v1/agui', { ...run, messages: [{ id: 'm', role: 'user', content: 'hi' }] }],
+  ['/v1/agui', { ...run, resume: [{ interruptId: 'suspended', status: 'cancelled' }] }],
+])('%s waits for a slot, and is rejected beyond the queue', async (url, payload?: object) => {
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 };
+  const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
+  const { app, authorization } = await appWithoutBus({ clientOf, stateReads: new LimitedReads(0, 0) });
+  const { statusCode, headers, body } = await app.inject({
+    url,
+    ...(payload && { method: 'POST', payload }),
+    headers: { host: 'gateway.test', authorization },
+  });
+  expect([statusCode, headers['retry-after'], JSON.parse(body).code]).toEqual([503, '1', 'gateway_busy']);
+});

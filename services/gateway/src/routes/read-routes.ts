@@ -90,7 +90,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
     },
     async (request: FastifyRequest, reply: FastifyReply) => {
       const session = sessionOf(context, request);
-      const newest = await session.newest();
+      const newest = await context.stateReads.run(() => session.newest(), abortOnDisconnect(reply));
       if (newest === null) throw sessionNotFoundProblem(session.id);
       return reply.send({ machine: turnChart(), active: newest.state, n: newest.n });
     },
