@@ -3,7 +3,7 @@
  * limits of caches, the oldest entry is removed.
  *
  * Memory of journals at most, for a container of 256 MB, of which the process itself takes about 90 MiB. The sum is
- * 148 MiB. A record counts 512 KiB.
+ * 164 MiB. A record counts 512 KiB.
  *
  * | MiB | what |
  * |---|---|
@@ -11,7 +11,7 @@
  * | 19 | pages of watchers: `catchUpsMaxBytes`, and those of the last `pageReadsMax` reads |
  * | 20 | responses: `unreadMaxBytes`, and the last one |
  * | 13 | pages that are being read: `pageMaxBytes` and `catchUpMaxBytes`, `pageReadsMax` times each, with a last record |
- * | 16 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
+ * | 32 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
  * | 48 | states and newest records: `stateReadsMax` |
  *
  * Not in the sum, because they are rarely large: large fields of records, reads of whole journals (up to 64 prefetched
@@ -130,8 +130,12 @@ export const GATEWAY_BOUNDS = {
   catchUpsMaxBytes: 16 * 1024 * 1024,
   /** Time after which a watcher gives up the rest of a page. For the next one, it waits at most this time again. */
   catchUpWithinMs: 30_000,
-  /** Maximum number of records, each up to 512 KiB, that are prefetched for a page. */
-  pageReadAhead: 4,
+  /**
+   * Maximum number of records, each up to 512 KiB, that are prefetched for a page. With fewer, a page takes more round
+   * trips to NATS; with more, `pageReadsMax` would have to be lower, and a server that does not respond could occupy all
+   * slots.
+   */
+  pageReadAhead: 8,
   /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,
   /** Sessions that are known to exist, and the time for which that holds. */
