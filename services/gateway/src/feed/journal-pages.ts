@@ -81,7 +81,8 @@ export class JournalPages {
     const releaseSlot = await this.#catchUps.acquire(signal);
     try {
       const page = await this.#read(request);
-      let bytes = page.records.reduce((sum, item) => sum + item.bytes, 0);
+      // A WebSocket also needs a message of each, as large as the frame.
+      let bytes = page.records.reduce((sum, item) => sum + item.bytes + item.frame.length, 0);
       this.#heldBytes += bytes;
       const release = () => {
         this.#heldBytes -= bytes;
