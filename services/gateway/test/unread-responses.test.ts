@@ -1,5 +1,6 @@
 /** Responses that clients do not read: their memory and their time are bounded. */
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { BusSession } from '@coxswain/client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -37,6 +38,25 @@ test('beyond the memory for unread responses, a response becomes a problem', asy
   expect(refused.json()).toMatchObject({ code: 'gateway_busy' });
   socket.destroy();
   await expect.poll(async () => (await get()).statusCode, { timeout: 20_000 }).toBe(200);
+});
+
+test('a principal that does not read its responses does not affect another one', () => {
+  const unread = new UnreadResponses(4_000, 600_000);
+  const add = (name: string) => {
+    const response = Object.assign(new EventEmitter(), { destroyed: false });
+    unread.add(response as unknown as ServerResponse, 1_000, {
+      name,
+      tenant: 'default',
+      scopes: new Set(),
+      expiresAt: null,
+    });
+    return response;
+  };
+  const response = add('alice');
+  expect(() => add('alice')).toThrow(expect.objectContaining({ code: 'gateway_busy' }));
+  add('bob');
+  response.emit('close');
+  add('alice');
 });
 
 test('a response that is not read in time ends with its connection', async () => {

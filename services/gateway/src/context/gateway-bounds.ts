@@ -38,8 +38,9 @@ export const GATEWAY_BOUNDS = {
   /** Inactivity timeout of a connection. Longer than `waitMaxMs`, so that it does not end a waiting request. */
   standstillMs: 90_000,
   /**
-   * Responses that their clients have not read, all together. Beyond it, a response becomes a problem. A response is
-   * counted above `unreadFromBytes`: a smaller one fits in the send buffer of its connection.
+   * Responses that their clients have not read, all together, and a quarter of it for each principal. Beyond it, a
+   * response becomes a problem. A response is counted above `unreadFromBytes`: a smaller one fits in the send buffer of
+   * its connection.
    */
   unreadMaxBytes: 16 * 1024 * 1024,
   unreadFromBytes: 16 * 1024,
