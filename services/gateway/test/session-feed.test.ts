@@ -12,6 +12,8 @@ import {
   watchFeed,
 } from '../src/feed/mod.ts';
 
+const WHO = { tenant: 'default', name: 'tester', scopes: new Set<never>(), expiresAt: null };
+
 /** A session whose journal grows by the calls of a test. */
 class GrowingSession {
   readonly stored: JournalRecord[] = [];
@@ -115,7 +117,7 @@ const settled = async () => {
 function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart, deltas = true) {
   const leaving = new AbortController();
   const out = sink();
-  const readPage = createPageReader(new JournalPages(), growing.session);
+  const readPage = createPageReader(new JournalPages(), growing.session, WHO);
   const request = { from, deltas, signal: leaving.signal, readPage };
   return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
 }
@@ -231,9 +233,8 @@ test('a running answer counts in the limit; beyond it, only watchers that join l
 
 test('a quiet feed gives up items when more sessions are followed', async () => {
   const feeds = new SessionFeeds(createMetrics());
-  const who = { tenant: 'default', name: 'tester', scopes: new Set<never>(), expiresAt: null };
   const follow = (growing: GrowingSession, sessionId: string) =>
-    feeds.join({ ...growing.session, ref: { tenant: 'default', sessionId } } as BusSession, who, 'sse').feed;
+    feeds.join({ ...growing.session, ref: { tenant: 'default', sessionId } } as BusSession, WHO, 'sse').feed;
   const busy = new GrowingSession();
   const quiet = follow(busy, 'quiet');
   const text = 'x'.repeat(512 * 1024);
@@ -327,7 +328,7 @@ test('a watcher that writes a page slowly gives up its rest, and continues with 
     nowMs += GATEWAY_BOUNDS.catchUpWithinMs;
     return out.write(item);
   };
-  const readPage = createPageReader(pages, growing.session);
+  const readPage = createPageReader(pages, growing.session, WHO);
   const done = watchFeed(feed, { write }, { from: 1, deltas: false, signal: leaving.signal, readPage });
   await settled();
   clock.mockRestore();

@@ -127,7 +127,10 @@ export const GATEWAY_BOUNDS = {
    */
   catchUpRecordsMax: 256,
   catchUpMaxBytes: 128 * 1024,
-  /** Pages that watchers have not written yet, all together. Beyond it, further watchers wait. */
+  /**
+   * Pages that watchers have not written yet, all together, and a quarter of it for each principal. Beyond it, further
+   * watchers wait.
+   */
   catchUpsMaxBytes: 16 * 1024 * 1024,
   /** Time after which a watcher gives up the rest of a page. For the next one, it waits at most this time again. */
   catchUpWithinMs: 30_000,
