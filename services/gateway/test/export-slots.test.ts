@@ -1,7 +1,7 @@
 /** Exports have slots of their own, limited per principal. */
 import type { BusSession } from '@coxswain/client';
-import { expect, test } from 'vitest';
-import { ExportSlots, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { ExportSlots, GATEWAY_BOUNDS, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
 import { appWithoutBus } from './app-without-bus.ts';
 
 const principal = (name: string) => ({ name, tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null });
@@ -35,6 +35,22 @@ test('an export that leaves the queue occupies no slot', async () => {
   await expect(left).rejects.toThrow('left');
   release();
   expect(await settled(slots.acquire(principal('bob')))).toEqual([true]);
+});
+
+test('both waits of an export share one time limit', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const slots = new ExportSlots({ all: 1, perPrincipal: 1, waiting: 1 });
+  const release = await slots.acquire(principal('alice'));
+  const next = slots.acquire(principal('bob'));
+  const outcome = vi.fn();
+  slots.acquire(principal('alice')).catch(outcome);
+  await vi.advanceTimersByTimeAsync(GATEWAY_BOUNDS.readWaitsMs - 1);
+  release();
+  await next;
+  expect(outcome).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(outcome).toHaveBeenCalledWith(expect.objectContaining({ code: 'gateway_busy' }));
 });
 
 test('an export is not affected by other reads', async () => {

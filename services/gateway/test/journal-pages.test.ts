@@ -1,9 +1,12 @@
 /** Pages of a journal, also after the store was created anew. */
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
-import { LimitedReads } from '../src/context/mod.ts';
-import { type HeldPage, JournalPages } from '../src/feed/mod.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { GATEWAY_BOUNDS, LimitedReads } from '../src/context/mod.ts';
+import { type HeldPage, JournalPages, PageRoom, PageRooms } from '../src/feed/mod.ts';
+
+const principal = (name: string) => ({ name, tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null });
+const [ALICE, BOB] = [principal('alice'), principal('bob')];
 
 /** A store with a journal of six records, whose sequences are `apart` from each other. */
 function storeOf(apart: number) {
@@ -23,7 +26,7 @@ function storeOf(apart: number) {
     lastNumber: async () => 6,
   } as unknown as BusSession;
   // Watchers hold one page of three records.
-  const pages = new JournalPages(new LimitedReads(1, 1), new LimitedReads(1, 9), 3_000);
+  const pages = new JournalPages(new LimitedReads(1, 1), new PageRooms(new PageRoom(3_000, new LimitedReads(1, 9))));
   const numbersFrom = async (from: number, recordsMax = 2) => {
     const { records } = await pages.read({ session, from, recordsMax, maxBytes: 1_000 });
     return records.map(({ n }) => n);
@@ -57,11 +60,11 @@ test('a watcher waits for room while others hold their pages; requests do not wa
   const { session, pages, numbersFrom } = storeOf(3);
   const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
   const staying = new AbortController().signal;
-  const first = await pages.hold(request, staying);
+  const first = await pages.hold(request, ALICE, staying);
   const left = new AbortController();
-  const leaving = pages.hold(request, left.signal);
+  const leaving = pages.hold(request, ALICE, left.signal);
   let second: HeldPage | undefined;
-  const waiting = pages.hold(request, staying).then((page) => {
+  const waiting = pages.hold(request, ALICE, staying).then((page) => {
     second = page;
   });
   left.abort(new Error('left'));
@@ -75,12 +78,32 @@ test('a watcher waits for room while others hold their pages; requests do not wa
 });
 
 test('a watcher that finds no room in time is rejected', async () => {
-  const { session } = storeOf(3);
-  const pages = new JournalPages(new LimitedReads(1, 1), new LimitedReads(1, 9, 20), 1);
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { session, pages } = storeOf(3);
   const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
   const { signal } = new AbortController();
-  await pages.hold(request, signal);
-  await expect(pages.hold(request, signal)).rejects.toMatchObject({ code: 'gateway_busy' });
+  await pages.hold(request, ALICE, signal);
+  const refused = expect(pages.hold(request, ALICE, signal)).rejects.toMatchObject({ code: 'gateway_busy' });
+  await vi.advanceTimersByTimeAsync(GATEWAY_BOUNDS.catchUpWithinMs);
+  await refused;
+});
+
+test('a principal whose watchers hold many pages does not affect another one', async () => {
+  const { session } = storeOf(3);
+  const rooms = new PageRooms(new PageRoom(1_000_000), () => new PageRoom(1, new LimitedReads(1, 9)));
+  const pages = new JournalPages(new LimitedReads(1, 1), rooms);
+  const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
+  const { signal } = new AbortController();
+  const first = await pages.hold(request, ALICE, signal);
+  let isSecondRead = false;
+  const second = pages.hold(request, ALICE, signal).then(() => {
+    isSecondRead = true;
+  });
+  expect((await pages.hold(request, BOB, signal)).records).toHaveLength(3);
+  expect(isSecondRead).toBe(false);
+  first.release();
+  await second;
 });
 
 test.each([

@@ -12,6 +12,8 @@ import {
   watchFeed,
 } from '../src/feed/mod.ts';
 
+const WHO = { tenant: 'default', name: 'tester', scopes: new Set<never>(), expiresAt: null };
+
 /** A session whose journal grows by the calls of a test. */
 class GrowingSession {
   readonly stored: JournalRecord[] = [];
@@ -115,7 +117,7 @@ const settled = async () => {
 function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart, deltas = true) {
   const leaving = new AbortController();
   const out = sink();
-  const readPage = createPageReader(new JournalPages(), growing.session);
+  const readPage = createPageReader(new JournalPages(), growing.session, WHO);
   const request = { from, deltas, signal: leaving.signal, readPage };
   return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
 }
@@ -184,7 +186,7 @@ test('a watcher that is slower than the kept items continues in the journal with
   const growing = new GrowingSession();
   growing.record();
   // Room for two records.
-  const feed = new SessionFeed(growing.session, () => 3_500);
+  const feed = new SessionFeed(growing.session, () => 2_500);
   const slow = watching(feed, growing, 1);
   await settled();
   slow.out.stall();
@@ -231,9 +233,8 @@ test('a running answer counts in the limit; beyond it, only watchers that join l
 
 test('a quiet feed gives up items when more sessions are followed', async () => {
   const feeds = new SessionFeeds(createMetrics());
-  const who = { tenant: 'default', name: 'tester', scopes: new Set<never>(), expiresAt: null };
   const follow = (growing: GrowingSession, sessionId: string) =>
-    feeds.join({ ...growing.session, ref: { tenant: 'default', sessionId } } as BusSession, who, 'sse').feed;
+    feeds.join({ ...growing.session, ref: { tenant: 'default', sessionId } } as BusSession, WHO, 'sse').feed;
   const busy = new GrowingSession();
   const quiet = follow(busy, 'quiet');
   const text = 'x'.repeat(512 * 1024);
@@ -241,13 +242,34 @@ test('a quiet feed gives up items when more sessions are followed', async () => 
   await settled();
   expect(quiet.placeOf(1)).toBe(0);
   const { feedsMaxBytes, feedMaxBytes } = GATEWAY_BOUNDS;
-  for (let i = 1; i < (2 * feedsMaxBytes) / feedMaxBytes; i++) follow(new GrowingSession(), `s${i}`);
+  for (let i = 1; i < (4 * feedsMaxBytes) / feedMaxBytes; i++) follow(new GrowingSession(), `s${i}`);
   expect([1, 2, 3].map((n) => quiet.placeOf(n))).toEqual([null, null, 2]);
   // A record that exceeds the share is not kept.
   busy.record({ text: text.repeat(3) });
   await settled();
   expect([quiet.placeOf(4), quiet.placeOf(5), quiet.at(3)]).toEqual([null, 4, null]);
   await feeds.stop();
+});
+
+test('the message of an item counts once a WebSocket needs it, while the item is kept', async () => {
+  const growing = new GrowingSession();
+  const feed = new SessionFeed(growing.session, () => 4_000);
+  const text = 'x'.repeat(2_000);
+  growing.record({ text });
+  await settled();
+  const first = feed.at(0);
+  growing.record({ text });
+  await settled();
+  expect([feed.at(0), feed.at(1)]).toMatchObject([null, { n: 2 }]);
+  // The first item is no longer kept, and the second one does not fit with its message.
+  expect(first?.message).toBeDefined();
+  expect(feed.at(1)?.message).toBeDefined();
+  expect(feed.at(1)).toBeNull();
+  growing.record({ text });
+  await settled();
+  expect(feed.at(2)).toMatchObject({ n: 3 });
+  feed.stop();
+  await feed.done;
 });
 
 test('a watcher from a future record waits for it, and gets deltas only on request', async () => {
@@ -306,7 +328,7 @@ test('a watcher that writes a page slowly gives up its rest, and continues with 
     nowMs += GATEWAY_BOUNDS.catchUpWithinMs;
     return out.write(item);
   };
-  const readPage = createPageReader(pages, growing.session);
+  const readPage = createPageReader(pages, growing.session, WHO);
   const done = watchFeed(feed, { write }, { from: 1, deltas: false, signal: leaving.signal, readPage });
   await settled();
   clock.mockRestore();

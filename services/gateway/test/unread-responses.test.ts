@@ -1,5 +1,6 @@
 /** Responses that clients do not read: their memory and their time are bounded. */
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { BusSession } from '@coxswain/client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -39,6 +40,25 @@ test('beyond the memory for unread responses, a response becomes a problem', asy
   await expect.poll(async () => (await get()).statusCode, { timeout: 20_000 }).toBe(200);
 });
 
+test('a principal that does not read its responses does not affect another one', () => {
+  const unread = new UnreadResponses(4_000, 600_000);
+  const add = (name: string) => {
+    const response = Object.assign(new EventEmitter(), { destroyed: false });
+    unread.add(response as unknown as ServerResponse, 1_000, {
+      name,
+      tenant: 'default',
+      scopes: new Set(),
+      expiresAt: null,
+    });
+    return response;
+  };
+  const response = add('alice');
+  expect(() => add('alice')).toThrow(expect.objectContaining({ code: 'gateway_busy' }));
+  add('bob');
+  response.emit('close');
+  add('alice');
+});
+
 test('a response that is not read in time ends with its connection', async () => {
   const { connected } = await appWithLargeState(new UnreadResponses(1_000_000, 200));
   const { socket, response } = await connected();
@@ -46,16 +66,23 @@ test('a response that is not read in time ends with its connection', async () =>
   socket.destroy();
 });
 
-test.each(['/v1/sessions/s', '/v1/sessions/s/pending', '/v1/sessions/s/events?from=newest'])(
-  '%s waits for a slot, and is rejected beyond the queue',
-  async (path) => {
-    const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 };
-    const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
-    const { app, authorization } = await appWithoutBus({ clientOf, stateReads: new LimitedReads(0, 0) });
-    const { statusCode, headers, body } = await app.inject({
-      url: path,
-      headers: { host: 'gateway.test', authorization },
-    });
-    expect([statusCode, headers['retry-after'], JSON.parse(body).code]).toEqual([503, '1', 'gateway_busy']);
-  },
-);
+const run = { threadId: 's', runId: 'r', messages: [] };
+
+test.each([
+  ['/v1/sessions/s'],
+  ['/v1/sessions/s/pending'],
+  ['/v1/sessions/s/statechart'],
+  ['/v1/sessions/s/events?from=newest'],
+  ['/v1/agui', { ...run, messages: [{ id: 'm', role: 'user', content: 'hi' }] }],
+  ['/v1/agui', { ...run, resume: [{ interruptId: 'suspended', status: 'cancelled' }] }],
+])('%s waits for a slot, and is rejected beyond the queue', async (url, payload?: object) => {
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 };
+  const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
+  const { app, authorization } = await appWithoutBus({ clientOf, stateReads: new LimitedReads(0, 0) });
+  const { statusCode, headers, body } = await app.inject({
+    url,
+    ...(payload && { method: 'POST', payload }),
+    headers: { host: 'gateway.test', authorization },
+  });
+  expect([statusCode, headers['retry-after'], JSON.parse(body).code]).toEqual([503, '1', 'gateway_busy']);
+});

@@ -12,12 +12,12 @@ import { SUSPENDED_ID } from './run-end.ts';
  * @throws errors of reading the session; Problem `gateway_busy`.
  */
 export async function findUnknownInterrupt(
-  { expensiveReads }: Pick<GatewayContext, 'expensiveReads'>,
+  { expensiveReads, stateReads }: Pick<GatewayContext, 'expensiveReads' | 'stateReads'>,
   session: Pick<BusSession, 'state' | 'journal'>,
   answers: readonly InterruptAnswer[],
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
-  const { approvals, suspended } = await session.state();
+  const { approvals, suspended } = await stateReads.run(() => session.state());
   const unknown = new Map(answers.map((answer) => [callOf(answer), answer.interruptId]));
   for (const { callId } of approvals) unknown.delete(callId);
   if (suspended !== null) unknown.delete(null);

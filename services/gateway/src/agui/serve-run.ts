@@ -81,7 +81,7 @@ export async function startRun(
     const writer = new RunWriter(context, session, opened, { threadId, runId }, known);
     await writer.sendStart(sent);
     const from = await writer.catchUp(first);
-    const readPage = createPageReader(context.pages, session);
+    const readPage = createPageReader(context.pages, session, principal);
     if (!writer.isOver) await watchFeed(feed, writer, { from, deltas: true, signal, readPage });
   });
 }

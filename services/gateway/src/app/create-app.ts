@@ -12,6 +12,7 @@ import {
   type GatewayContext,
   type GatewayMetrics,
   Problem,
+  principalOf,
   problemFrom,
   rateLimitedProblem,
   requestClosedProblem,
@@ -271,14 +272,15 @@ function unknownVerbProblem(path: string): Problem | null {
 }
 
 function boundUnreadResponses(app: App, { unread }: GatewayContext): void {
-  app.addHook('onSend', async ({ method, routeOptions }, { raw }, payload) => {
+  app.addHook('onSend', async (request, { raw }, payload) => {
+    const { method, routeOptions } = request;
     // Public routes send bytes that all their responses share. A command has been sent: its response is small.
     if (method !== 'GET' || !routeOptions.config.scope) return payload;
     // Streams are read at the client's speed.
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
     if (Buffer.byteLength(payload) < GATEWAY_BOUNDS.unreadFromBytes) return payload;
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
-    unread.add(raw, bytes.length);
+    unread.add(raw, bytes.length, principalOf(request));
     return bytes;
   });
 }

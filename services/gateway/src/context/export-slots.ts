@@ -35,20 +35,21 @@ export class ExportSlots {
    * Acquires a slot, after a wait if none is free.
    * @param signal ends the wait.
    * @returns a function that releases the slot, to be called once.
-   * @throws Problem `gateway_busy` (503) if too many exports wait; the signal's reason.
+   * @throws Problem `gateway_busy` (503) if too many exports wait, or no slot was free in time; the signal's reason.
    */
   async acquire({ tenant, name }: Principal, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     const key = `${tenant}/${name}`;
     const own = this.#byPrincipal.get(key) ?? new LimitedReads(this.#bounds.perPrincipal, this.#bounds.waiting);
     this.#byPrincipal.set(key, own);
-    const releaseOwn = await own.acquire(signal);
+    const untilMs = performance.now() + GATEWAY_BOUNDS.readWaitsMs;
+    const releaseOwn = await own.acquire(signal, untilMs);
     const leave = () => {
       releaseOwn();
       if (own.isIdle) this.#byPrincipal.delete(key);
     };
     try {
-      const release = await this.#all.acquire(signal);
+      const release = await this.#all.acquire(signal, untilMs);
       return () => {
         release();
         leave();

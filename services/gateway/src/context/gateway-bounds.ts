@@ -2,9 +2,20 @@
  * Limits of the gateway. Beyond most of them, a request gets a problem document or the connection is closed. Beyond
  * limits of caches, the oldest entry is removed.
  *
- * Memory of journals at most, for a container of 256 MB: `feedsMaxBytes`, `catchUpsMaxBytes` with the pages of the last
- * `pageReadsMax` reads, and `unreadMaxBytes` with the last response; for each page that is read, the page and
- * `pageReadAhead` stored records; for each state that is read, the state.
+ * Memory of journals at most, for a container of 256 MB, of which the process itself takes about 90 MiB. The sum is
+ * 164 MiB. A record counts 512 KiB.
+ *
+ * | MiB | what |
+ * |---|---|
+ * | 32 | feeds: `feedsMaxBytes` |
+ * | 19 | pages of watchers: `catchUpsMaxBytes`, and those of the last `pageReadsMax` reads |
+ * | 20 | responses: `unreadMaxBytes`, and the last one |
+ * | 13 | pages that are being read: `pageMaxBytes` and `catchUpMaxBytes`, `pageReadsMax` times each, with a last record |
+ * | 32 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
+ * | 48 | states and newest records: `stateReadsMax` |
+ *
+ * Not in the sum, because they are rarely large: large fields of records, reads of whole journals (up to 64 prefetched
+ * records for each of `expensiveReadsMax` and `exportsMax`, more for a tree), and the state that an AG-UI run shows.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -27,10 +38,11 @@ export const GATEWAY_BOUNDS = {
   /** Inactivity timeout of a connection. Longer than `waitMaxMs`, so that it does not end a waiting request. */
   standstillMs: 90_000,
   /**
-   * Responses that their clients have not read, all together. Beyond it, a response becomes a problem. A response is
-   * counted above `unreadFromBytes`: a smaller one fits in the send buffer of its connection.
+   * Responses that their clients have not read, all together, and a quarter of it for each principal. Beyond it, a
+   * response becomes a problem. A response is counted above `unreadFromBytes`: a smaller one fits in the send buffer of
+   * its connection.
    */
-  unreadMaxBytes: 24 * 1024 * 1024,
+  unreadMaxBytes: 16 * 1024 * 1024,
   unreadFromBytes: 16 * 1024,
   /** Time within which a client reads such a response. Afterwards its connection is closed. */
   readWithinMs: 60_000,
@@ -67,7 +79,7 @@ export const GATEWAY_BOUNDS = {
   feedItemsMax: 1_000,
   /** Items and running answer of each followed session, and of all of them together. */
   feedMaxBytes: 4 * 1024 * 1024,
-  feedsMaxBytes: 48 * 1024 * 1024,
+  feedsMaxBytes: 32 * 1024 * 1024,
   /** Memory of a kept item in addition to its texts: the objects that hold them. */
   feedItemBytes: 1_024,
   /** Time for which a session is followed after its last watcher has left, so that a client can reconnect. */
@@ -96,28 +108,38 @@ export const GATEWAY_BOUNDS = {
   exportsMax: 8,
   exportsPerPrincipalMax: 2,
   exportMaxMs: 60 * 60_000,
-  /** Concurrent reads of states and newest records, each up to 3 MiB. */
-  stateReadsMax: 8,
+  /**
+   * Concurrent reads of states and newest records, each up to 3 MiB. A host that does not respond occupies a slot for
+   * five seconds.
+   */
+  stateReadsMax: 16,
   /** Concurrent reads of journal pages for requests, and as many for watchers. */
   pageReadsMax: 4,
   /**
-   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. Of watchers,
-   * all may wait.
+   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. It is shorter
+   * than the 20 seconds for which clients wait for a response. Of watchers, all may wait, each for `catchUpWithinMs`.
    */
   readsWaitingMax: 128,
-  readWaitsMs: 30_000,
+  readWaitsMs: 10_000,
   /**
    * Size of a page for a watcher that is behind. It is read before it is written, so that a slow watcher does not
    * occupy a read slot.
    */
   catchUpRecordsMax: 256,
   catchUpMaxBytes: 128 * 1024,
-  /** Pages that watchers have not written yet, all together. Beyond it, further watchers wait. */
-  catchUpsMaxBytes: 24 * 1024 * 1024,
-  /** Time after which a watcher gives up the rest of a page, and waits for the next one. */
+  /**
+   * Pages that watchers have not written yet, all together, and a quarter of it for each principal. Beyond it, further
+   * watchers wait.
+   */
+  catchUpsMaxBytes: 16 * 1024 * 1024,
+  /** Time after which a watcher gives up the rest of a page. For the next one, it waits at most this time again. */
   catchUpWithinMs: 30_000,
-  /** Maximum number of records, each up to 512 KiB, that are prefetched for a page. */
-  pageReadAhead: 4,
+  /**
+   * Maximum number of records, each up to 512 KiB, that are prefetched for a page. With fewer, a page takes more round
+   * trips to NATS; with more, `pageReadsMax` would have to be lower, and a server that does not respond could occupy all
+   * slots.
+   */
+  pageReadAhead: 8,
   /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,
   /** Sessions that are known to exist, and the time for which that holds. */

@@ -47,15 +47,16 @@ export class LimitedReads {
 
   /**
    * Acquires a slot, after a wait if none is free.
+   * @param untilMs end of the wait, on the clock of `performance.now()`.
    * @returns a function that releases the slot; further calls change nothing.
    * @throws as {@link run}.
    */
-  async acquire(signal?: AbortSignal): Promise<() => void> {
+  async acquire(signal?: AbortSignal, untilMs = performance.now() + this.#waitsMs): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {
       if (this.#waiting.size >= this.#waitingMax) throw busyProblem();
-      await this.#waitForSlot(signal);
+      await this.#waitForSlot(signal, untilMs);
     }
     let held = true;
     return () => {
@@ -68,7 +69,7 @@ export class LimitedReads {
   }
 
   /** Resolves when another read releases its slot to this one. */
-  #waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+  #waitForSlot(signal: AbortSignal | undefined, untilMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const take = () => {
         removeWaiter();
@@ -81,7 +82,7 @@ export class LimitedReads {
       const late = setTimeout(() => {
         removeWaiter();
         reject(busyProblem());
-      }, this.#waitsMs);
+      }, untilMs - performance.now());
       const removeWaiter = () => {
         clearTimeout(late);
         this.#waiting.delete(take);

@@ -5,7 +5,9 @@
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { sessionKey } from '@coxswain/protocol';
+import type { Principal } from '../auth/mod.ts';
 import { GATEWAY_BOUNDS, LimitedReads } from '../context/mod.ts';
+import { PageRooms } from './page-room.ts';
 import { FeedItem } from './session-feed.ts';
 
 /** The request for a page. */
@@ -37,26 +39,16 @@ export interface HeldPage extends JournalPage {
  */
 export class JournalPages {
   readonly #reads: LimitedReads;
-  readonly #catchUps: LimitedReads;
-  readonly #heldMaxBytes: number;
+  readonly #rooms: PageRooms;
   readonly #seqs = new Map<string, number>();
-  /** Memory of the pages that watchers hold, and used slots of `catchUps`, which become free when there is room. */
-  #heldBytes = 0;
-  readonly #slots: (() => void)[] = [];
 
   /**
    * @param reads slots of requests.
-   * @param catchUps slots of watchers.
-   * @param heldMaxBytes memory of the pages that watchers hold, in bytes. The pages of the last slots may exceed it.
+   * @param rooms slots of watchers, and the memory of the pages that they hold.
    */
-  constructor(
-    reads: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax),
-    catchUps: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax),
-    heldMaxBytes: number = GATEWAY_BOUNDS.catchUpsMaxBytes,
-  ) {
+  constructor(reads: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax), rooms: PageRooms = new PageRooms()) {
     this.#reads = reads;
-    this.#catchUps = catchUps;
-    this.#heldMaxBytes = heldMaxBytes;
+    this.#rooms = rooms;
   }
 
   /**
@@ -70,29 +62,21 @@ export class JournalPages {
 
   /**
    * Reads a page for a watcher, which writes it at its own speed.
+   * @param principal the client of the watcher.
    * @param signal ends the wait for a slot.
    * @throws as {@link read}.
    */
-  async hold(request: PageRequest, signal: AbortSignal): Promise<HeldPage> {
-    const releaseSlot = await this.#catchUps.acquire(signal);
+  async hold(request: PageRequest, principal: Principal, signal: AbortSignal): Promise<HeldPage> {
+    const add = await this.#rooms.acquire(principal, signal);
     try {
       const page = await this.#read(request);
-      let bytes = page.records.reduce((sum, item) => sum + item.bytes, 0);
-      this.#heldBytes += bytes;
-      const release = () => {
-        this.#heldBytes -= bytes;
-        bytes = 0;
-        this.#freeSlots();
-      };
-      return { ...page, release };
-    } finally {
-      this.#slots.push(releaseSlot);
-      this.#freeSlots();
+      // A WebSocket also needs a message of each, as large as the frame.
+      const bytes = page.records.reduce((sum, item) => sum + item.bytes + item.frame.length, 0);
+      return { ...page, release: add(bytes) };
+    } catch (error) {
+      add(0)();
+      throw error;
     }
-  }
-
-  #freeSlots(): void {
-    while (this.#heldBytes < this.#heldMaxBytes && this.#slots.length > 0) this.#slots.shift()?.();
   }
 
   async #read(request: PageRequest): Promise<JournalPage> {
@@ -163,7 +147,7 @@ function key({ ref }: BusSession, n: number): string {
 export type PageReader = (from: number, signal: AbortSignal) => Promise<HeldPage>;
 
 /** A function that reads the pages a watcher has missed. */
-export function createPageReader(pages: JournalPages, session: BusSession): PageReader {
+export function createPageReader(pages: JournalPages, session: BusSession, principal: Principal): PageReader {
   const { catchUpRecordsMax: recordsMax, catchUpMaxBytes: maxBytes } = GATEWAY_BOUNDS;
-  return (from, signal) => pages.hold({ session, from, recordsMax, maxBytes }, signal);
+  return (from, signal) => pages.hold({ session, from, recordsMax, maxBytes }, principal, signal);
 }

@@ -1,7 +1,7 @@
 /** Server-sent events of a session for one client. */
 import type { BusSession, JournalStart } from '@coxswain/client';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { GatewayContext, Problem } from '../context/mod.ts';
+import { type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
 import { openEventStream } from './event-stream.ts';
 import { createPageReader } from './journal-pages.ts';
 import { watchFeed } from './watch-feed.ts';
@@ -26,7 +26,11 @@ export function serveEvents(
       context.metrics.sent.inc({ what: n === null ? 'delta' : 'record' });
       return sink.text(frame);
     };
-    await watchFeed(feed, { write }, { from, deltas, signal, readPage: createPageReader(context.pages, session) });
+    await watchFeed(
+      feed,
+      { write },
+      { from, deltas, signal, readPage: createPageReader(context.pages, session, principalOf(request)) },
+    );
   });
 }
 

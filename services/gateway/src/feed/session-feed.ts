@@ -13,9 +13,12 @@ export class FeedItem {
   /** The item as a server-sent event. */
   readonly frame: Buffer;
   readonly #head: string;
+  readonly #onMessage: ((item: FeedItem, bytes: number) => void) | undefined;
   #message: Buffer | null = null;
 
-  constructor(item: JournalRecord | Delta) {
+  /** @param onMessage called when the item has been formatted as a message, with the size of the message in bytes. */
+  constructor(item: JournalRecord | Delta, onMessage?: (item: FeedItem, bytes: number) => void) {
+    this.#onMessage = onMessage;
     const isDelta = 'type' in item;
     this.n = isDelta ? null : item.n;
     this.delta = isDelta ? item : null;
@@ -32,14 +35,18 @@ export class FeedItem {
 
   /** The item as a WebSocket message. It is made when the first WebSocket needs it. */
   get message(): Buffer {
-    const head = this.n === null ? '{"type":"delta","delta":' : `{"type":"record","n":${this.n},"record":`;
-    this.#message ??= bytesOf(`${head}${this.json}}`);
+    if (this.#message === null) {
+      const head = this.n === null ? '{"type":"delta","delta":' : `{"type":"record","n":${this.n},"record":`;
+      this.#message = bytesOf(`${head}${this.json}}`);
+      this.#onMessage?.(this, this.#message.length);
+    }
     return this.#message;
   }
 
-  /** Memory of the item at most, bytes: with its frame and its message. */
+  /** Memory of the item, bytes: with its frame, and with its message if a WebSocket has needed it. */
   get bytes(): number {
-    return GATEWAY_BOUNDS.feedItemBytes + 2 * this.frame.length + textBytes(this.delta?.text ?? '');
+    const message = this.#message?.length ?? 0;
+    return GATEWAY_BOUNDS.feedItemBytes + this.frame.length + message + textBytes(this.delta?.text ?? '');
   }
 }
 
@@ -59,7 +66,8 @@ function textBytes(text: string): number {
 /**
  * One session as this process follows it, for any number of watchers.
  *
- * F1  The journal is read once for all watchers: each record and each delta is formatted once.
+ * F1  The journal is read once for all watchers: each record and each delta is formatted once. An exception is a record
+ *     that exceeds the bytes of F2: each watcher reads it from the journal.
  * F2  The kept items are bounded in number, and together with the answer so far in bytes. A watcher behind them reads
  *     the journal.
  * F3  A watcher asks for the next items when it has written the previous ones: nothing is queued for it here.
@@ -191,13 +199,20 @@ export class SessionFeed {
     const item = record ?? delta;
     // Before the first record, no position exists. The answer so far contains these deltas.
     if (item && (record || this.#newest > 0)) {
-      const kept = new FeedItem(item);
+      const kept = new FeedItem(item, (...made) => this.#addMessage(...made));
       this.#items.push(kept);
       this.#bytes += kept.bytes;
       if (kept.n !== null) this.#newest = kept.n;
     }
     this.trim();
     this.#wake();
+  }
+
+  /** Counts the message of an item, if the item is still kept. */
+  #addMessage(item: FeedItem, bytes: number): void {
+    if (!this.#items.includes(item)) return;
+    this.#bytes += bytes;
+    this.trim();
   }
 
   #wake(): void {

@@ -90,7 +90,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
     },
     async (request: FastifyRequest, reply: FastifyReply) => {
       const session = sessionOf(context, request);
-      const newest = await session.newest();
+      const newest = await context.stateReads.run(() => session.newest(), abortOnDisconnect(reply));
       if (newest === null) throw sessionNotFoundProblem(session.id);
       return reply.send({ machine: turnChart(), active: newest.state, n: newest.n });
     },
@@ -104,7 +104,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
         operationId: 'export',
         summary: 'Returns the journal as JSON lines for cox session import and cox session replay.',
         description:
-          'A third concurrent export with the same token waits up to 30 seconds for one of the others. An export that takes over an hour, or ' +
+          `A third concurrent export with the same token waits up to ${GATEWAY_BOUNDS.readWaitsMs / 1_000} seconds for one of the others. An export that takes over an hour, or ` +
           'whose client stops reading for 30 seconds, is cut off without its closing line.',
         tags: ['sessions'],
         params: OfSession,

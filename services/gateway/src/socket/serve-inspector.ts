@@ -62,7 +62,7 @@ export async function serveInspector(
     // The record before the first one is folded, too: it determines the first snapshot.
     const after = context.folds.before(session.ref, from - 1) ?? undefined;
     const inspector = new SessionInspector(session.id, { from, context: query.context === 'true', after });
-    const pageFrom = createPageReader(context.pages, session);
+    const pageFrom = createPageReader(context.pages, session, principalOf(request));
     await watchFeed(
       seat.feed,
       { write: (item) => write(context, connection, inspector, item) },

@@ -40,7 +40,7 @@ export async function serveSocket(
         from,
         deltas: deltas === 'true',
         signal: connection.signal,
-        readPage: createPageReader(context.pages, session),
+        readPage: createPageReader(context.pages, session, principalOf(request)),
       },
     );
     connection.end(connection.signal.reason, true);
