@@ -211,7 +211,7 @@ describe('feedback whose record has no acknowledgement', () => {
   test('is dropped and logged if another host has owned the session since: that host runs its own calls', async () => {
     const bed = await told(['lost', 'lost', 'lost'], async (its) => void (await its.rival(bounds)));
     expect(received(await bed.lines())).toEqual([]);
-    expect(bed.log.map(({ message }) => message)).toContain('inbox feedback without a record is lost');
+    expect(bed.log.map(({ message }) => message)).toContain('feedback for the model is lost: no record holds it');
   });
 });
 

@@ -37,7 +37,7 @@ test('if another host has the session, outcomes and feedback are dropped, with a
   left.drop(({ sessionId }) => sessionId === 's1');
   expect(lines).toEqual([
     ['late outcome dropped', { session_id: 's1', effect_id: '7-0' }],
-    ['inbox feedback without a record is lost', { session_id: 's1' }],
+    ['feedback for the model is lost: no record holds it', { session_id: 's1' }],
   ]);
   expect(left.take(refOf('s1'))).toBeUndefined();
   expect(left.take(refOf('s2'))).toBe(carried);

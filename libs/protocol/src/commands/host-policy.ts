@@ -415,7 +415,7 @@ export function isRefused({ refused }: Pick<HostRules, 'refused'>, path: string)
   );
 }
 
-/** Whether a path is a folder or lies below it, both absolute and compared as text, with `.` and `..` resolved. */
+/** Whether `path` is `folder` itself or lies below it, both absolute and compared as text, with `.` and `..` resolved. */
 export function isBelow(folder: string, path: string): boolean {
   if (!ABSOLUTE_PATH.test(path) || path.includes('\0')) return false;
   // A path of Windows is below no folder of another system.

@@ -1,5 +1,6 @@
 /**
- * The closed catalogue of hook points: when a session calls hooks, and the subject of each point.
+ * The closed catalogue of hook points: when a session calls the hooks of each point, on which surfaces they are
+ * registered, and what their glob is matched against (`target`).
  */
 import * as z from 'zod';
 import { SEAM_KINDS } from '../catalogues/seams.ts';
@@ -70,7 +71,7 @@ const persona = (fires: string, target: HookTarget = 'persona'): HookPointRow =>
 export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   session_start: session('a run begins, before its loop'),
   user_prompt_submit: session('before the agent sees a prompt, a follow-up or a steer; `origin` says which'),
-  pre_compact: session('before a real compaction'),
+  pre_compact: session('before a compaction that is due'),
   post_compact: session('after a compaction'),
   transform_context: session('before a model request; the handler is shown the messages'),
   PreToolUse: tool('for each call, in call order, before the gate'),
@@ -95,7 +96,9 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   },
   PreStep: persona('before a declared step of a persona', 'persona.step'),
   PostStep: persona('after a declared step has come to its answer', 'persona.step'),
-  OnApprovalRequested: persona('a call waits for a person; nothing waits for the answer, but one that refuses decides'),
+  OnApprovalRequested: persona(
+    'a call waits for a person; the call does not wait for these hooks, but a denial by one ends the wait',
+  ),
   OnHandoffEmitted: persona('the session is about to go to another persona'),
   OnPersonaPaused: persona('a step of the session waits, because its persona is paused; nothing waits for the answer'),
   OnPersonaResumed: persona('its persona is paused no more, and the session goes on; nothing waits for the answer'),
@@ -115,7 +118,7 @@ export function hookPointName(point: HookPoint): string {
   return point.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The alias of a point, in snake_case. */
+/** The name of a point in snake_case, which registrations accept as well: `pre_tool_use` for `PreToolUse`. */
 export function hookPointAlias(point: HookPoint): string {
   return hookPointName(point)
     .replaceAll(/(?!^)([A-Z])/g, '_$1')

@@ -722,7 +722,10 @@ export const SessionEvent = z.discriminatedUnion(
   ],
 ) as unknown as z.ZodType<SessionEvent>;
 
-/** An event that delivers an injection: into the transcript, or with `audit_only` into the record alone. */
+/**
+ * An event that delivers an injection: into the transcript, or with `audit_only` into the record alone. A `reminder_fired`
+ * of a hook (seam `direct`) is none, which the type does not exclude.
+ */
 export type Delivery =
   | EventOf<'reminder_fired'>
   | (EventOf<'message_injected'> & { readonly origin: 'steer' | 'followup' });

@@ -29,13 +29,13 @@ export class ExportLineInvalidError extends CoxswainError {
 const BEGINNINGS = ['{"blob":', '{"base64":'];
 
 /**
- * Reads a line with a stored object; null if the line may be a record.
+ * Reads a line with a stored object; null for any other line.
  * @throws ExportLineInvalidError for an invalid line of an object.
  */
 export function readBlobLine(line: string): BlobLine | null {
   if (!BEGINNINGS.some((beginning) => line.startsWith(beginning))) return null;
   const invalid = (why: string) =>
-    new ExportLineInvalidError(`it begins like the bytes of a large field, and is none: ${why}`);
+    new ExportLineInvalidError(`it begins like the line of a stored object, and is none: ${why}`);
   let value: unknown;
   try {
     value = JSON.parse(line);

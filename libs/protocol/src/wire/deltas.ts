@@ -17,13 +17,14 @@ export const Delta = z.strictObject({
   type: z.literal('message_update'),
   session_id: z.string(),
   effect_id: EffectId,
+  /** Epoch of the session's owner. The next owner streams the answer again from its beginning. */
   epoch: z.number().int().positive(),
   /** Number of the attempt on this host, from 1. It rises when the model request is repeated. */
   attempt: z.number().int().positive(),
   turn: z.number().int().nonnegative(),
   /**
    * Dense per attempt, from 0; the progress of a child rises with gaps. A piece of {@link AnswerPieces} has the index
-   * of the newest delta of the answer.
+   * of the answer's newest delta with text or reasoning.
    */
   index: z.number().int().nonnegative(),
   kind: z.enum(['text', 'reasoning', 'call', 'progress']),
@@ -49,7 +50,7 @@ export type AnswerPlace = z.infer<typeof AnswerPlace>;
 export const AnswerPieces = z.strictObject({
   /** At most one piece of reasoning and one of text; empty if the reader has everything, or no answer is running. */
   pieces: z.array(Delta).max(2),
-  /** Whether the answer continues after these pieces. */
+  /** Whether the host already has more of the answer than these pieces: ask again. */
   more: z.boolean(),
 });
 export type AnswerPieces = z.infer<typeof AnswerPieces>;

@@ -48,11 +48,11 @@ export async function boundResult(
   if (size > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, String(size));
   // The tool may have truncated its text. If the text in `outcome.whole` is too large to be stored, the truncated text
   // stays.
-  const isKept = fitsWhole(outcome.whole);
-  const texts: readonly TextPart[] = isKept ? given : [...given, { type: 'text', text: WHOLE_NOT_KEPT }];
-  const bytes = size + (isKept ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
+  const wholeFits = fitsWhole(outcome.whole);
+  const texts: readonly TextPart[] = wholeFits ? given : [...given, { type: 'text', text: WHOLE_NOT_KEPT }];
+  const bytes = size + (wholeFits ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
   const maxBytes = frame.tool?.max_output ?? BOUNDS.toolResultInlineMaxBytes;
-  const whole = isKept ? outcome.whole : undefined;
+  const whole = wholeFits ? outcome.whole : undefined;
   const { content, detail } = await boundText(blobs, texts, bytes, maxBytes, whole, frame.readsOn);
   const files = parts.filter((part) => part.type === 'file');
   return {

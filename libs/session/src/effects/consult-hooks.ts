@@ -132,7 +132,7 @@ async function askOne(
   const { deny, max_output, no_handler, returns } = registration;
   // A registration with a fixed answer (`deny`, `returns`, or `max_output` without a handler) needs no live instance.
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
-  if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
+  if (no_handler) return { hook: registration.id, verdict: withBound(max_output, { kind: 'no_objection' }, payload) };
   if (returns !== undefined) return answerTo(registration, consult.point, returns, 0, payload, consult.messages);
   if (registration.unavailable) return failed(registration, UNHEARD);
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
@@ -218,7 +218,7 @@ export function answerTo(
   if (beyond) return { ...failed(registration, beyond), ...said };
   return {
     hook: registration.id,
-    verdict: max_output === undefined ? verdict : cutTo(max_output, verdict, payload),
+    verdict: max_output === undefined ? verdict : withBound(max_output, verdict, payload),
     ...(reminders.length > 0 ? { reminders: [...reminders] } : {}),
     ...said,
   };
@@ -227,7 +227,7 @@ export function answerTo(
 const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'no live instance serves this hook' };
 
 // Adds the bound of the registration to the verdict if the result, as the handler rewrote it, has more text.
-function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
+function withBound(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
   if (most === undefined) return verdict;
   const rewrite: Extract<Verdict, { kind: 'rewrite_result' }> =
     verdict.kind === 'rewrite_result' ? verdict : { kind: 'rewrite_result' };

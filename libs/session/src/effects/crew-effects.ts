@@ -78,7 +78,7 @@ export async function startChild(
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
-  const own = { persona: transcript.frame.persona, came: state.context.settings?.personas ?? [] };
+  const own = { persona: transcript.frame.persona, ofStart: state.context.settings?.personas ?? [] };
   const persona = await untilAnswered(ports.clock, signal, () =>
     chosenPersona(ports, ref.tenant, own, effect.args.persona),
   ).catch((error: Error) => error);
@@ -104,8 +104,8 @@ export async function startChild(
 }
 
 /**
- * The body of a child's start: what the child gets from the call, and what it inherits from its parent (limits, model, root,
- * personas, permission ceiling, reminders).
+ * The body of a child's start: what the child gets from the call, and what it inherits from its parent: limits, model, root,
+ * personas, restriction, permission ceiling, reminders, hops and trace.
  */
 function startOf(
   { ref, state, transcript }: CrewSession,
@@ -139,7 +139,7 @@ function startOf(
   };
   return {
     prompt: args.prompt,
-    persona: persona.said,
+    persona: persona.reference,
     // A child whose persona has no model gets the name and address of its parent's model.
     ...(model === undefined && frame ? modelOf(frame.model) : {}),
     ...(args.mode === undefined ? {} : { mode: args.mode }),

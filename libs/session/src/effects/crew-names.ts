@@ -14,19 +14,19 @@ export function canDelegate(tools: readonly ToolDefinition[]): boolean {
 }
 
 /**
- * The tools. The description of `delegate` lists names that it accepts, at most {@link NAMED_MAX}.
- * @param came the personas of the session's start.
+ * The given tools, with the names that `delegate` accepts in its description, at most {@link NAMED_MAX}.
+ * @param ofStart the personas of the session's start.
  * @param known looks up the other names. Called only if `delegate` is present.
  * @throws errors of `known`.
  */
 export async function withCrew(
   tools: readonly ToolDefinition[],
   own: Persona,
-  came: readonly Persona[],
+  ofStart: readonly Persona[],
   known: () => Promise<readonly string[]>,
 ): Promise<ToolDefinition[]> {
   if (!canDelegate(tools)) return [...tools];
-  const lines = new Map([own, ...came].map((persona) => [persona.name, lineOf(persona)]));
+  const lines = new Map([own, ...ofStart].map((persona) => [persona.name, lineOf(persona)]));
   for (const name of await known()) if (!lines.has(name)) lines.set(name, name);
   const named = [...lines.values()].sort().slice(0, NAMED_MAX).join(', ');
   return tools.map((tool) =>
@@ -35,17 +35,17 @@ export async function withCrew(
 }
 
 /**
- * The tools. The description of `handoff` lists the targets of the persona. Without targets, `handoff` is left out.
- * @param came the personas of the session's start. A target among them is shown with its description.
+ * The given tools, with the targets of the persona in the description of `handoff`. Without targets, `handoff` is left out.
+ * @param ofStart the personas of the session's start. A target among them is shown with its description.
  */
 export function withHandoffs(
   tools: readonly ToolDefinition[],
   { handoffs = [] }: Persona,
-  came: readonly Persona[],
+  ofStart: readonly Persona[],
 ): ToolDefinition[] {
   const isHandoff = ({ name, source }: ToolDefinition) => source === SESSION_SOURCE && name === HANDOFF;
   const lines = handoffs.map((name) => {
-    const known = came.find((persona) => persona.name === name);
+    const known = ofStart.find((persona) => persona.name === name);
     return known ? lineOf(known) : name;
   });
   return tools

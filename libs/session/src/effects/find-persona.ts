@@ -81,30 +81,33 @@ export async function personaNames({ personas, served }: KnownPersonas, tenant: 
   return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
 }
 
-/** A persona (`definition`), and how a start command refers to it (`said`): by name, or as a definition. */
-export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
+/** A persona (`definition`), and how a start command refers to it (`reference`): by name, or as a definition. */
+export type ChosenPersona = {
+  readonly reference: NonNullable<StartChildBody['persona']>;
+  readonly definition: Persona;
+};
 
 /**
  * Finds the persona that a delegation or hand-off names: first the session's own persona, then the personas of its
  * start, then {@link namedPersona}. For the own persona, if it is a served one, {@link namedPersona} comes first.
- * @param session `persona`: its own persona, as pinned. `came`: the personas of its start.
+ * @param session `persona`: its own persona, as pinned. `ofStart`: the personas of its start.
  * @returns for an unknown name, `persona_not_found` with the known names.
  * @throws errors of the port `Personas`.
  */
 export async function chosenPersona(
   known: KnownPersonas,
   tenant: TenantId,
-  session: { readonly persona: PinnedPersona | null; readonly came: readonly Persona[] },
+  session: { readonly persona: PinnedPersona | null; readonly ofStart: readonly Persona[] },
   name: string,
 ): Promise<ChosenPersona | Failure> {
-  const { came } = session;
+  const { ofStart } = session;
   const { definition: own, served } = session.persona ?? {};
-  const carried = own?.name === name ? own : came.find((persona) => persona.name === name);
+  const carried = own?.name === name ? own : ofStart.find((persona) => persona.name === name);
   // Only a reference by name gives a child the tools of a served persona; its definition lacks them.
   const byName = carried && !(carried === own && served) ? null : await namedPersona(known, tenant, name);
-  if (byName) return { said: name, definition: byName.definition };
-  if (carried) return { said: carried, definition: carried };
-  const names = new Set([own?.name, ...came.map((persona) => persona.name), ...(await personaNames(known, tenant))]);
+  if (byName) return { reference: name, definition: byName.definition };
+  if (carried) return { reference: carried, definition: carried };
+  const names = new Set([own?.name, ...ofStart.map((persona) => persona.name), ...(await personaNames(known, tenant))]);
   const there = [...names].filter((one) => one !== undefined).sort();
   return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
 }

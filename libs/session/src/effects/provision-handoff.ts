@@ -56,7 +56,7 @@ export async function provisionHandoff(
     toolset: null,
   });
   const chosen = await untilAnswered(ports.clock, signal, () =>
-    chosenPersona(ports, ref.tenant, { persona: before, came: context.settings?.personas ?? [] }, to),
+    chosenPersona(ports, ref.tenant, { persona: before, ofStart: context.settings?.personas ?? [] }, to),
   ).catch((error: Error) => error);
   if (chosen === null)
     return { outcome: { type: 'provision_outcome', effect_id: id, status: 'cancelled' }, toolset: null };
@@ -64,5 +64,5 @@ export async function provisionHandoff(
   if ('code' in chosen) return failed(chosen);
   const { mode: _, model: __, provider: ___, base_url: ____, ...rest } = start;
   const own = chosen.definition.model === undefined && before ? modelOf(before.model) : {};
-  return resolve({ ...rest, persona: chosen.said, ...own }, stays);
+  return resolve({ ...rest, persona: chosen.reference, ...own }, stays);
 }

@@ -56,7 +56,7 @@ import {
   runLimits,
   wholeRunLimits,
 } from './run-limits.ts';
-import { selectTools, toolsOfPersona, unreadableSkills, unrecordableTool } from './select-tools.ts';
+import { selectTools, servedToolsIn, unreadableSkills, unrecordableTool } from './select-tools.ts';
 import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession } from './session-rules.ts';
 import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
@@ -123,7 +123,7 @@ export function pinsOf(
   const { definition, identity, served, model, root } = pinned ?? {};
   const mode = repins === 'mode' || repins === 'model_and_mode' ? chosenMode : pinned?.mode;
   const own = { definition, identity, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
-  const persona = served ? { ...own, served, servedTools: toolsOfPersona(tools) } : own;
+  const persona = served ? { ...own, served, servedTools: servedToolsIn(tools) } : own;
   if (repins === null || repins === 'mode') return { ...persona, model, root };
   return { root, ...(repins === 'persona' ? {} : persona) };
 }
@@ -184,9 +184,9 @@ async function provision(
   if (isFailure(model)) return failed(model);
   const compaction = compactionProblem(persona.compaction, model);
   if (compaction) return failed(compaction);
-  const modeName = pinned.definition ? pinned.mode : settings.mode;
-  const mode = promptOfMode(modeName, persona);
-  if (isFailure(mode)) return failed(mode);
+  const mode = pinned.definition ? pinned.mode : settings.mode;
+  const modePrompt = promptOfMode(mode, persona);
+  if (isFailure(modePrompt)) return failed(modePrompt);
   const limits = runLimits(settings, persona);
   const schema = settings.output ?? persona.output;
   const unusable = schema ? unusableOutputSchema(schema) : null;
@@ -214,7 +214,7 @@ async function provision(
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
     // The process that serves the persona checks its model.
-    served ? null : ports.models.check(model, rules).catch(unasked),
+    served ? null : ports.models.check(model, rules).catch(checkFailure),
     rulesOf(ports, ref, { persona: persona.name, root, identity }, signal),
     ports.tools.open({ ref, root, mcpServers, rules, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
@@ -233,7 +233,7 @@ async function provision(
     const notifies = ports.approvalNotices !== undefined;
     const daemon = pinned.daemon ?? ownDaemon(settings, persona);
     const ceiling = ceilingOf(settings, rules);
-    const chosen = { identity, served, model, modeName, mode, root, daemon, ceiling };
+    const chosen = { identity, served, model, mode, modePrompt, root, daemon, ceiling };
     const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
     const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
@@ -257,7 +257,7 @@ function cancelledProvision(effect_id: string): Provisioned {
 }
 
 // The failure of a check that threw. It must be a value, because the tools that open at the same time must be closed.
-function unasked(error: Error): Failure {
+function checkFailure(error: Error): Failure {
   return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
 }
 
@@ -319,13 +319,13 @@ function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
   return daemonOf({ daemon: daemon !== undefined && parent === undefined, wake_interval_ms: daemon?.wake_interval_ms });
 }
 
-/** Values resolved before the provision is built. `modeName`: the mode; `mode`: its prompt, or an empty text. */
+/** Values resolved before the provision is built. Without a mode, `modePrompt` is an empty text. */
 interface Chosen {
   readonly identity: PersonaIdentity | undefined;
   readonly served: true | undefined;
   readonly model: ModelSettings;
-  readonly modeName: string | undefined;
-  readonly mode: string;
+  readonly mode: string | undefined;
+  readonly modePrompt: string;
   readonly root: string;
   readonly daemon: Daemon;
   /** Permission rules of ancestor sessions and of the host's policy. */
@@ -335,7 +335,7 @@ interface Chosen {
 function pin(
   settings: ProvisionSettings,
   persona: Persona,
-  { identity, served, model, modeName, mode, root, daemon, ceiling }: Chosen,
+  { identity, served, model, mode, modePrompt, root, daemon, ceiling }: Chosen,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
   limits: RunLimits,
@@ -343,13 +343,13 @@ function pin(
   notifies: boolean,
 ): Provision {
   const output = pinnedOutput(settings, persona);
-  const system = systemPromptOf(persona, tools, mode, output?.schema);
+  const system = systemPromptOf(persona, tools, modePrompt, output?.schema);
   const pinned = {
     persona: { name: persona.name, version: personaVersion(persona) },
     ...(identity ? { identity } : {}),
     definition: persona,
     ...(served ? { served } : {}),
-    ...(modeName === undefined ? {} : { mode: modeName }),
+    ...(mode === undefined ? {} : { mode }),
     model,
     system_prompt: system,
     permissions: {
@@ -372,7 +372,7 @@ function pin(
     hooks,
     ...(price ? { price } : {}),
     fingerprints: {
-      // Also of the model, the permissions, the limits and all other members of `pinned`.
+      // Of all of `pinned`: also of the model, the permissions and the limits.
       persona: sha256Hex(canonicalJson(pinned)),
       prompt: sha256Hex(system),
       tools: sha256Hex(canonicalJson(tools)),

@@ -78,7 +78,7 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
 }
 
 /** The tools that run in the process of the served persona. */
-export function toolsOfPersona(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+export function servedToolsIn(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
   return tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE);
 }
 
@@ -94,8 +94,8 @@ export function unreadableSkills({ name, skills = [] }: Persona, tools: readonly
 }
 
 /**
- * The failure of the first tool that a record cannot contain; otherwise null. The last check of a tool source: its schema
- * may be nested deeper than `BOUNDS.jsonDepthMax`, or contain `1e999`, which JSON parsers read as Infinity. The source of
+ * The failure of the first tool that a record cannot contain; otherwise null. The last check of the tools that sources
+ * opened: a tool's schema may be nested deeper than `BOUNDS.jsonDepthMax`, or contain `1e999`, which JSON parsers read as Infinity. The source of
  * MCP tools omits such tools itself.
  * @param tools the selected tools: a tool that the persona or the start denies does not matter.
  */

@@ -49,7 +49,7 @@ import { readOutcome } from './read-outcome.ts';
 import { routedModels } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
-import { toolsOfPersona } from './select-tools.ts';
+import { servedToolsIn } from './select-tools.ts';
 import { rulesOfSession } from './session-rules.ts';
 import { stoppedOutcome } from './stopped-outcome.ts';
 import { streamAnswer } from './stream-answer.ts';
@@ -373,7 +373,7 @@ export class SessionWorker implements EffectWorker {
       mcpServers,
       rules: rulesOfSession(this.#ports, this.#ref.tenant, settings),
       standIns: settings?.stand_ins,
-      served: persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined,
+      served: persona.served ? { name, version, tools: servedToolsIn(transcript.frame.tools) } : undefined,
       onFeedback: this.#feedback,
       results: this.#results,
       skills,

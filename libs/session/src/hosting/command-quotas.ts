@@ -221,8 +221,8 @@ function areSame(known: Quotas, given: Quotas): boolean {
 }
 
 /**
- * The first tokens of a receipt subject, which are the same for all receipts of one sender: of a key with its own inboxes
- * the prefix of these, `_INBOX.at.<tenant>.<user>`, and otherwise `_INBOX.<connection>` or two tokens of another prefix.
+ * The part of a receipt subject that identifies its sender: the four tokens `_INBOX.at.<tenant>.<user>` for a tenant's key,
+ * otherwise the first two, such as `_INBOX.<connection>`.
  */
 function inboxOf(receiptTo = ''): string {
   return receiptTo.split('.', isTenantsInbox(receiptTo) ? 4 : 2).join('.');

@@ -27,7 +27,7 @@ export function namesMessage({ verb, body, problem }: CommandInput): boolean {
  * Compares a start with the start in the session's first record.
  * @param input a start with a `message_id`, to a session that has a record.
  * @returns null if the session was started under another message id, under none, or by another command than `start`.
- *   Then the machine decides: `decideStart` (libs/turn, prompts.ts).
+ *   Then the machine decides: `decideStart` (libs/turn, run-starts.ts).
  * @throws RecordUnreadableError if the first record is unreadable, and errors of the ports.
  */
 export async function repeatedStart(

@@ -34,8 +34,8 @@ export interface TracedRun {
 }
 
 /**
- * The trace of a run. The first run belongs to the trace of its caller or parent session, if there is one. Each later
- * run is a trace of its own, as a session may live for months.
+ * The trace of a run. The first run belongs to the trace that its start names, or of its caller or parent session, if there
+ * is one. Each later run is a trace of its own, as a session may live for months.
  */
 export function traceOfRun(session: TracedSession, run: number): TracedRun {
   const { ref, trace, parent } = session;

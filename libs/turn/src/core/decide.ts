@@ -36,8 +36,8 @@ import { decideInjection, decideReplace, decideRevoke } from '../slices/injectio
 import { decideCancel, decideSessionFailed } from '../slices/runs/ending.ts';
 import { decideModel } from '../slices/runs/model-answers.ts';
 import { decideOwned } from '../slices/runs/owners.ts';
-import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/prompts.ts';
 import { decideProvision } from '../slices/runs/provision.ts';
+import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/run-starts.ts';
 import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
 import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';

@@ -6,8 +6,8 @@
  * BUDGET-2  Time does not count while a session is suspended or idle.
  * BUDGET-3  All sums are integers: tokens, nano-USD, milliseconds.
  * BUDGET-4  A threshold of a limit is reported once, and again only after the limit starts to count anew (BUDGET-1). At
- *     100 percent, or if a budget does not cover another answer, the run aborts and ends with its results so far
- *     (`thresholdReported` in spending.ts).
+ *     100 percent the run aborts at once, and ends with its results so far (`thresholdReported` in spending.ts). It aborts
+ *     also if a budget does not cover another answer at the end of a turn (`closeTurn` in runs/turns.ts).
  */
 
 import {

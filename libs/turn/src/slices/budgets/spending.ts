@@ -71,8 +71,8 @@ export function setBudgetTimer(
 }
 
 /**
- * A threshold was reported. At 100 percent the run aborts: running calls get an abort order (`callEffects`), and
- * `endCallNotInFlight` ends the others (both calls/batch.ts).
+ * A threshold was reported. At 100 percent the run aborts: open work gets an abort order (`runAbort`, core/effects.ts), and
+ * `endCallNotInFlight` (calls/batch.ts) ends the calls that are not in flight.
  */
 export function thresholdReported(
   context: SessionContext,

@@ -37,7 +37,7 @@ import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';
 import { handoffArgs } from '../handoff/handoff.ts';
 import { decideInjection } from '../injections/queue.ts';
-import { promptOfMessage } from '../runs/prompts.ts';
+import { promptOfMessage } from '../runs/run-starts.ts';
 import type { SessionTool } from './crew-calls.ts';
 import { shareOf } from './delegation.ts';
 import type { OpenChild } from './state.ts';
@@ -138,7 +138,7 @@ function willRestart(context: SessionContext, row: CallRow, child: OpenChild, re
 /**
  * Decides `message`, from another session. It is rejected if its chain of messages is too long. Otherwise by its mode:
  * - `prompt` starts the next run, if the run has ended and no report to the parent is open. In the teardown, and while that
- *   report is open, it is queued to start the next run (`runOfLateMessage`, runs/prompts.ts). During a run it is a follow-up.
+ *   report is open, it is queued to start the next run (`runOfLateMessage`, runs/run-starts.ts). During a run it is a follow-up.
  * - `followup` is queued as one, also after the end of a run.
  * - `interrupt` is a steer that interrupts, `steer` one that does not.
  */

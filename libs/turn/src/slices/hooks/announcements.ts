@@ -143,8 +143,8 @@ const BEHIND_THE_LAST_SEAM =
   /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
 
 /**
- * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if no
- * further one matches. Null if no announcement is queued, while hooks are called, and in states that make no announcements.
+ * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none
+ * matches. Null if no announcement is queued, while hooks are called, and in states that make no announcements.
  */
 export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   const [first] = context.announcements;

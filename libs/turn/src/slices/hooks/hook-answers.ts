@@ -24,7 +24,7 @@ import { afterPreCompact } from '../compaction/compaction.ts';
 import { afterGuard, isOfGuard } from '../injections/message-hooks.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
 import { afterTransformContext, modelCallOpened } from '../runs/model-answers.ts';
-import { afterUserPromptSubmit } from '../runs/prompts.ts';
+import { afterUserPromptSubmit } from '../runs/run-starts.ts';
 import { afterStepHooks } from '../steps/steps.ts';
 import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';

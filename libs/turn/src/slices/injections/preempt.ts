@@ -34,7 +34,7 @@ export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.ab
  * The changes of the context by a preempting interrupt (PREEMPT-1), except those of the queue, which its callers make.
  */
 export function preempt(context: SessionContext, commandId: string, actor: Actor | undefined): Partial<SessionContext> {
-  // The teardown has already aborted everything.
+  // An aborting run has already ordered the end of all its work.
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(isInFlight))

@@ -41,7 +41,7 @@ export interface PendingFollowup {
   /** The session that sent it. */
   readonly from?: MessageSource | undefined;
   /**
-   * The first such message starts the next run (`runOfLateMessage`, runs/prompts.ts). Further ones are follow-ups in
+   * The first such message starts the next run (`runOfLateMessage`, runs/run-starts.ts). Further ones are follow-ups in
    * that run.
    */
   readonly begins_run?: true | undefined;

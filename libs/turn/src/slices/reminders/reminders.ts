@@ -136,7 +136,9 @@ export function reminderInherited(
   return { reminders: [...context.reminders, liveReminder(event, 0, 0)] };
 }
 
-/** Removes a live reminder, also from the account of the view, unless a compaction has removed it from there. */
+/**
+ * Removes a live reminder. The account of the view shrinks by it, unless a compaction has removed it from there already.
+ */
 export function withoutReminder(context: SessionContext, commandId: string): Partial<SessionContext> {
   const gone = context.reminders.find(({ command_id }) => command_id === commandId);
   if (!gone) return {};

@@ -11,7 +11,7 @@ export interface LiveReminder extends ReminderFields {
   readonly turn: number;
   /** Number of turns that ended since its delivery. */
   readonly age: number;
-  /** Whether a prompt has shown it (REMINDER-1, reminders.ts). */
+  /** Whether a turn has passed `post_compact` with it: the prompt of that turn shows it, if it is sent (REMINDER-1, reminders.ts). */
   readonly shown: boolean;
   /**
    * Number of turns that are left to it; absent without a limit. What counts as a turn: REMINDER-1,

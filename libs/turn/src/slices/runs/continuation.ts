@@ -1,7 +1,7 @@
 /**
  * Predicates about work that calls for another turn, and about effects that the teardown waits for. What follows a turn is
  * decided by the guards of `turn_end` and of the state `resuming`, in their order (machine/chart.ts): for example `goes_on`
- * or `followup_waits`. The next run, which a late message starts: `runOfLateMessage` (prompts.ts).
+ * or `followup_waits`. The next run, which a late message starts: `runOfLateMessage` (run-starts.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { uncoveredAnswer } from '../budgets/budgets.ts';

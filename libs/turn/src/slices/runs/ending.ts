@@ -3,7 +3,7 @@
  *
  * The hook points at the end of a run follow each other in a fixed order, each at most once. Their hooks cannot prevent
  * the end: after any answer the next point follows, and finally `agent_end`. Whether a run ends with a turn: the guards
- * of `turn_end` (machine/chart.ts). The run that a late message starts: `runOfLateMessage` (prompts.ts).
+ * of `turn_end` (machine/chart.ts). The run that a late message starts: `runOfLateMessage` (run-starts.ts).
  *
  * The last seam, `loop_exit`, delivers `audit_only` messages. The other queued messages outlive the run, also a
  * cancelled one. `pending` in `agent_end` is their number.

@@ -46,7 +46,10 @@ export function decideSuspend(state: MachineState, input: Command<'suspend'>, at
   );
 }
 
-/** Decides `resume`. Before the start of a suspension it withdraws the request. */
+/**
+ * Decides `resume`. Before the start of a suspension it withdraws the request. It is rejected without an active run, in an
+ * aborting run, and if the session is neither suspended nor about to be.
+ */
 export function decideResume(state: MachineState, input: Command<'resume'>): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; continue with `cox run --session`');
