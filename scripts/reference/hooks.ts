@@ -1,6 +1,7 @@
 /** The reference of hooks: points, payloads and returns, from the catalogue, the schemas and the table of returns. */
 import {
   HOOK_CATALOGUE,
+  HOOK_MOMENTS,
   HOOK_PAYLOADS,
   HOOK_POINTS,
   HOOK_RETURNS,
@@ -34,7 +35,7 @@ export function hookReference(): string {
         named(point),
         code(point),
         HOOK_CATALOGUE[point].surfaces.join(', '),
-        HOOK_CATALOGUE[point].fires,
+        HOOK_MOMENTS[point],
         returnsOf(point),
         HOOK_CATALOGUE[point].target,
       ]),

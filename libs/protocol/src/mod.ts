@@ -135,7 +135,14 @@ export {
   startJob,
 } from './hooks/hook-helpers.ts';
 export { HOOK_PAYLOADS } from './hooks/hook-payloads.ts';
-export { BUDGET_HOOK_PERCENTAGES, HOOK_CATALOGUE, HOOK_POINTS, HookPoint, hookPointName } from './hooks/hook-points.ts';
+export {
+  BUDGET_HOOK_PERCENTAGES,
+  HOOK_CATALOGUE,
+  HOOK_MOMENTS,
+  HOOK_POINTS,
+  HookPoint,
+  hookPointName,
+} from './hooks/hook-points.ts';
 export type { HookQuestion, HookReply, ReceivedQuestion } from './hooks/hook-questions.ts';
 export {
   HookId,

@@ -51,60 +51,75 @@ export interface HookPointRow {
   /** The surfaces on which its handlers are registered. */
   readonly surfaces: readonly (typeof HOOK_SURFACES)[number][];
   readonly target: HookTarget;
-  /** When hooks of the point are called, for people. */
-  readonly fires: string;
 }
 
-const session = (fires: string, target: HookTarget = 'persona'): HookPointRow => ({
-  surfaces: ['session'],
-  target,
-  fires,
-});
-const tool = (fires: string): HookPointRow => ({ surfaces: ['tool'], target: 'tool name', fires });
-const persona = (fires: string, target: HookTarget = 'persona'): HookPointRow => ({
-  surfaces: ['persona', 'step'],
-  target,
-  fires,
-});
+const OF_SESSION: HookPointRow = { surfaces: ['session'], target: 'persona' };
+const OF_TOOL: HookPointRow = { surfaces: ['tool'], target: 'tool name' };
+const OF_PERSONA: HookPointRow = { surfaces: ['persona', 'step'], target: 'persona' };
 
 /** The catalogue. The readers of registrations, the generated reference and the tests all read this table. */
 export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
-  session_start: session('a run begins, before its loop'),
-  user_prompt_submit: session('before the agent sees a prompt, a follow-up or a steer; `origin` says which'),
-  pre_compact: session('before a compaction that is due'),
-  post_compact: session('after a compaction'),
-  transform_context: session('before a model request; the handler is shown the messages'),
-  PreToolUse: tool('for each call, in call order, before the gate'),
-  gate_tool_calls: session('once for the whole batch, before anything of it runs'),
-  permission_asked: session('the rules want to ask a person about a call', 'tool name'),
-  permission_replied: session('it is decided whether a call may run; nothing waits for the answer', 'tool name'),
-  PostToolUse: tool('a call has returned, also one that threw'),
-  post_turn: session('a turn is recorded, before it is decided whether to go on'),
-  file_edited: session('at the boundary of a turn, for each file that it has edited', 'path'),
-  session_idle: session('each time a daemon session begins to wait'),
-  pre_suspend: session('before a suspension takes hold'),
-  post_resume: session('after a suspension'),
-  session_error: session('before session_end, when the run ended in error'),
-  session_end: session('after the loop'),
-  pre_finish: session('before the finish callback, also where there is none'),
-  on_unsettled_detected: session('between pre_finish and post_finish, when something is unsettled'),
-  post_finish: session('after the finish callback, also where there is none'),
-  loop_checkpoint: {
-    surfaces: ['checkpoint', 'session'],
-    target: 'kind of seam',
-    fires: 'each pass of a seam; nothing waits for the answer',
-  },
-  PreStep: persona('before a declared step of a persona', 'persona.step'),
-  PostStep: persona('after a declared step has come to its answer', 'persona.step'),
-  OnApprovalRequested: persona(
+  session_start: OF_SESSION,
+  user_prompt_submit: OF_SESSION,
+  pre_compact: OF_SESSION,
+  post_compact: OF_SESSION,
+  transform_context: OF_SESSION,
+  PreToolUse: OF_TOOL,
+  gate_tool_calls: OF_SESSION,
+  permission_asked: { ...OF_SESSION, target: 'tool name' },
+  permission_replied: { ...OF_SESSION, target: 'tool name' },
+  PostToolUse: OF_TOOL,
+  post_turn: OF_SESSION,
+  file_edited: { ...OF_SESSION, target: 'path' },
+  session_idle: OF_SESSION,
+  pre_suspend: OF_SESSION,
+  post_resume: OF_SESSION,
+  session_error: OF_SESSION,
+  session_end: OF_SESSION,
+  pre_finish: OF_SESSION,
+  on_unsettled_detected: OF_SESSION,
+  post_finish: OF_SESSION,
+  loop_checkpoint: { surfaces: ['checkpoint', 'session'], target: 'kind of seam' },
+  PreStep: { ...OF_PERSONA, target: 'persona.step' },
+  PostStep: { ...OF_PERSONA, target: 'persona.step' },
+  OnApprovalRequested: OF_PERSONA,
+  OnHandoffEmitted: OF_PERSONA,
+  OnPersonaPaused: OF_PERSONA,
+  OnPersonaResumed: OF_PERSONA,
+  OnBudgetThreshold: OF_PERSONA,
+};
+
+/** When hooks of each point are called, for the reference. Apart from the catalogue, so that bundles for browsers lack it. */
+export const HOOK_MOMENTS: Readonly<Record<HookPoint, string>> = {
+  session_start: 'a run begins, before its loop',
+  user_prompt_submit: 'before the agent sees a prompt, a follow-up or a steer; `origin` says which',
+  pre_compact: 'before a compaction that is due',
+  post_compact: 'after a compaction',
+  transform_context: 'before a model request; the handler is shown the messages',
+  PreToolUse: 'for each call, in call order, before the gate',
+  gate_tool_calls: 'once for the whole batch, before anything of it runs',
+  permission_asked: 'the rules want to ask a person about a call',
+  permission_replied: 'it is decided whether a call may run; nothing waits for the answer',
+  PostToolUse: 'a call has returned, also one that threw',
+  post_turn: 'a turn is recorded, before it is decided whether to go on',
+  file_edited: 'at the boundary of a turn, for each file that it has edited',
+  session_idle: 'each time a daemon session begins to wait',
+  pre_suspend: 'before a suspension takes hold',
+  post_resume: 'after a suspension',
+  session_error: 'before session_end, when the run ended in error',
+  session_end: 'after the loop',
+  pre_finish: 'before the finish callback, also where there is none',
+  on_unsettled_detected: 'between pre_finish and post_finish, when something is unsettled',
+  post_finish: 'after the finish callback, also where there is none',
+  loop_checkpoint: 'each pass of a seam; nothing waits for the answer',
+  PreStep: 'before a declared step of a persona',
+  PostStep: 'after a declared step has come to its answer',
+  OnApprovalRequested:
     'a call waits for a person; the call does not wait for these hooks, but a denial by one ends the wait',
-  ),
-  OnHandoffEmitted: persona('the session is about to go to another persona'),
-  OnPersonaPaused: persona('a step of the session waits, because its persona is paused; nothing waits for the answer'),
-  OnPersonaResumed: persona('its persona is paused no more, and the session goes on; nothing waits for the answer'),
-  OnBudgetThreshold: persona(
-    'a part of a budget is used up: at `pct` percent, or at 50, 80, 95 and 100; once each in a run',
-  ),
+  OnHandoffEmitted: 'the session is about to go to another persona',
+  OnPersonaPaused: 'a step of the session waits, because its persona is paused; nothing waits for the answer',
+  OnPersonaResumed: 'its persona is paused no more, and the session goes on; nothing waits for the answer',
+  OnBudgetThreshold: 'a part of a budget is used up: at `pct` percent, or at 50, 80, 95 and 100; once each in a run',
 };
 
 /** Percentages of a budget at which a registration without a percentage is called. */
