@@ -34,7 +34,7 @@ export const PACKAGES = {
     dependencies: {},
     sideEffects: false,
     packedMaxBytes: 1_300_000,
-    unpackedMaxBytes: 5_000_000,
+    unpackedMaxBytes: 5_200_000,
   },
   coxswain: {
     description: 'Durable, steerable AI agent sessions on NATS: the command, and Coxswain within a program.',
