@@ -35,16 +35,23 @@ const miniature: Scenario = {
   bars: () => [],
 };
 
-let folder: string;
+const RUNS_MAX = 3;
+const folders: string[] = [];
 let outcome: Outcome;
 let sound: ChaosEvidence;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cox-chaos-test-'));
-  outcome = await runScenario(miniature, miniature.defaults, folder);
-  sound = readEvidence(folder);
+  // On a busy machine, the killed host can have had no session at work. Then the run has nothing to check.
+  for (let runs = 1; runs <= RUNS_MAX && !outcome?.measures.takeOvers; runs++) {
+    const folder = await mkdtemp(join(tmpdir(), 'cox-chaos-test-'));
+    folders.push(folder);
+    outcome = await runScenario(miniature, miniature.defaults, folder);
+    sound = readEvidence(folder);
+  }
 }, 300_000);
-afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+});
 
 test('a run in small holds all that is checked', () => {
   const problems = outcome.verdicts.flatMap((one) =>
