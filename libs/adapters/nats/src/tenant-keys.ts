@@ -95,7 +95,9 @@ async function askHost(
   subject: string,
   take: (stored: StoredMessage) => void,
 ): Promise<void> {
-  let taken = 0;
+  // Of different answers, each key counts once: in an account that has both the hooks' import and the operator's, which
+  // overlap, the server delivers a request twice, and both answers arrive here.
+  const taken = new Set<string>();
   let total = 0;
   try {
     await wireOf(nc).requestMany(subject, new Uint8Array(), (answer) => {
@@ -105,8 +107,9 @@ async function askHost(
       const end = answer.headers?.get(HEADERS.total);
       if (end) total = Number(end);
       else {
-        taken++;
-        take(directMessage(answer));
+        const stored = directMessage(answer);
+        taken.add(`${stored.subject} ${stored.seq}`);
+        take(stored);
       }
       return end !== undefined && end !== '';
     });
@@ -114,7 +117,7 @@ async function askHost(
     if (error instanceof NoRespondersError) throw new NoHostRespondsError(bucket, { cause: error });
     throw error;
   }
-  if (taken !== total) throw new NatsUnavailableError(`a list of ${bucket} is incomplete: retry`);
+  if (taken.size < total) throw new NatsUnavailableError(`a list of ${bucket} is incomplete: retry`);
 }
 
 /**
