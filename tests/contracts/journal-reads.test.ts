@@ -50,7 +50,7 @@ test('whoever reads what is stored', { timeout: 20_000 }, async () => {
   expect(losing.lost()).toBe(1);
 });
 
-test('whoever reads slowly, of which at most 64 records wait', async () => {
+test('a slow reader, for which at most 64 records wait', async () => {
   const { ref, records } = await stored();
   const requested: number[] = [];
   const counting = withFault(bus.nc, (method, [subject, body]) => {

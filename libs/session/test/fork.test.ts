@@ -246,6 +246,18 @@ describe('calls that were in flight', () => {
   });
 });
 
+/** The journal of the bed, read in another way. */
+function journalThatReads(bed: TestBed, read: Journal['read']): Journal {
+  return {
+    append: (ref, bytes, fence) => bed.journal.append(ref, bytes, fence),
+    firstAfter: (ref, fence) => bed.journal.firstAfter(ref, fence),
+    last: (ref) => bed.journal.last(ref),
+    sessions: (tenant) => bed.journal.sessions(tenant),
+    sessionsOf: (partition) => bed.journal.sessionsOf(partition),
+    read,
+  };
+}
+
 describe('with changes', () => {
   test('another prompt, from the first record on', async () => {
     const bed = testBed();
@@ -615,18 +627,11 @@ describe('a crash', () => {
   test('and a host that fails to continue it leaves the owner that has finished it alone', async () => {
     const bed = testBed();
     await DIES(bed, 3);
-    const late: Journal = {
-      append: (ref, bytes, fence) => bed.journal.append(ref, bytes, fence),
-      firstAfter: (ref, fence) => bed.journal.firstAfter(ref, fence),
-      last: (ref) => bed.journal.last(ref),
-      sessions: (tenant) => bed.journal.sessions(tenant),
-      sessionsOf: (partition) => bed.journal.sessionsOf(partition),
-      async *read(ref, fence) {
-        // When the records of the origin arrive, they are purged.
-        if (ref.sessionId === 's1') return void (await bed.time.clock().sleep(1_000));
-        yield* bed.journal.read(ref, fence);
-      },
-    };
+    const late = journalThatReads(bed, async function* (ref, fence) {
+      // When the records of the origin arrive, they are purged.
+      if (ref.sessionId === 's1') return void (await bed.time.clock().sleep(1_000));
+      yield* bed.journal.read(ref, fence);
+    });
     const left: string[] = [];
     const runners = [runnerOf(bed, 'a', left, late), runnerOf(bed, 'b', left)];
     for (const runner of runners) runner.wake();
@@ -668,17 +673,10 @@ describe('a crash', () => {
   test('whose origin changed meanwhile ends it as well: a copy must not mix two origins', async () => {
     const bed = testBed();
     await DIES(bed, 4);
-    const journal: Journal = {
-      append: (ref, bytes, fence) => bed.journal.append(ref, bytes, fence),
-      firstAfter: (ref, fence) => bed.journal.firstAfter(ref, fence),
-      last: (ref) => bed.journal.last(ref),
-      sessions: (tenant) => bed.journal.sessions(tenant),
-      sessionsOf: (partition) => bed.journal.sessionsOf(partition),
-      async *read(ref, fence) {
-        for await (const record of bed.journal.read(ref, fence))
-          yield ref.sessionId === 's1' ? { ...record, bytes: bySomebodyElse(record.bytes) } : record;
-      },
-    };
+    const journal = journalThatReads(bed, async function* (ref, fence) {
+      for await (const record of bed.journal.read(ref, fence))
+        yield ref.sessionId === 's1' ? { ...record, bytes: bySomebodyElse(record.bytes) } : record;
+    });
     await bed.host({}, { journal });
     await bed.time.settle();
     expect(await bed.lines('f1', 5)).toContain('copy_failed 4 fork_origin_gone');

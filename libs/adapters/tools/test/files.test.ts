@@ -208,7 +208,7 @@ describe('write_file', () => {
     expect(await readdir(root)).toEqual(['script.sh']);
   });
 
-  test('a private file is readable by nobody else while it is replaced', async () => {
+  test('only the owner can read a private file while it is replaced', async () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'key.txt'), 'old', { mode: 0o600 });
     const modes: number[] = [];
