@@ -76,7 +76,8 @@ export class Caretaker {
       }
       const open = this.#patients.filter(({ isOpen }) => isOpen);
       quiet = open.length > 0 || anyDown ? 0 : quiet + 1;
-      if (open.length > 0 && !anyDown) this.#sleep(open);
+      // A host can have died since the first session was seen. Its last append is stored after seconds, not after a leap.
+      if (open.length > 0 && !this.#hosts.anyDown) this.#sleep(open);
     }
     return quiet === QUIET_LOOKS;
   }

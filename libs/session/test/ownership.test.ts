@@ -262,6 +262,35 @@ test('a call that is recorded while its host may not start it is started before 
   expect(await bed.lines(staying)).toContain('call_ended c1 ok');
 });
 
+test('a host that joins slowly claims no session before it has its lease, and continues those it claims then', async () => {
+  const { bed, first, join } = await crew();
+  // Alive, without partitions.
+  await join({ partitions: [] });
+  await bed.time.advance(1_000);
+  const isMoving = (session: string) =>
+    [`${first.id}-1`, 'slow-3-1'].every((host) =>
+      assignPartitions([host, 'host2-2-1']).get(host)?.includes(partitionOf(session)),
+    );
+  const session = Array.from({ length: 200 }, (_, i) => `s${i}`).find(isMoving) as string;
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session });
+  const line = bed.bus.createHostChannel();
+  const clock = bed.time.clock('slow');
+  const open: HostChannel['open'] = async (host, handlers) => {
+    await line.open(host, handlers);
+    await clock.sleep(2 * HOST_LIVENESS.leaseMs);
+  };
+  const joining = bed.host({ ...QUICK, name: 'slow' }, { clock, hostChannel: { ...line, open } });
+  await bed.time.advance(HOST_LIVENESS.leaseMs);
+  const stopped = first.stop(0);
+  await bed.time.advance(10_000);
+  const [, ...next] = await writersOf(bed, session);
+  expect(next).toContain((await joining).id);
+  expect((await bed.lines(session)).at(-1)).toBe('agent_end end_turn');
+  await stopped;
+});
+
 test('a host that stops without contact to its peers waits for nothing', async () => {
   const { bed, join } = await crew();
   await join();

@@ -120,8 +120,8 @@ export class HostPeers {
   }
 
   /**
-   * Joins the hosts and starts the heartbeats. Resolves when the other alive hosts are known. Rejects where the channel
-   * cannot be opened.
+   * Joins the hosts and starts the heartbeats. Resolves when the other alive hosts are known; until then it reports no
+   * change of the hosts. Rejects where the channel cannot be opened.
    */
   async join(): Promise<void> {
     await this.#open();
@@ -129,8 +129,8 @@ export class HostPeers {
   }
 
   /**
-   * Takes a new name. Other hosts may claim the sessions noted under the old one. Rejects where the channel cannot be
-   * opened.
+   * Takes a new name. Other hosts may claim the sessions noted under the old one. Like {@link join}, it reports no change
+   * of the hosts meanwhile. Rejects where the channel cannot be opened.
    */
   async rename(self: string): Promise<void> {
     this.#channel.heartbeat(this.#beatOf('left'));
@@ -175,7 +175,11 @@ export class HostPeers {
     // A stored heartbeat may be of a dead host: it counts only as long as `BEATS_MISSED_MAX` more heartbeats take.
     const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_MISSED_MAX * beatMs));
     await this.#channel.open(this.#self, {
-      heartbeat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
+      heartbeat: (beat) => {
+        // While the channel opens, not all hosts are known, and this host has no lease: it would claim sessions, but start
+        // none of their effects.
+        if (this.#hear(beat, this.#clock.monotonicMs() - ageMs()) && isOpen) this.#handlers.changed();
+      },
       notified: (ref, seq) => this.#handlers.notified(ref, seq),
       released: (ref) => this.#handlers.released(ref),
     });
@@ -183,26 +187,27 @@ export class HostPeers {
     this.#heardOwnMs = this.#clock.monotonicMs();
   }
 
-  #hear({ host, state, no }: HostBeat, heardMs: number): void {
-    if (this.#ended.signal.aborted) return;
+  /** @returns whether the hosts have changed. */
+  #hear({ host, state, no }: HostBeat, heardMs: number): boolean {
+    if (this.#ended.signal.aborted) return false;
     if (host === this.#self) {
       // This host sends `left` only under a former name, or as its last heartbeat. So another host has sent this one.
       if (state === 'left') this.#onDeclaredDead();
       else this.#hearOwn(no);
-      return;
+      return false;
     }
     if (this.#gone.has(host)) {
       // That host does not know that it was declared dead.
       if (state !== 'left') this.#announceDead(host);
-      return;
+      return false;
     }
     const known = this.#peers.get(host);
     if (known) known.heardMs = Math.max(known.heardMs, heardMs);
     // A host that leaves never serves again under this name, also if its heartbeats arrive out of order.
-    if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
+    if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return false;
     if (state === 'left') this.#markGone(host);
     else this.#peers.set(host, { state, heardMs });
-    if (known || state !== 'left') this.#handlers.changed();
+    return known !== undefined || state !== 'left';
   }
 
   #hearOwn(no: number): void {
