@@ -28,7 +28,9 @@ const totals = {
 };
 const coverage: Coverage = new Map();
 for (let seed = first; seed < first + count; seed++) {
-  const simulation = await simulate(seed);
+  const simulation = await simulate(seed).catch((error: unknown) => {
+    throw new Error(`seed ${seed} broke off; again with: npm run sim -- --seed ${seed}`, { cause: error });
+  });
   if (values.verbose) print(simulation);
   if (simulation.problems.length > 0) {
     print(simulation);

@@ -1,7 +1,7 @@
 /**
  * Compaction: its conditions, the kept messages, failures, and prompts that the provider refuses as too long.
  */
-import type { SessionEvent } from '@coxswain/protocol';
+import { HANDOFF_TOOL, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { messageCount } from '../src/mod.ts';
 import { given } from './given.ts';
@@ -14,6 +14,7 @@ import {
   compacted,
   Failing,
   followedUp,
+  handoff,
   hook,
   hooksCancelled,
   hooksSaid,
@@ -26,6 +27,7 @@ import {
   returned,
   running,
   steered,
+  tookOver,
   toolsClosed,
 } from './moves.ts';
 
@@ -308,6 +310,17 @@ describe('a prompt that the provider refuses as too long', () => {
       .thenEvent('run_failed', {
         error: { code: 'context_overflow', message: 'too long (the compaction did not free enough space)' },
       });
+  });
+
+  test('has a size also after a hand-off, if the provider reports fewer tokens than the estimate of the old tools', () => {
+    const tools = [{ ...HANDOFF_TOOL, description: 'x'.repeat(2_000) }];
+    const around = { ...small, handoffs: ['tester'], tools };
+    const outcome = given(
+      running(around),
+      askedAt(2, handoff('h')),
+      tookOver('h', { ...small, persona: 'tester', tools: [] }),
+    );
+    expect(outcome.state.context.view.tokens).toBeGreaterThan(0);
   });
 
   test('may occur again in a later turn', () => {

@@ -35,11 +35,11 @@ export function viewAfter(
     case 'persona_changed': {
       const tokens = estimateText(event.provision.system_prompt);
       // The model may have changed, and its window with it.
-      return { ...view, system_tokens: tokens, tokens: view.tokens - view.system_tokens + tokens, refused_at: 0 };
+      return { ...view, system_tokens: tokens, tokens: replaced(view, view.system_tokens, tokens), refused_at: 0 };
     }
     case 'tools_changed': {
       const tokens = estimateTools(event.tools);
-      return { ...view, tool_tokens: tokens, tokens: view.tokens - view.tool_tokens + tokens };
+      return { ...view, tool_tokens: tokens, tokens: replaced(view, view.tool_tokens, tokens) };
     }
     case 'message_complete': {
       const after = event.message.content.length > 0 ? added(view, estimateMessage(event.message)) : view;
@@ -247,6 +247,12 @@ function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompact
   const { window, reserve } = knownWindow(view, compaction);
   const enough = tokens <= window - reserve;
   return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(window) };
+}
+
+// The size of the prompt after a part of it was replaced. The provider may have reported fewer tokens for the whole prompt than
+// are estimated for the old part.
+function replaced(view: ViewAccount, oldTokens: number, newTokens: number): number {
+  return Math.max(0, view.tokens - oldTokens) + newTokens;
 }
 
 function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}): ViewAccount {
