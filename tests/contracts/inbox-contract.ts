@@ -164,6 +164,18 @@ export function inboxContract(name: string, doors: () => InboxDoors): void {
       expect(host.bells(near)).toHaveLength(1);
     });
 
+    test('stays closed if it is closed while it opens: the partitions are free for another host', async () => {
+      const { createInbox, sender } = doors();
+      const ref = freshSession();
+      const inbox = await createInbox();
+      const opening = inbox.open({ notify: () => undefined, unroutable: () => undefined });
+      await inbox.close();
+      await opening;
+      const host = await openHost(doors());
+      await sender.send(ref, 'steer', bytes('for the other host'));
+      await host.rung(ref, 1);
+    });
+
     test('takes more commands than may be unacknowledged at one time', async () => {
       const { sender } = doors();
       const ref = freshSession();

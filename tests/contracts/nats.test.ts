@@ -23,11 +23,12 @@ import {
   streamFill,
   timersTimeMs,
 } from '@coxswain/adapter-nats';
-import { storeMessage } from '@coxswain/bus';
+import { storeMessage, streamInfo } from '@coxswain/bus';
 import type { CommandSender, Log } from '@coxswain/ports';
 import {
   AnswerSoFar,
   BLOBS_STREAM,
+  BOUNDS,
   COMPRESSED_BLOCKS,
   JOURNAL_STREAMS,
   REWRITE_REPLICAS,
@@ -38,7 +39,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { onDeltas } from '../../libs/client/src/live-deltas.ts';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
@@ -183,6 +184,19 @@ describe('NATS', { timeout: 60_000 }, () => {
     await blobs.put(sha256, data);
     for (let read = 0; read < 5; read++) expect((await blobs.get(sha256))?.length).toBe(300_000);
     expect(await consumersOf(BLOBS_STREAM)).toBe(0);
+  });
+
+  test('a large field that is stored again is renewed by its age in the store, whatever the clock of this host says', async () => {
+    const blobs = createNatsBlobs(nc);
+    const data = randomBytes(1_000);
+    const sha256 = createHash('sha256').update(data).digest('hex');
+    await blobs.put(sha256, data);
+    const { last_seq: before } = (await streamInfo(nc, BLOBS_STREAM)).state;
+    const nowMs = Date.now();
+    const wallClock = vi.spyOn(Date, 'now').mockReturnValue(nowMs + 2 * BOUNDS.unusedBlobKeptMs);
+    onTestFinished(() => wallClock.mockRestore());
+    await blobs.put(sha256, data);
+    expect((await streamInfo(nc, BLOBS_STREAM)).state.last_seq).toBe(before);
   });
 
   describe('streams', () => {

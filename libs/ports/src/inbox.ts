@@ -78,7 +78,10 @@ export interface CommandInbox {
    *   follow.
    */
   read(ref: SessionRef, afterSeq: number, untilSeq: number | null): Promise<readonly StoredCommand[]>;
-  /** Stops deliveries. The store delivers unacknowledged commands again to the next open inbox. */
+  /**
+   * Stops deliveries, also those that an unfinished `open` would start: that call then resolves without them. The store
+   * delivers unacknowledged commands again to the next open inbox.
+   */
   close(): Promise<void>;
 }
 

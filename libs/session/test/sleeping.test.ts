@@ -107,6 +107,26 @@ test('suspended for 30 days, with five restarts of its host, a session continues
   expect(textOf(request?.messages[3] as never)).toMatch(/^You parked this session \(the tide\)\. It slept for 30 d/);
 });
 
+test('a suspended session stays on disk: comparisons of journals with notes claim it once', async () => {
+  const bed = testBed();
+  bed.models.answers = [PARK({ for_ms: DAY }), say('awake')];
+  const host = await bed.host({}, { tools: createParkTool() });
+  await bed.start();
+  let loads = 0;
+  for (let minute = 0; minute < 60; minute++) {
+    await bed.time.advance(MINUTE / 2);
+    loads += host.live;
+    await bed.time.advance(MINUTE / 2);
+    loads += host.live;
+  }
+  expect(host.live).toBe(0);
+  const claims = bed.log.filter(({ message }) => message.includes('no active-session note'));
+  expect(claims).toHaveLength(1);
+  expect(bed.log.filter(({ level }) => level === 'warn')).toEqual([]);
+  // While it falls asleep, and after the claim.
+  expect(loads).toBeLessThanOrEqual(4);
+});
+
 test('queued messages wait with a parked session: after 30 days and five hosts each is delivered once, at its seam', async () => {
   const bed = testBed();
   bed.tools = {

@@ -78,6 +78,8 @@ export async function createNatsInbox(
   let stalled: StalledConsumers | null = null;
   let endListening: () => void = () => undefined;
   let connected = true;
+  /** Number of calls of `close`. */
+  let closes = 0;
   let endMisaddressed: () => void = () => undefined;
   const repair = repairConsumers(nc, log, incarnation, () => handlers !== null, onGone);
 
@@ -123,9 +125,13 @@ export async function createNatsInbox(
     incarnation,
     async open(newHandlers, partitions) {
       const wanted = new Set([...(partitions ?? Array.from({ length: PARTITIONS }, (_, p) => p)), STRAYS]);
+      const closesBefore = closes;
       await ensureConsumers(nc, commandConsumers());
+      // Closed meanwhile: pulls from now on would keep the partitions from other hosts, for as long as this host drains.
+      if (closes > closesBefore) return;
       handlers = newHandlers;
       await release([...pulls.keys()].filter((p) => !wanted.has(p)));
+      if (closes > closesBefore) return;
       for (const p of wanted) if (!pulls.has(p)) start(p);
       if (timer === null) {
         endMisaddressed = answerMisaddressed(nc, () => handlers);
@@ -178,6 +184,7 @@ export async function createNatsInbox(
       return commands;
     },
     async close() {
+      closes++;
       if (timer) clearInterval(timer);
       timer = null;
       stalled?.stop();

@@ -5,6 +5,7 @@ import type { Blobs, Snapshots } from '@coxswain/ports';
 import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
+import { streamTimeMs } from './nats-timers.ts';
 import { readSummaries, summaryHeaders } from './session-summaries.ts';
 
 /**
@@ -83,7 +84,9 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
       for (let tries = 0; tries < RENEWALS_MAX; tries++) {
         const about = await reader.leaderLast(BLOB_SUBJECTS.about(sha256));
         if (!about || readAbout(about.data).deleted) break;
-        if (Date.now() - about.timeMs < BOUNDS.unusedBlobKeptMs / 2 || (await renewed(about))) return;
+        // The sweep of blobs goes by the store's clock. By the wall clock of this host, an old blob could look young.
+        const ageMs = (await streamTimeMs(nc, BLOBS_STREAM)) - about.timeMs;
+        if (ageMs < BOUNDS.unusedBlobKeptMs / 2 || (await renewed(about))) return;
       }
       await answered(objects.putBlob({ name: sha256 }, bytes));
     },

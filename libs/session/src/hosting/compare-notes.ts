@@ -1,7 +1,10 @@
 /**
  * Compares journals with the notes of active sessions. A note may be lost with a replica, and a session whose host has
  * died has no other sign of its work. So the host reads the newest record of each session in its partitions that has no
- * note, and claims the sessions with work.
+ * note, and claims the sessions with open effects.
+ *
+ * A passivated session with a timer has no note either, and nothing was lost. Its record does not tell whether the timer
+ * was stored, so it is claimed, too, but only once while its newest record stays the same.
  */
 import type { ActiveSession, Clock, Log } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -28,8 +31,11 @@ export interface ComparedHost {
   partitions(): ReadonlySet<number>;
   /** Whether a session is the host's to claim: in its partitions, not in its memory, and of no other host. */
   isFree(ref: SessionRef): boolean;
-  /** Whether a session has work; false for a damaged or deleted session. Rejects where the store cannot be read. */
-  hasWork(ref: SessionRef): Promise<boolean>;
+  /**
+   * The number of the newest record, if it has open effects; otherwise null, also for a damaged or deleted session.
+   * Rejects where the store cannot be read.
+   */
+  openWorkAt(ref: SessionRef): Promise<number | null>;
   claim(ref: SessionRef): void;
 }
 
@@ -40,6 +46,11 @@ export class NoteComparison {
   readonly #state: HostState;
   /** When each partition was compared, on the monotonic clock. */
   readonly #comparedMs = new Map<number, number>();
+  /**
+   * The sessions of each partition that the last comparison found with open effects and without a note, with the numbers
+   * of their newest records. At most as many as the partition has sessions.
+   */
+  readonly #claimed = new Map<number, Map<string, number>>();
 
   constructor(ports: ComparisonPorts, host: ComparedHost, state: HostState) {
     this.#ports = ports;
@@ -47,9 +58,10 @@ export class NoteComparison {
     this.#state = state;
   }
 
-  /** The partition is another host's now. If it comes back, its comparison is due at once. */
+  /** The partition has come to this host: its comparison is due at once. */
   forget(partition: number): void {
     this.#comparedMs.delete(partition);
+    this.#claimed.delete(partition);
   }
 
   /** Compares all partitions that are due, until the host leaves. Rejects with the first failure, after all have been tried. */
@@ -78,23 +90,33 @@ export class NoteComparison {
     // Read after the journals, because a note precedes the first record of its work.
     const noted = await this.#notedIn(p);
     const unnoted = refs.filter((ref) => !noted.has(sessionKey(ref)) && this.#host.isFree(ref));
+    const before = this.#claimed.get(p);
+    // If the partition leaves and comes back meanwhile, `forget` has removed this map: its claims may not have started.
+    const claimed = new Map<string, number>();
+    this.#claimed.set(p, claimed);
     for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += READ_AT_ONCE) {
       if (at > 0) await this.#ports.clock.sleep(PAUSE_MS, this.#state.ended);
       const some = unnoted.slice(at, at + READ_AT_ONCE);
-      const working = await Promise.all(some.map((ref) => this.#host.hasWork(ref)));
-      for (const ref of some.filter((_, index) => working[index])) await this.#claimUnnoted(ref);
+      const newest = await Promise.all(some.map((ref) => this.#host.openWorkAt(ref)));
+      for (const [index, ref] of some.entries()) {
+        const n = newest[index] ?? null;
+        const key = sessionKey(ref);
+        // After its last claim the session had nothing to do but to wait for its timers.
+        if (n !== null && (before?.get(key) === n || (await this.#claimUnnoted(ref)))) claimed.set(key, n);
+      }
     }
   }
 
-  /** Claims a session, unless a host has noted it since the notes were read. */
-  async #claimUnnoted(ref: SessionRef): Promise<void> {
+  /** Claims a session, unless a host has noted it since the notes were read. @returns whether it was claimed. */
+  async #claimUnnoted(ref: SessionRef): Promise<boolean> {
     const noted = await this.#notedIn(partitionOf(ref.sessionId));
-    if (noted.has(sessionKey(ref)) || !this.#host.isFree(ref)) return;
-    this.#ports.log.warn(
+    if (noted.has(sessionKey(ref)) || !this.#host.isFree(ref)) return false;
+    this.#ports.log.info(
       { session_id: ref.sessionId },
-      'a session has work but no active-session note: this host claims it',
+      'a session has open effects but no active-session note: this host claims it, in case the note was lost',
     );
     this.#host.claim(ref);
+    return true;
   }
 
   async #notedIn(p: number): Promise<ReadonlySet<string>> {

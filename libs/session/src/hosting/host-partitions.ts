@@ -117,7 +117,7 @@ export class HostPartitions {
       partitions: () => this.#assigned,
       isFree: (ref: SessionRef) =>
         this.isAssigned(ref) && !this.#sessions.isHere(ref) && !this.#elsewhere.has(sessionKey(ref)),
-      hasWork: (ref: SessionRef) => sessions.hasWork(ref),
+      openWorkAt: (ref: SessionRef) => sessions.openWorkAt(ref),
       claim: (ref: SessionRef) => this.#queueClaim({ ref, host: null, revision: 0 }),
     };
     this.#comparison = new NoteComparison(ports, compared, state);
@@ -259,11 +259,12 @@ export class HostPartitions {
     const lost = new Set([...before].filter((p) => !wanted.has(p)));
     this.#assigned = wanted;
     this.#sessions.assigned(wanted);
-    for (const p of wanted) if (!before.has(p)) this.#unread.set(p, new Map());
-    for (const p of lost) {
-      this.#unread.delete(p);
+    for (const p of wanted) {
+      if (before.has(p)) continue;
+      this.#unread.set(p, new Map());
       this.#comparison.forget(p);
     }
+    for (const p of lost) this.#unread.delete(p);
     for (const [key, { session }] of this.#elsewhere) if (!this.isAssigned(session.ref)) this.#elsewhere.delete(key);
     if (lost.size > 0) this.#sessions.transfer(lost);
     await this.#ports.inbox.open(

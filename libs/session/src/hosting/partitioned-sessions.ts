@@ -15,10 +15,11 @@ export interface PartitionedSessions {
    */
   claim(session: ActiveSession): Promise<void>;
   /**
-   * Whether the newest record of a session has effects that some host should continue: `hasOpenWork`
-   * (journal/has-open-work.ts). False for a damaged or deleted session. Rejects where the store cannot be read.
+   * The number of a session's newest record, if it has effects that some host should continue: `openWorkAt`
+   * (journal/has-open-work.ts). Null otherwise, and for a damaged or deleted session. Rejects where the store cannot be
+   * read.
    */
-  hasWork(ref: SessionRef): Promise<boolean>;
+  openWorkAt(ref: SessionRef): Promise<number | null>;
   /** Leaves the sessions of these partitions to their next hosts, each when it is drained, or after ten seconds. */
   transfer(partitions: ReadonlySet<number>): void;
   /** Drops the leftovers of the sessions that the predicate selects; leftovers.ts lists when. */

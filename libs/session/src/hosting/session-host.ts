@@ -32,7 +32,7 @@ import {
   type SessionStatus,
   sessionKey,
 } from '@coxswain/protocol';
-import { hasOpenWork } from '../journal/has-open-work.ts';
+import { openWorkAt } from '../journal/has-open-work.ts';
 import { loadSession, readRecord, snapshotBytes } from '../journal/load-session.ts';
 import type { RunnerNotification, RunnerPorts } from '../runner/runner-ports.ts';
 import type { LeaveReason, LeftSession } from '../runner/session-exit.ts';
@@ -288,8 +288,8 @@ class Host implements SessionHost, PartitionedSessions {
     late.abort();
   }
 
-  hasWork(ref: SessionRef): Promise<boolean> {
-    return hasOpenWork(this.#ports, ref);
+  openWorkAt(ref: SessionRef): Promise<number | null> {
+    return openWorkAt(this.#ports, ref);
   }
 
   transfer(partitions: ReadonlySet<number>): void {

@@ -10,16 +10,18 @@ interface OpenWorkPorts {
 
 /**
  * Whether the newest record of a session has open effects, timers among them, so that a host should claim the session.
- * @returns false also where this record is unreadable or a tombstone, and for an import without a record of its own.
+ * @returns the number of this record; null without open effects. Null also where the record is unreadable or a tombstone,
+ *   and for an import without a record of its own.
  * @throws errors of the ports, other than RecordUnreadableError.
  */
-export async function hasOpenWork(ports: OpenWorkPorts, ref: SessionRef): Promise<boolean> {
+export async function openWorkAt(ports: OpenWorkPorts, ref: SessionRef): Promise<number | null> {
   try {
     const last = await ports.journal.last(ref);
     const newest = last && (await readRecord(last.bytes, ports.blobs));
-    return newest !== null && newest.effects_open.length > 0 && !(await isUntouchedImport(ports, ref, newest.n));
+    if (!newest || newest.effects_open.length === 0 || (await isUntouchedImport(ports, ref, newest.n))) return null;
+    return newest.n;
   } catch (error) {
-    if (error instanceof RecordUnreadableError) return false;
+    if (error instanceof RecordUnreadableError) return null;
     throw error;
   }
 }

@@ -25,15 +25,13 @@ export async function watchPauses(nc: NatsConnection, log: Log): Promise<Omit<Kn
   const known = createKnownPauses(log);
   for await (const stored of readRegistry(nc, subjects.personaPauses, SMALL_READS_MAX))
     known.take(stored, isRemovedKey(stored));
-  const watch = await watchRegistry(nc, 'paused-personas.>', log);
-  void (async () => {
-    for await (const { key, revision, value, operation } of watch)
-      known.take({ subject: `$KV.${STREAMS.registry}.${key}`, seq: revision, data: value }, operation !== 'PUT');
-  })().catch((error: unknown) => log.error({ error }, 'the registry of pauses is no longer watched'));
+  const endWatch = await watchRegistry(nc, `$KV.${STREAMS.registry}.paused-personas.>`, log, (stored) =>
+    known.take(stored, isRemovedKey(stored)),
+  );
   return {
     ...known,
     stop() {
-      watch.stop();
+      endWatch();
       known.stop();
     },
   };

@@ -64,11 +64,9 @@ export async function watchPresence<K extends ServedKind>(
   });
   for await (const stored of readRegistry(nc, subjects.announcements(kind)))
     known.take(stored, isRemovedKey(stored), false);
-  const watch = await watchRegistry(nc, `${kind}.>`, log);
-  void (async () => {
-    for await (const { key, revision, value, operation } of watch)
-      known.take({ subject: `$KV.${STREAMS.registry}.${key}`, seq: revision, data: value }, operation !== 'PUT', true);
-  })().catch((error: unknown) => log.error({ kind, error }, 'the registry is no longer watched'));
+  const endWatch = await watchRegistry(nc, `$KV.${STREAMS.registry}.${kind}.>`, log, (stored) =>
+    known.take(stored, isRemovedKey(stored), true),
+  );
   for await (const { subject, data } of readKeys(nc, STREAMS.hosts, subjects.heartbeats(kind)))
     known.hear(subject, data);
 
@@ -82,7 +80,7 @@ export async function watchPresence<K extends ServedKind>(
     stop() {
       clearInterval(timer);
       endListening();
-      watch.stop();
+      endWatch();
       subscription.unsubscribe();
       known.stop();
     },
