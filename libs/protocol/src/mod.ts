@@ -262,6 +262,7 @@ export {
   decodeUnchangedRecord,
   GENESIS_HASH,
   JournalRecord,
+  LARGE_FIELDS_MAX,
   RECORD_VERSION,
   RecordNotServedError,
   RecordTooLargeError,
