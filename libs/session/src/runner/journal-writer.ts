@@ -310,7 +310,7 @@ export class JournalWriter {
       tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
       this.reconcile();
     }
-    this.#observer.recorded(record, { before, after: state }, place?.command ?? null);
+    this.#observer.recorded(record, { before, after: state }, place?.command ?? null, session.copy !== null);
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
   }
 
