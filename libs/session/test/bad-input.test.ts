@@ -7,6 +7,7 @@ import {
   HEADERS,
   isErrorCode,
   type JsonObject,
+  RecordTooLargeError,
   subjects,
   unroutableField,
   VERBS,
@@ -285,6 +286,19 @@ test('a start whose record would be too large is rejected with a code, and creat
   const id = await bed.send('start', { prompt: 'hi', model: 'fake/model', metadata });
   expect(bed.told(id)).toEqual(['rejected body_too_large']);
   expect(await bed.bytes()).toEqual([]);
+});
+
+test('a start whose record is too large for the journal alone is answered, too', async () => {
+  const bed = testBed();
+  await bed.host();
+  bed.journal.always = async (_append, { bytes }) => {
+    throw new RecordTooLargeError(bytes.length);
+  };
+  const id = await bed.send('start', { prompt: 'hi', model: 'fake/model' });
+  bed.journal.always = 'none';
+  expect(bed.told(id)).toEqual(['rejected body_too_large']);
+  await bed.start();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
 test('a persona with __proto__ in its metadata neither pollutes prototypes nor breaks the replay', async () => {

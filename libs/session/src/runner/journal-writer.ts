@@ -258,7 +258,12 @@ export class JournalWriter {
     if (session.n === 0) this.#unsettled = sealed;
     this.#isAppending = true;
     const startedMs = telemetry ? clock.monotonicMs() : 0;
-    const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
+    const appending = appendRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
+    const result = await appending.catch((error) => {
+      // The journal does not take a record of this size, so it does not hold it.
+      this.#unsettled = null;
+      throw error;
+    });
     const { status } = result;
     telemetry?.meters.observe(
       'coxswain_append_seconds',
