@@ -23,6 +23,7 @@ import {
   takesText,
   VERBS,
   type Verb,
+  WrapperObject,
 } from '@coxswain/protocol';
 import ts from 'typescript';
 import { z } from 'zod';
@@ -316,7 +317,7 @@ export const asWritten = {
   io: 'input',
   unrepresentable: 'any',
   override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: { type?: unknown } }) => {
-    if (zodSchema === JsonObject) jsonSchema.type = 'object';
+    if (zodSchema === JsonObject || zodSchema === WrapperObject) jsonSchema.type = 'object';
   },
 } as const satisfies Parameters<typeof z.toJSONSchema>[1];
 

@@ -262,6 +262,7 @@ export {
   decodeUnchangedRecord,
   GENESIS_HASH,
   JournalRecord,
+  LARGE_FIELDS_MAX,
   RECORD_VERSION,
   RecordNotServedError,
   RecordTooLargeError,
@@ -430,7 +431,7 @@ export {
   sessionRef,
   TenantId,
 } from './wire/ids.ts';
-export { assertNever, BlobRef, escapePointerKey, Json, JsonObject, Reason } from './wire/json.ts';
+export { assertNever, BlobRef, escapePointerKey, Json, JsonObject, Reason, WrapperObject } from './wire/json.ts';
 export { KeyEntry, KeyName, KeyringFile } from './wire/keyring-file.ts';
 export { binaryMediaType, SNIFF_BYTES, shownMediaType, utf8Of } from './wire/media-types.ts';
 export { readNatsAddress } from './wire/nats-address.ts';

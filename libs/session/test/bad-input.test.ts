@@ -1,10 +1,21 @@
 /**
  * Bad input on every verb: a coded rejection that names the field; the host continues, and nothing is lost.
  */
-import { BOUNDS, ControlVerb, HEADERS, isErrorCode, subjects, unroutableField, VERBS } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  ControlVerb,
+  HEADERS,
+  isErrorCode,
+  type JsonObject,
+  RecordTooLargeError,
+  subjects,
+  unroutableField,
+  VERBS,
+} from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { say } from './fake-model.ts';
-import { INBOX, refOf, testBed } from './test-bed.ts';
+import { hook, returns } from './fake-hooks.ts';
+import { ask, call, say } from './fake-model.ts';
+import { ASKING, INBOX, refOf, testBed } from './test-bed.ts';
 
 type Case = readonly [verb: string, body: string | object | Uint8Array, code: string, field: string];
 
@@ -277,6 +288,19 @@ test('a start whose record would be too large is rejected with a code, and creat
   expect(await bed.bytes()).toEqual([]);
 });
 
+test('a start whose record is too large for the journal alone is answered, too', async () => {
+  const bed = testBed();
+  await bed.host();
+  bed.journal.always = async (_append, { bytes }) => {
+    throw new RecordTooLargeError(bytes.length);
+  };
+  const id = await bed.send('start', { prompt: 'hi', model: 'fake/model' });
+  bed.journal.always = 'none';
+  expect(bed.told(id)).toEqual(['rejected body_too_large']);
+  await bed.start();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('a persona with __proto__ in its metadata neither pollutes prototypes nor breaks the replay', async () => {
   const bed = testBed();
   await bed.host();
@@ -284,4 +308,31 @@ test('a persona with __proto__ in its metadata neither pollutes prototypes nor b
   await bed.send('start', body);
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+describe('a value of the maximum depth leaves the records readable', () => {
+  const deep = (depth = BOUNDS.jsonDepthMax): JsonObject =>
+    JSON.parse(`${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`);
+
+  test('inside the body of a command', async () => {
+    const bed = testBed();
+    bed.tools = { ask: {} };
+    bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+    await bed.host();
+    const model = { name: 'fake/model', provider_options: { fake: deep() } };
+    await bed.send('start', { prompt: 'hi', permissions: ASKING, persona: { name: 'p', prompt: 'p', model } });
+    await bed.send('approve', { call_id: 'c1', decision: 'allow', args: deep() });
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('inside the payload of a hook', async () => {
+    const bed = testBed();
+    // The second hook gets the arguments that the first one returned.
+    bed.hooks.registrations = [hook('PreToolUse', 'first'), hook('PreToolUse', 'second')];
+    bed.hooks.handlers = { first: returns({ args: deep(BOUNDS.jsonDepthMax - 1) }), second: returns(undefined) };
+    bed.models.answers = [ask(call('c1', 'read', deep())), say('done')];
+    await bed.host();
+    await bed.start();
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
 });

@@ -11,6 +11,7 @@ import {
   type DeletePorts,
   type Deletion,
   deleteSession,
+  type RetentionOptions,
   sha256Hex,
   startRetentionJob,
   sweepBlobs,
@@ -526,8 +527,8 @@ test('no session is deleted from outside while a call of it runs', async () => {
 
 describe('the retention job', () => {
   const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
-  const running = (bed: TestBed, purge: Partial<Purge> = {}) =>
-    startRetentionJob(portsOf(bed, { purge: { ...bed.bus.purge, ...purge } }), QUIET);
+  const running = (bed: TestBed, purge: Partial<Purge> = {}, options?: RetentionOptions) =>
+    startRetentionJob(portsOf(bed, { purge: { ...bed.bus.purge, ...purge } }), QUIET, options);
   const stopped = async (bed: TestBed, job: ReturnType<typeof running>) => {
     let isStopped = false;
     const stopping = job.stop().then(() => {
@@ -598,6 +599,35 @@ describe('the retention job', () => {
     await bed.time.advance(30_000);
     expect(await isPurged(bed)).toBe(true);
     await expect(job.ping()).resolves.toBeUndefined();
+    await stopped(bed, job);
+  });
+
+  test('purges the other sessions, and sweeps, while some purges fail', async () => {
+    const bed = testBed();
+    await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));
+    await bed.time.advance(BOUNDS.unusedBlobKeptMs);
+    const sessions = Array.from({ length: 40 }, (_, i) => `s${i}`);
+    await bed.host();
+    for (const session of sessions) {
+      bed.models.answers = [say('done')];
+      await bed.start({}, { session });
+      await bed.send('delete', {}, { session });
+    }
+    // As many as are purged at a time, and one more.
+    const failing = new Set<string>();
+    const { timers } = bed.bus.purge;
+    const fail: Purge['timers'] = async (ref) => {
+      if (failing.size < 33) failing.add(ref.sessionId);
+      if (failing.has(ref.sessionId)) throw new Error('no leader');
+      return timers(ref);
+    };
+    const job = running(bed, { timers: fail }, { sweepFilesEveryMs: 30_000 });
+    await bed.time.advance(job.within.recordsMs);
+    const left = [];
+    for (const session of sessions) if (!(await isPurged(bed, session))) left.push(session);
+    expect(left.sort()).toEqual([...failing].sort());
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).toBe(null);
+    await expect(job.ping()).rejects.toThrow('no leader');
     await stopped(bed, job);
   });
 

@@ -1,7 +1,7 @@
 /**
  * Forks: the past of a session under another id, the changes after the last copied record, and no mix of the two.
  */
-import type { AppendResult, Journal } from '@coxswain/ports';
+import type { AppendResult, Journal, Meters } from '@coxswain/ports';
 import {
   BOUNDS,
   type JournalRecord,
@@ -207,6 +207,28 @@ describe('a fork', () => {
     await fork(bed, await find(bed, ({ type }) => type === 'call_ended'));
     expect((await bed.lines('f1')).slice(-1)).toEqual(['agent_end end_turn']);
   });
+});
+
+test('the work of a session counts once in the metrics and in the log, however often it is forked', async () => {
+  const bed = testBed();
+  const counted = new Map<string, number>();
+  const meters: Meters = {
+    add: (name, _labels, by = 1) => void counted.set(name, (counted.get(name) ?? 0) + by),
+    observe: (name) => void counted.set(name, (counted.get(name) ?? 0) + 1),
+    census: () => false,
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host({}, { telemetry: { meters, spans: null } });
+  await bed.start();
+  const ofWork = () =>
+    ['runs_total', 'turns_total', 'tokens_total', 'tool_seconds'].map((name) => counted.get(`coxswain_${name}`));
+  const ended = () => bed.log.filter(({ message }) => message === 'a run has ended').length;
+  const [before, commands] = [ofWork(), counted.get('coxswain_commands_total') ?? 0];
+  await fork(bed, (await bed.records()).length);
+  expect(before).toEqual([1, 2, expect.any(Number), 1]);
+  expect(ofWork()).toEqual(before);
+  expect(ended()).toBe(1);
+  expect(counted.get('coxswain_commands_total')).toBe(commands + 1);
 });
 
 describe('calls that were in flight', () => {

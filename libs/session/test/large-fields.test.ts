@@ -1,7 +1,7 @@
 /**
  * Records within their bound: large fields are stored first, and put back byte for byte. RUNNER-8.
  */
-import { BOUNDS, blobRefsOf, type Json, RecordTooLargeError } from '@coxswain/protocol';
+import { BOUNDS, blobRefsOf, type Json, LARGE_FIELDS_MAX, RecordTooLargeError } from '@coxswain/protocol';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
 import { buildRecord, readRecord, type SealedRecord, sealRecord, sha256Hex } from '../src/mod.ts';
@@ -69,6 +69,14 @@ test('fields under the bound become blobs if their sum exceeds the record’s bo
   const sealed = seal(body);
   expect(sealed.bytes.length).toBeLessThanOrEqual(BOUNDS.recordMaxBytes);
   expect(await bodyOf(sealed)).toEqual(body);
+});
+
+test('a record with the maximum number of large fields is readable, one with more is not made', async () => {
+  // Together they exceed the bound of a record, and their references do not.
+  const texts = (count: number) => Array.from({ length: count }, (_, i) => String(i).padEnd(135, 'x'));
+  const body = { texts: texts(LARGE_FIELDS_MAX) };
+  expect(await bodyOf(seal(body))).toEqual(body);
+  expect(() => seal({ texts: texts(LARGE_FIELDS_MAX + 1) })).toThrow(RecordTooLargeError);
 });
 
 test('a record at its bound is kept, one byte more is not', () => {

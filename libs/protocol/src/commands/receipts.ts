@@ -6,7 +6,7 @@ import { INJECTION_VERBS } from '../catalogues/seams.ts';
 import { type EventOf, isDelivery, type SessionEvent } from '../journal/events.ts';
 import type { CommandInput } from '../journal/inputs.ts';
 import { withNames } from '../wire/casing.ts';
-import { JsonObject } from '../wire/json.ts';
+import { WrapperObject } from '../wire/json.ts';
 import { RememberedRule } from './remembered-rules.ts';
 
 /**
@@ -32,7 +32,7 @@ export const Receipt = z.strictObject({
   code: z.string().optional(),
   message: z.string().optional(),
   field: z.string().optional(),
-  detail: withNames(JsonObject.optional(), () => DetailNames),
+  detail: withNames(WrapperObject.optional(), () => DetailNames),
   seam: z.string().optional(),
   turn: z.number().int().nonnegative().optional(),
   reason: z.string().optional(),

@@ -19,7 +19,7 @@ import { PersonaStepInput } from '../personas/persona-steps.ts';
 import { PinnedPrice } from '../personas/prices.ts';
 import { CallStatus, ToolDefinition } from '../tools/calls.ts';
 import { BOUNDS } from '../wire/bounds.ts';
-import { JsonObject } from '../wire/json.ts';
+import { JsonObject, WrapperObject } from '../wire/json.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 
@@ -48,7 +48,7 @@ export const CommandInput = z.strictObject({
   type: z.literal('command'),
   verb: z.string(),
   command_id: z.string(),
-  body: JsonObject,
+  body: WrapperObject,
   actor: StoredActor.optional(),
   receipt_to: z.string().optional(),
   problem: z.strictObject({ code: z.string(), message: z.string(), field: z.string().optional() }).optional(),

@@ -67,6 +67,9 @@ export interface JournalRecord {
 /** `prev_hash` of a session's first record. */
 export const GENESIS_HASH = '0'.repeat(64);
 
+/** Maximum number of large fields of one record. */
+export const LARGE_FIELDS_MAX = 4_096;
+
 /** A record exceeds its bound. Nothing was appended. */
 export class RecordTooLargeError extends Error {
   override readonly name = 'RecordTooLargeError';
@@ -223,7 +226,7 @@ function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): S
     const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
     throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
   }
-  if (blobs !== undefined && !z.array(z.string()).max(4_096).safeParse(blobs).success) {
+  if (blobs !== undefined && !z.array(z.string()).max(LARGE_FIELDS_MAX).safeParse(blobs).success) {
     throw new RecordUnreadableError('blobs is not a list of pointers');
   }
   return value as StoredJson;

@@ -15,7 +15,7 @@ import { EditedPath, ToolResult } from '../journal/inputs.ts';
 import { TOOL_NAME_PATTERN } from '../tools/calls.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
-import { JsonObject } from '../wire/json.ts';
+import { WrapperObject } from '../wire/json.ts';
 import { SERVED_LIVENESS } from './heartbeats.ts';
 
 /** Bounds of one instance, of messages, and of what a host knows about the services of a tenant. */
@@ -88,7 +88,7 @@ export const WorkRequest = z.strictObject({
   hook: HookId.optional(),
   /** Only asks whether a person must approve this call. The tool does not run. */
   approval: z.literal(true).optional(),
-  args: JsonObject,
+  args: WrapperObject,
 });
 export type WorkRequest = z.infer<typeof WorkRequest>;
 

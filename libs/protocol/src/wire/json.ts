@@ -11,19 +11,29 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  * Any JSON value, nested at most {@link BOUNDS}.jsonDepthMax deep. The schema returns the input itself: a copy would
  * lose a member named `__proto__`, and with it the recorded bytes.
  */
-export const Json: z.ZodType<Json> = z.custom<Json>(isJson, {
+export const Json: z.ZodType<Json> = z.custom<Json>((value) => isJson(value, BOUNDS.jsonDepthMax), {
   error: `must be JSON, nested at most ${BOUNDS.jsonDepthMax} deep`,
 });
 
 /** A JSON object: call arguments, metadata, settings. */
-export const JsonObject: z.ZodType<JsonObject> = z.custom<JsonObject>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value),
-  { error: `must be a JSON object, nested at most ${BOUNDS.jsonDepthMax} deep` },
-);
+export const JsonObject: z.ZodType<JsonObject> = objectWithin(BOUNDS.jsonDepthMax);
 export type JsonObject = { [key: string]: Json };
 
+/**
+ * A JSON object that wraps values of {@link Json}, such as the body of a command or the payload of a hook. It may be
+ * nested 16 levels deeper than they are, so that no valid value makes an unreadable record or message.
+ */
+export const WrapperObject: z.ZodType<JsonObject> = objectWithin(BOUNDS.jsonDepthMax + 16);
+
+function objectWithin(depthMax: number): z.ZodType<JsonObject> {
+  return z.custom<JsonObject>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value, depthMax),
+    { error: `must be a JSON object, nested at most ${depthMax} deep` },
+  );
+}
+
 // Not recursive: deeply nested input must not overflow the stack before it is refused.
-function isJson(root: unknown): root is Json {
+function isJson(root: unknown, depthMax: number): root is Json {
   const open: [value: unknown, depth: number][] = [[root, 0]];
   for (let next = open.pop(); next; next = open.pop()) {
     const [value, depth] = next;
@@ -32,7 +42,7 @@ function isJson(root: unknown): root is Json {
       if (!Number.isFinite(value)) return false;
       continue;
     }
-    if (typeof value !== 'object' || depth >= BOUNDS.jsonDepthMax) return false;
+    if (typeof value !== 'object' || depth >= depthMax) return false;
     if (!Array.isArray(value)) {
       const prototype = Object.getPrototypeOf(value);
       if (prototype !== Object.prototype && prototype !== null) return false;

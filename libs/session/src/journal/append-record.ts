@@ -17,6 +17,7 @@ import {
   escapePointerKey,
   type Input,
   type JournalRecord,
+  LARGE_FIELDS_MAX,
   RECORD_VERSION,
   RecordTooLargeError,
   type SessionEvent,
@@ -70,8 +71,8 @@ export function buildRecord(
 
 /**
  * Seals a record as canonical JSON. Large texts become blobs, which {@link appendRecord} stores.
- * @throws RecordTooLargeError where the record exceeds its bound even so. A command is then rejected (`SessionIntake.#take`).
- *   Any other input fails the run (`SessionLifecycle.recover`).
+ * @throws RecordTooLargeError where the record exceeds its bound even so, or would need too many blobs. A command is then
+ *   rejected (`SessionIntake.#take`). Any other input fails the run (`SessionLifecycle.recover`).
  */
 export function sealRecord(record: JournalRecord): SealedRecord {
   const whole = Buffer.from(canonicalJson(record), 'utf8');
@@ -84,6 +85,8 @@ export function sealRecord(record: JournalRecord): SealedRecord {
     const blobs = new Map<string, Uint8Array>();
     const pointers: string[] = [];
     const slim = setApart(record, '', limit, blobs, pointers) as object;
+    // No reader takes more. A smaller limit gives still more.
+    if (pointers.length > LARGE_FIELDS_MAX) break;
     const bytes = Buffer.from(canonicalJson(pointers.length > 0 ? { ...slim, blobs: pointers } : slim), 'utf8');
     smallest = bytes.length;
     if (smallest <= BOUNDS.recordMaxBytes) {

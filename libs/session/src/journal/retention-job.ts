@@ -5,12 +5,12 @@
  * RETENTION-1  No session is purged without a tombstone; the job never writes one.
  * RETENTION-2  At its start, the job reads the newest record of every session; then it reads each new tombstone. So it finds
  *              every deletion, also those made while it did not run.
- * RETENTION-3  A failed purge is repeated until it succeeds. The read position advances only past tombstones whose sessions are
- *              in the list of sessions to purge.
+ * RETENTION-3  A failed purge is repeated until it succeeds, and stops neither other purges nor the sweep. The read
+ *              position advances only past tombstones whose sessions are in the list of sessions to purge.
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
+import { sideBySide } from '../hosting/load-limit.ts';
 import { type DeletePorts, deleteSession } from './delete-from-outside.ts';
 import { sweepBlobs } from './sweep.ts';
 
@@ -87,13 +87,15 @@ export function startRetentionJob(
     }
   }
 
-  async function purgeWaiting(): Promise<void> {
-    const refs = [...waiting.values()];
-    for (let at = 0; at < refs.length && !stopped.signal.aborted; at += SIDE_BY_SIDE)
-      await Promise.all(refs.slice(at, at + SIDE_BY_SIDE).map(purgeOne));
+  function purgeWaiting(): Promise<void> {
+    return sideBySide([...waiting.values()], purgeOne);
   }
 
   async function purgeOne(ref: SessionRef): Promise<void> {
+    if (stopped.signal.aborted) return;
+    // To the end: in the next round, a session that cannot be purged now delays no other one.
+    waiting.delete(subjects.journal(ref));
+    found(ref);
     const newest = await journal.last(ref);
     // RETENTION-1: without this check, the job would delete a session without a tombstone.
     if (newest && tombstoneIn(newest.bytes)) {
@@ -117,20 +119,27 @@ export function startRetentionJob(
     await purgeWaiting();
   }
 
+  let sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
+
+  async function sweepIfDue(): Promise<void> {
+    const nowMs = clock.monotonicMs();
+    if (nowMs < sweepAtMs || stopped.signal.aborted) return;
+    // Stays if the sweep fails.
+    sweepAtMs = nowMs + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
+    const { deleted } = await sweepBlobs(purge);
+    sweepAtMs = nowMs + sweepFilesEveryMs;
+    if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
+  }
+
   const running = (async () => {
     let isFirst = true;
-    let sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
     while (!stopped.signal.aborted) {
       try {
-        await look(isFirst);
-        isFirst = false;
-        const nowMs = clock.monotonicMs();
-        if (nowMs >= sweepAtMs) {
-          // Stays if the sweep fails.
-          sweepAtMs = nowMs + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
-          const { deleted } = await sweepBlobs(purge);
-          sweepAtMs = nowMs + sweepFilesEveryMs;
-          if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
+        try {
+          await look(isFirst);
+          isFirst = false;
+        } finally {
+          await sweepIfDue();
         }
         last = null;
       } catch (error) {

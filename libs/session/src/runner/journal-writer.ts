@@ -258,7 +258,12 @@ export class JournalWriter {
     if (session.n === 0) this.#unsettled = sealed;
     this.#isAppending = true;
     const startedMs = telemetry ? clock.monotonicMs() : 0;
-    const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
+    const appending = appendRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
+    const result = await appending.catch((error) => {
+      // The journal does not take a record of this size, so it does not hold it.
+      this.#unsettled = null;
+      throw error;
+    });
     const { status } = result;
     telemetry?.meters.observe(
       'coxswain_append_seconds',
@@ -310,7 +315,7 @@ export class JournalWriter {
       tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
       this.reconcile();
     }
-    this.#observer.recorded(record, { before, after: state }, place?.command ?? null);
+    this.#observer.recorded(record, { before, after: state }, place?.command ?? null, session.copy !== null);
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
   }
 

@@ -6,7 +6,7 @@ import type { Blobs, Clock, Journal, Log, SpanSink, Telemetry } from '@coxswain/
 import { type JournalRecord, parseTraceparent, type SessionRef, type TraceContext } from '@coxswain/protocol';
 import type { LoadLimit } from '../hosting/load-limit.ts';
 import { readRecord } from '../journal/load-session.ts';
-import { countRecord, type Step } from './session-meters.ts';
+import { countCommand, countRecord, type Step } from './session-meters.ts';
 import { SessionSpans } from './session-spans.ts';
 
 /** Ports that the observer uses. */
@@ -51,10 +51,12 @@ export class SessionObserver {
   /**
    * Observes a record after it became durable. Logs the end of a run.
    * @param command the command that the record consumed; null for other records.
+   * @param isCopied whether the record is copied. What it reports happened in the origin: only the command that asked for
+   *   the copy is counted.
    */
-  recorded(record: JournalRecord, step: Step, command: TakenCommand | null): void {
+  recorded(record: JournalRecord, step: Step, command: TakenCommand | null, isCopied = false): void {
     const { telemetry, clock, log } = this.#ports;
-    for (const event of record.events) {
+    for (const event of isCopied ? [] : record.events) {
       if (event.type !== 'agent_end') continue;
       const { stop_reason, turns, error } = event;
       if (stop_reason === 'error' || error)
@@ -64,7 +66,8 @@ export class SessionObserver {
     if (!telemetry) return;
     const consumed = record.cursor ? command : null;
     const waitedMs = consumed ? Math.max(0, clock.nowMs() - consumed.storedAtMs) : null;
-    countRecord(telemetry.meters, record, step, waitedMs);
+    if (!isCopied) countRecord(telemetry.meters, record, step, waitedMs);
+    else if (consumed) countCommand(telemetry.meters, record, waitedMs);
     const { spans } = telemetry;
     if (spans && !this.#givenUp) this.#trace(spans, record, parseTraceparent(consumed?.traceparent));
   }

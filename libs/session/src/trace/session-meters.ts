@@ -10,21 +10,28 @@ export interface Step {
 }
 
 /**
- * Counts a record: its command, its events, and the tokens and cost that it added.
- * @param waitedMs how long its command waited in the stream, in milliseconds; null without a command, or if unknown.
+ * Counts a record: its command ({@link countCommand}), its events, and the tokens and cost that it added.
+ * @param waitedMs as for the command.
  */
 export function countRecord(meters: Meters, record: JournalRecord, step: Step, waitedMs: number | null): void {
   const { input, events } = record;
-  if (input.type === 'command') {
-    const verb = verbOf(input.verb);
-    const outcome = rejectionIn(events, input.command_id) ? 'rejected' : 'accepted';
-    meters.add('coxswain_commands_total', { verb, outcome });
-    if (waitedMs !== null) meters.observe('coxswain_queue_age_seconds', { verb }, waitedMs / 1_000);
-  }
+  countCommand(meters, record, waitedMs);
   if (input.type === 'owned') meters.add('coxswain_ownership_changes_total', { change: 'taken_over' });
   countSpending(meters, step);
   const atMs = Date.parse(record.at);
   for (const event of events) countEvent(meters, event, step.before, atMs);
+}
+
+/**
+ * Counts the command of a record, if its input is one.
+ * @param waitedMs how long the command waited in the stream, in milliseconds; null without a command, or if unknown.
+ */
+export function countCommand(meters: Meters, { input, events }: JournalRecord, waitedMs: number | null): void {
+  if (input.type !== 'command') return;
+  const verb = verbOf(input.verb);
+  const outcome = rejectionIn(events, input.command_id) ? 'rejected' : 'accepted';
+  meters.add('coxswain_commands_total', { verb, outcome });
+  if (waitedMs !== null) meters.observe('coxswain_queue_age_seconds', { verb }, waitedMs / 1_000);
 }
 
 function countEvent(meters: Meters, event: SessionEvent, before: SessionState | null, atMs: number): void {

@@ -9,6 +9,7 @@ import {
   Receipt,
   SessionId,
   type Verb,
+  WrapperObject,
 } from '@coxswain/protocol';
 import * as z from 'zod';
 import { GATEWAY_BOUNDS, ProblemDocument } from '../context/mod.ts';
@@ -152,6 +153,6 @@ const AS_WRITTEN = {
   io: 'input',
   unrepresentable: 'any',
   override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: { type?: unknown } }) => {
-    if (zodSchema === JsonObject) jsonSchema.type = 'object';
+    if (zodSchema === JsonObject || zodSchema === WrapperObject) jsonSchema.type = 'object';
   },
 } as const satisfies Parameters<typeof z.toJSONSchema>[1];
