@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { BOUNDS } from '../wire/bounds.ts';
-import { JsonObject } from '../wire/json.ts';
+import { HookPayload } from '../wire/json.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable, isOfPersona } from './hook-registrations.ts';
 
@@ -26,7 +26,7 @@ export type HookAnnouncement = z.infer<typeof HookAnnouncement>;
 /** The arguments of a question to a hook. */
 export const HookArgs = z.strictObject({
   point: HookPoint,
-  payload: JsonObject,
+  payload: HookPayload,
   /** Time limit of the answer. */
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs),
   /** The inbox from which the instance fetches long lists, see `WorkFetch`. */

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { REMINDER_FIELDS } from '../journal/reminders.ts';
 import { BOUNDS } from '../wire/bounds.ts';
-import { Json, JsonObject } from '../wire/json.ts';
+import { HookPayload, Json, JsonObject } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 import { JobReceipt } from './job-receipts.ts';
 
@@ -107,6 +107,6 @@ export const HookAnswer = z.strictObject({
   /** Not called: an earlier answer ended the chain, the consult was aborted, or the hook's condition does not match. */
   not_run: z.literal(true).optional(),
   /** The payload for this handler, if an earlier handler changed it. */
-  payload: Json.optional(),
+  payload: HookPayload.optional(),
 });
 export type HookAnswer = z.infer<typeof HookAnswer>;

@@ -22,7 +22,7 @@ import { PinnedPrice } from '../personas/prices.ts';
 import { ErrorBoundary, StepArgs, StepStatus } from '../personas/steps.ts';
 import { StopCondition } from '../personas/stop-conditions.ts';
 import { CallStatus, ToolDefinition } from '../tools/calls.ts';
-import { Json, JsonObject } from '../wire/json.ts';
+import { HookPayload, Json, JsonObject } from '../wire/json.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, TimerPurpose, ToolResult, Usage } from './inputs.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
@@ -510,7 +510,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string().optional(),
     /** The steer or follow-up that `user_prompt_submit` hooks check, or the `approve` with the edited call. */
     command_id: z.string().optional(),
-    payload: JsonObject,
+    payload: HookPayload,
   }),
   hook_returned: event('hook_returned', {
     hook: z.string(),

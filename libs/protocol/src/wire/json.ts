@@ -11,7 +11,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  * Any JSON value, nested at most {@link BOUNDS}.jsonDepthMax deep. The schema returns the input itself: a copy would
  * lose a member named `__proto__`, and with it the recorded bytes.
  */
-export const Json: z.ZodType<Json> = z.custom<Json>(isJson, {
+export const Json: z.ZodType<Json> = z.custom<Json>((value) => isJson(value), {
   error: `must be JSON, nested at most ${BOUNDS.jsonDepthMax} deep`,
 });
 
@@ -22,8 +22,24 @@ export const JsonObject: z.ZodType<JsonObject> = z.custom<JsonObject>(
 );
 export type JsonObject = { [key: string]: Json };
 
+/** Levels that a hook's payload adds around a value, such as the arguments of a call in `calls`: at most three. */
+const PAYLOAD_LEVELS = 3;
+
+/**
+ * The payload of a hook. The machine puts values around {@link Json} of its full depth, so this JSON object may be nested
+ * deeper. Otherwise a record with such a payload could not be read again.
+ */
+export const HookPayload: z.ZodType<JsonObject> = z.custom<JsonObject>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    isJson(value, BOUNDS.jsonDepthMax + PAYLOAD_LEVELS),
+  { error: `must be a JSON object, nested at most ${BOUNDS.jsonDepthMax + PAYLOAD_LEVELS} deep` },
+);
+
 // Not recursive: deeply nested input must not overflow the stack before it is refused.
-function isJson(root: unknown): root is Json {
+function isJson(root: unknown, depthMax: number = BOUNDS.jsonDepthMax): root is Json {
   const open: [value: unknown, depth: number][] = [[root, 0]];
   for (let next = open.pop(); next; next = open.pop()) {
     const [value, depth] = next;
@@ -32,7 +48,7 @@ function isJson(root: unknown): root is Json {
       if (!Number.isFinite(value)) return false;
       continue;
     }
-    if (typeof value !== 'object' || depth >= BOUNDS.jsonDepthMax) return false;
+    if (typeof value !== 'object' || depth >= depthMax) return false;
     if (!Array.isArray(value)) {
       const prototype = Object.getPrototypeOf(value);
       if (prototype !== Object.prototype && prototype !== null) return false;
