@@ -139,6 +139,18 @@ describe('another persona or model', () => {
     expect(session.state.context.repins).toBe(null);
   });
 
+  test('applies its time budget, also while a call waits', () => {
+    given(running(), asked(call('a', 'ask')), later(400), takenOver(OTHER))
+      .when(provisioned({ budgets: { wall_time_ms: 1_000 } }))
+      .thenEffects('timer time_budget at 900');
+    const limited = running({ budgets: { wall_time_ms: 1_000 } });
+    given(limited, later(600), asked(call('a', 'ask')), takenOver(OTHER))
+      .when(provisioned({ budgets: { wall_time_ms: 100_000 } }))
+      .thenEffects('timer time_budget at 50000')
+      .when(later(60_000), steered('m'))
+      .thenIncludes('budget_threshold wall_time_ms 50%');
+  });
+
   test('that cannot be resolved ends the run', () => {
     given(running(), takenOver(OTHER))
       .when(notProvisioned())
