@@ -280,6 +280,15 @@ describe('hooks', () => {
 });
 
 describe('a prompt that the provider refuses as too long', () => {
+  // `given` validates every event: a record with a negative size could not be read again.
+  test('has a size of at least 0, also if the estimate of removed tools exceeds the report of the provider', () => {
+    given(running(small), turn(20), answeredAt(21), toolsClosed, prompted(), provisioned({ ...small, tools: [] }))
+      .when(overflowed())
+      .thenIncludes('context_overflowed 1', 'compaction_started overflow summary keeps 0')
+      .when(compacted())
+      .thenIncludes('compaction_done overflow summary keeps 0 archives 4 leaves 2');
+  });
+
   test('is compacted regardless of the estimate, and sent once more in the same turn', () => {
     given(running(small), turn(20))
       .when(overflowed())

@@ -35,11 +35,11 @@ export function viewAfter(
     case 'persona_changed': {
       const tokens = estimateText(event.provision.system_prompt);
       // The model may have changed, and its window with it.
-      return { ...view, system_tokens: tokens, tokens: view.tokens - view.system_tokens + tokens, refused_at: 0 };
+      return { ...view, system_tokens: tokens, tokens: exchanged(view, view.system_tokens, tokens), refused_at: 0 };
     }
     case 'tools_changed': {
       const tokens = estimateTools(event.tools);
-      return { ...view, tool_tokens: tokens, tokens: view.tokens - view.tool_tokens + tokens };
+      return { ...view, tool_tokens: tokens, tokens: exchanged(view, view.tool_tokens, tokens) };
     }
     case 'message_complete': {
       const after = event.message.content.length > 0 ? added(view, estimateMessage(event.message)) : view;
@@ -247,6 +247,12 @@ function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompact
   const { window, reserve } = knownWindow(view, compaction);
   const enough = tokens <= window - reserve;
   return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(window) };
+}
+
+// The size of the next prompt after a part of it was exchanged. The size is based on the provider's report, and the old part
+// can be estimated as larger than that.
+function exchanged({ tokens }: ViewAccount, before: number, after: number): number {
+  return Math.max(0, tokens - before) + after;
 }
 
 function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}): ViewAccount {
