@@ -11,11 +11,13 @@ import {
   call,
   cancelled,
   forked,
+  handoff,
   hook,
   hooksSaid,
   later,
   modelStopped,
   notProvisioned,
+  notTakenOver,
   owned,
   prompted,
   provisioned,
@@ -162,6 +164,14 @@ describe('another persona or model', () => {
     given(running(), takenOver(OTHER), cancelled())
       .when(modelStopped(), notProvisioned('cancelled'))
       .thenIncludes('reprovisioned', 'turn_end 1');
+  });
+
+  test('that is being resolved does not hold up the end of a hand-off', () => {
+    given(running({ handoffs: ['tester'] }), asked(handoff('h')), takenOver(OTHER), cancelled())
+      .when(notTakenOver('h', 'cancelled'))
+      .thenIncludes('call_ended h cancelled')
+      .when(notProvisioned('cancelled'), toolsClosed)
+      .thenIncludes('reprovisioned', 'agent_end cancelled');
   });
 
   test('replaces the address with the model and the mode with the persona', () => {

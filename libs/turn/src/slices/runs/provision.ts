@@ -28,9 +28,10 @@ import type { Pinned } from './state.ts';
 
 /** Decides the outcome of a provision: for the start of a run, a hand-off, or changed settings of a fork. */
 export function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
-  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
+  // In an aborting fork with changed settings both can be open.
   const handoff = runningHandoff(context, outcome.effect_id);
   if (handoff) return decideHandoff(context, handoff, outcome, (ok) => changesOf(context, ok.provision));
+  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {
