@@ -11,6 +11,7 @@ import {
   cancelled,
   followedUp,
   hook,
+  hooksChanged,
   hooksSaid,
   later,
   type Move,
@@ -387,6 +388,15 @@ describe('a timer reports a threshold', () => {
       .when(timerFires)
       .thenJournal('timer_fired time_budget')
       .thenEffects('call_model', 'timer time_budget at 800');
+  });
+
+  test('that a hook adds during the run', () => {
+    const added = [hook('OnBudgetThreshold', 'h', { pct: 20 })];
+    given(running(around), asked(call('a', 'ask')), later(100))
+      .when(hooksChanged(added))
+      .thenEffects('timer time_budget at 200')
+      .when(later(100), timerFires)
+      .thenIncludes('budget_threshold wall_time_ms 20%', 'hook_call h OnBudgetThreshold');
   });
 
   test('with the same timer after another host claims the session', () => {

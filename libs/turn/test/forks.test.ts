@@ -11,11 +11,13 @@ import {
   call,
   cancelled,
   forked,
+  handoff,
   hook,
   hooksSaid,
   later,
   modelStopped,
   notProvisioned,
+  notTakenOver,
   owned,
   prompted,
   provisioned,
@@ -139,6 +141,18 @@ describe('another persona or model', () => {
     expect(session.state.context.repins).toBe(null);
   });
 
+  test('applies its time budget, also while a call waits', () => {
+    given(running(), asked(call('a', 'ask')), later(400), takenOver(OTHER))
+      .when(provisioned({ budgets: { wall_time_ms: 1_000 } }))
+      .thenEffects('timer time_budget at 900');
+    const limited = running({ budgets: { wall_time_ms: 1_000 } });
+    given(limited, later(600), asked(call('a', 'ask')), takenOver(OTHER))
+      .when(provisioned({ budgets: { wall_time_ms: 100_000 } }))
+      .thenEffects('timer time_budget at 50000')
+      .when(later(60_000), steered('m'))
+      .thenIncludes('budget_threshold wall_time_ms 50%');
+  });
+
   test('that cannot be resolved ends the run', () => {
     given(running(), takenOver(OTHER))
       .when(notProvisioned())
@@ -150,6 +164,14 @@ describe('another persona or model', () => {
     given(running(), takenOver(OTHER), cancelled())
       .when(modelStopped(), notProvisioned('cancelled'))
       .thenIncludes('reprovisioned', 'turn_end 1');
+  });
+
+  test('that is being resolved does not hold up the end of a hand-off', () => {
+    given(running({ handoffs: ['tester'] }), asked(handoff('h')), takenOver(OTHER), cancelled())
+      .when(notTakenOver('h', 'cancelled'))
+      .thenIncludes('call_ended h cancelled')
+      .when(notProvisioned('cancelled'), toolsClosed)
+      .thenIncludes('reprovisioned', 'agent_end cancelled');
   });
 
   test('replaces the address with the model and the mode with the persona', () => {

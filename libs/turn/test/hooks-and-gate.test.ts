@@ -2,7 +2,7 @@
  * Effects of hooks on a turn: before the loop, before calls, at the gate, on questions, on results. A missing answer
  * never allows.
  */
-import type { ConsultOutcome } from '@coxswain/protocol';
+import { BOUNDS, type ConsultOutcome, type JsonObject } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -27,6 +27,12 @@ import {
   started,
   toolsClosed,
 } from './moves.ts';
+
+function nested(depth: number): JsonObject {
+  let value: JsonObject = {};
+  for (let level = 1; level < depth; level++) value = { inner: value };
+  return value;
+}
 
 describe('a consult', () => {
   test('records every registration before any is called', () => {
@@ -54,6 +60,23 @@ describe('a consult', () => {
       .when(asked(call('a', 'read'), call('b', 'ask')))
       .thenIncludes('hook_call h PreToolUse b')
       .thenNever('hook_call h PreToolUse a');
+  });
+
+  // `given` validates every event: a record with an invalid one could not be read again.
+  test.each(['PreToolUse', 'gate_tool_calls', 'permission_asked'] as const)(
+    'at %s is readable if the arguments are nested as deep as allowed',
+    (point) => {
+      given(running({ hooks: [hook(point)] }))
+        .when(asked(call('a', 'ask', { args: nested(BOUNDS.jsonDepthMax) })))
+        .thenIncludes(`hook_call ${point} ${point}${point === 'gate_tool_calls' ? '' : ' a'}`);
+    },
+  );
+
+  test('about a result is readable if its detail is nested as deep as allowed', () => {
+    const result = { content: [], is_error: false, detail: nested(BOUNDS.jsonDepthMax) };
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')))
+      .when(returned('a', 'ok', { result }))
+      .thenIncludes('hook_call PostToolUse PostToolUse a');
   });
 
   test('is skipped at a point without a hook', () => {

@@ -414,6 +414,17 @@ describe('a waiting session', () => {
       );
   });
 
+  test('as a daemon is suspended at once if the request came while it waited for the verdict', () => {
+    const hooks = [hook('session_idle')];
+    given(guarded({ daemon: true, hooks }), answered(), steered('m', INTERRUPT), hooksSaid(undefined))
+      .when(suspended())
+      .thenState('daemon_idle.daemon_idle_pre')
+      .thenJournal('suspend_requested suspend-1', 'control_outcome suspend suspending')
+      .when(BLOCK)
+      .thenIncludes('guard_ended m blocked', 'loop_checkpoint daemon_idle_pre', 'suspended suspend-1')
+      .thenState('suspended.parked');
+  });
+
   test('as a daemon is not woken by a blocked message', () => {
     given(guarded({ daemon: true }), answered(), followedUp('f'))
       .when(BLOCK)

@@ -206,6 +206,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: Array.from({ length: 65 }, (_, i) => hook('session_start', `h${i}`)) },
     happens: only('each hook .*'),
   },
+  'a guarded daemon that is suspended before it idles': {
+    around: { hooks: [hook('user_prompt_submit'), hook('session_idle')], daemon: true },
+    happens: only('steer interrupt_immediate', 'suspend', 'hooks say \\{"block".*'),
+  },
   'a guarded daemon whose guard goes': {
     around: { hooks: [hook('user_prompt_submit'), hook('session_idle')], daemon: true },
     happens: only('steer finish_step', 'hooks change', 'owned'),

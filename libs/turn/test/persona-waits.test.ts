@@ -1,7 +1,7 @@
 /**
  * Steps of served personas: waiting, continuing, lost and abandoned.
  */
-import type { PersonaStepInput } from '@coxswain/protocol';
+import { BOUNDS, type PersonaStepInput } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { sessionTimer } from '../src/mod.ts';
 import { given } from './given.ts';
@@ -97,6 +97,18 @@ describe('a step without an instance', () => {
 
   test('keeps waiting under the next host, with the same timer', () => {
     given(running(), unserved, owned(2)).when(timerFires, toolsClosed).thenIncludes('agent_end error');
+  });
+
+  test.each([
+    ['model call', running()],
+    ['compaction', [running({ compaction: {} }), askedAt(90, call('a', 'read')), returned('a')]],
+  ] as const)('of a %s is no restart for each host during which it waits', (_name, way) => {
+    const hosts = Array.from({ length: BOUNDS.modelRestartsMax + 1 }, (_, i) => owned(i + 2));
+    const { session } = given(way, paused, ...hosts)
+      .when(goesOn)
+      .thenNever('run_failed', 'compaction_skipped', 'compaction_done');
+    const { model, compacting } = session.state.context;
+    expect((model ?? compacting)?.restarts).toBe(0);
   });
 
   test('waits in a fork only after the fork started it itself, with its own time', () => {

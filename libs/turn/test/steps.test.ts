@@ -262,6 +262,24 @@ describe('a model that fails in a step', () => {
       );
   });
 
+  test('an escalated step waits for a person although a call or a command asked for another suspension', () => {
+    const around = { steps: [step('plan', { error_boundary: 'escalate', max_tokens: 5 }), step('write')] };
+    const reason = 'the step plan failed: the step plan used up its budget: 11 of 5 tokens';
+    const parked = { type: 'suspended', reason };
+    const suspensions = (outcome: Outcome) =>
+      outcome.session.steps.flatMap(({ events }) => events.filter(({ type }) => type === 'suspended'));
+    const parks = returned('a', 'ok', { park: { for_ms: 1_000 } });
+    const byCall = given(running(around), asked(call('a', 'read')), steered('m'))
+      .when(parks)
+      .thenEffects();
+    expect(suspensions(byCall)).toEqual([parked]);
+    const hooks = [hook('pre_suspend')];
+    const byCommand = given(running({ ...around, hooks }), asked(call('a', 'read')), suspended('s', { for_ms: 1_000 }))
+      .when(returned('a'))
+      .thenEffects();
+    expect(suspensions(byCommand)).toEqual([{ ...parked, command_id: 's' }]);
+  });
+
   test('no pre_suspend hook is called for a suspension without a request', () => {
     given(running({ ...bounded('escalate'), hooks: [hook('pre_suspend')] }))
       .when(modelFailed())

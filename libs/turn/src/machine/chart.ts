@@ -416,7 +416,14 @@ export const turnMachine = turnSetup.createMachine({
         // Messages that arrived after the last seam of the turn are processed without a wait.
         daemon_idle_pre: {
           tags: ['seam'],
-          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'queued_work_continues_run'), to('waiting')] },
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.resuming`, 'queued_work_continues_run'),
+              // While the seam waited, a suspension can have been requested.
+              to(`${CHECK}.resuming`, 'suspension_is_due'),
+              to('waiting'),
+            ],
+          },
         },
         waiting: {
           tags: ['wait'],

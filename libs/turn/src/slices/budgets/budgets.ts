@@ -124,10 +124,10 @@ const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time
 const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
 
 /**
- * The highest reported threshold of each budget after a hand-off: 0 if the limit of the budget, or the usage from which it
- * counts, has changed; otherwise as before.
+ * The highest reported threshold of each budget after a change of the persona: 0 if the limit of the budget, or the usage from
+ * which it counts, has changed; otherwise as before.
  */
-export function reportedAfterHandoff(before: SessionContext, after: SessionContext): BudgetCount['told'] {
+export function reportedAfterChange(before: SessionContext, after: SessionContext): BudgetCount['told'] {
   const kept = (budget: Budget) => {
     const used = usedOf(before.count, budget, before.at_ms);
     const [old, now] = [boundOf(before, budget, used), boundOf(after, budget, used)];

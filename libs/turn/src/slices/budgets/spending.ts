@@ -71,6 +71,18 @@ export function setBudgetTimer(
 }
 
 /**
+ * As {@link setBudgetTimer}, after a change of limits or thresholds: a timer that is set for the same time stays.
+ */
+export function adjustBudgetTimer(
+  context: SessionContext,
+  event: PlacedEvent,
+  count: BudgetCount,
+): Partial<SessionContext> {
+  const isSame = nextTimeThresholdMs(context, count, event.at_ms) === (context.clock_watch?.due_at_ms ?? null);
+  return isSame ? { count } : setBudgetTimer(context, event, count);
+}
+
+/**
  * A threshold was reported. At 100 percent the run aborts: open work gets an abort order (`runAbort`, core/effects.ts), and
  * `endCallNotInFlight` (calls/batch.ts) ends the calls that are not in flight.
  */

@@ -13,11 +13,12 @@ import type { MachineState } from '../../machine/state.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
 import { afterFailedSummary } from '../compaction/compaction.ts';
 import { decideAfterCopy, ownedAfterCopy } from '../copies/copies.ts';
+import { personaWait } from '../steps/persona-waits.ts';
 
 /**
  * Decides a claim. After `modelRestartsMax` restarts, a model call fails the run, and a compaction continues as after a
  * failed model step (`afterFailedSummary`, compaction.ts). This does not apply in an aborting run, nor to a model call
- * that an interrupt has ended. The first claim of a copy: `decideAfterCopy` (copies.ts). A claim is ignored if its
+ * that an interrupt has ended, nor to a model step that waits for its persona. The first claim of a copy: `decideAfterCopy` (copies.ts). A claim is ignored if its
  * epoch is not newer.
  */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
@@ -27,6 +28,7 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   if (input.after_copy) return decideAfterCopy(state, input);
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
   const { compacting, model, compaction } = context;
+  if (personaWait(context)) return events(owned);
   if (compacting && compaction && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
     const message = `the summary was restarted ${BOUNDS.modelRestartsMax} times, each time because its host ended`;
     return events(owned, ...afterFailedSummary(context, compaction, { code: 'model_restarts_exhausted', message }));
@@ -42,10 +44,14 @@ export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   });
 }
 
-/** The next runner owns the session: an open model call or compaction counts a restart. A copy: `ownedAfterCopy` (copies.ts). */
+/**
+ * The next runner owns the session: an open model call or compaction counts a restart, unless it waits for its persona: it has
+ * not started, and the wait can outlast many hosts. A copy: `ownedAfterCopy` (copies.ts).
+ */
 export function sessionOwned(context: SessionContext, event: Placed<'owned'>): Partial<SessionContext> {
   if (event.after_copy) return ownedAfterCopy(context, event, (count) => setBudgetTimer(context, event, count));
   const { model, compacting } = context;
+  if (personaWait(context)) return { epoch: event.epoch };
   return {
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: model.restarts + 1 } } : {}),

@@ -17,8 +17,8 @@ import type { AbortOrder, Effect } from '../../core/effect.ts';
 import type { Placed, PlacedEvent } from '../../core/place.ts';
 import { MACHINE_VERSION } from '../../machine/version.ts';
 import { buildPermissionsChanged } from '../approvals/remembered.ts';
-import { elapsedMs, reportedAfterHandoff } from '../budgets/budgets.ts';
-import { setBudgetTimer } from '../budgets/spending.ts';
+import { elapsedMs, reportedAfterChange } from '../budgets/budgets.ts';
+import { adjustBudgetTimer, setBudgetTimer } from '../budgets/spending.ts';
 import type { KnownTool } from '../calls/state.ts';
 import { decideReprovision, isReprovisioning } from '../copies/copies.ts';
 import { decideHandoff, relayAfterHandoff, runningHandoff } from '../handoff/handoff.ts';
@@ -28,9 +28,10 @@ import type { Pinned } from './state.ts';
 
 /** Decides the outcome of a provision: for the start of a run, a hand-off, or changed settings of a fork. */
 export function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
-  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
+  // In an aborting fork with changed settings both can be open.
   const handoff = runningHandoff(context, outcome.effect_id);
   if (handoff) return decideHandoff(context, handoff, outcome, (ok) => changesOf(context, ok.provision));
+  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {
@@ -97,14 +98,26 @@ type PersonaChanged = EventOf<'persona_changed'> & PlacedEvent;
 export function personaChanged(context: SessionContext, event: PersonaChanged): Partial<SessionContext> {
   const pinned = pinnedFrom(context, event);
   const { handoff } = event;
-  // Without a hand-off the persona's limits count from the start of the run.
-  if (!handoff) return context.relay.since === null ? { pinned } : { pinned, relay: { ...context.relay, since: null } };
+  if (!handoff) return changedWithoutHandoff(context, event, pinned);
   const relay = relayAfterHandoff(context, handoff, elapsedMs(context.count, event.at_ms));
   const change = { pinned, relay, step: null, stop_held: false, stall: NO_STALL };
   const after = { ...context, ...change };
   // The next prompt differs from the last one, so its size is unknown.
-  const count = { ...context.count, prompt_tokens: 0, told: reportedAfterHandoff(context, after) };
+  const count = { ...context.count, prompt_tokens: 0, told: reportedAfterChange(context, after) };
   return { ...change, ...setBudgetTimer(after, event, count) };
+}
+
+// At the start of a run, or in a fork with changed settings. The persona's limits count from the start of the run. In a fork
+// the clock runs already, and the time budget can differ.
+function changedWithoutHandoff(
+  context: SessionContext,
+  event: PersonaChanged,
+  pinned: Pinned,
+): Partial<SessionContext> {
+  const change = context.relay.since === null ? { pinned } : { pinned, relay: { ...context.relay, since: null } };
+  const after = { ...context, ...change };
+  const count = { ...context.count, told: reportedAfterChange(context, after) };
+  return { ...change, ...adjustBudgetTimer(after, event, count) };
 }
 
 function pinnedFrom(context: SessionContext, { provision }: PersonaChanged): Pinned {
@@ -154,11 +167,15 @@ export function toolsChanged(context: SessionContext, event: Placed<'tools_chang
   };
 }
 
-/** The run gets its hook table, or another one. */
-export function hooksChanged(context: SessionContext, event: Placed<'hooks_changed'>): Partial<SessionContext> {
+/** The run gets its hook table, or another one. Its hooks can add thresholds of the time budget. */
+export function hooksChanged(
+  context: SessionContext,
+  event: Placed<'hooks_changed'> & PlacedEvent,
+): Partial<SessionContext> {
   const { pinned } = context;
   return {
     hooks: event.table,
+    ...adjustBudgetTimer({ ...context, hooks: event.table }, event, context.count),
     ...(pinned ? { pinned: { ...pinned, hooks_fingerprint: event.fingerprint } } : {}),
   };
 }

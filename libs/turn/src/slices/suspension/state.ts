@@ -16,7 +16,7 @@ export interface AskedSuspension {
   readonly input?: string | undefined;
   /** An interrupt that arrived after the request and was delivered: the session resumes as soon as it is suspended. */
   readonly interrupted_by?: string | undefined;
-  /** The name of the failed step that requested it instead of a command or a call. It waits for a person. */
+  /** The name of the failed step that requested it, or that replaced an earlier request. It waits for a person. */
   readonly step?: string | undefined;
 }
 
