@@ -66,11 +66,27 @@ function digest(what: string, parts: readonly string[]): string {
  * @throws Problem `idempotency_key_reused` (422).
  */
 export async function rejectOtherStart(session: BusSession, startId: string | undefined): Promise<void> {
-  for await (const { record } of storedRecords(session.journal({ atOnce: 1 }))) {
-    const { input } = record;
-    if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
-    throw reusedKeyProblem(session);
-  }
+  const input = await firstInput(session);
+  if (input === null) return;
+  if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
+  throw reusedKeyProblem(session);
+}
+
+/**
+ * The record at which a command has forked a session.
+ * @param session the fork.
+ * @returns null if the fork has no record yet, or another command has created it.
+ */
+export async function recordedForkPoint(session: BusSession, commandId: string): Promise<number | null> {
+  const input = await firstInput(session);
+  const origin = input?.type === 'command' ? input.copied_from : undefined;
+  return origin?.command_id === commandId ? origin.n : null;
+}
+
+/** The input of the first record; null without records. */
+async function firstInput(session: BusSession): Promise<JournalRecord['input'] | null> {
+  for await (const { record } of storedRecords(session.journal({ atOnce: 1 }))) return record.input;
+  return null;
 }
 
 /** Time in milliseconds for the session to record the first command: the second request may follow immediately. */
