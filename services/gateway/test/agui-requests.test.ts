@@ -6,10 +6,19 @@ import { Sessions } from './app-with-sessions.ts';
 import { appWithoutBus, connected } from './app-without-bus.ts';
 
 /** An app with sessions that reject every command. */
-async function appWithSession(session: object) {
+async function appWithSession({
+  wire = {},
+  ...session
+}: {
+  readonly wire?: object;
+  readonly [member: string]: unknown;
+}) {
   const sessions = new Sessions();
   sessions.answer = () => Promise.reject(Object.assign(new Error('no further'), { code: 'not_running' }));
-  const sessionOf = (id: string) => Object.assign(sessions.of(id), session);
+  const sessionOf = (id: string) => {
+    const one = sessions.of(id);
+    return Object.assign(one, session, { wire: { ...one.wire, ...wire } });
+  };
   const made = await appWithoutBus({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });
   return { ...made, sessions };
 }
@@ -55,7 +64,7 @@ test.each([
   ['cancelled', 'now', now, 'internal', []],
 ])('the answer %s to a session that was suspended %s', async (status, _when, { state, past }, code, commands) => {
   const { app, authorization, sessions } = await appWithSession({
-    state: async () => state,
+    wire: { stateAfter: async () => state },
     async *journal() {
       yield { record: { events: past } };
     },

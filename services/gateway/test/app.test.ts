@@ -316,7 +316,7 @@ test('a client that disconnects while its session is looked up takes no slot of 
 test('without a bus, a read fails with nats_unreachable instead of no_host', async () => {
   const session = {
     ref: { tenant: 'default', sessionId: 's' },
-    wire: { state: () => Promise.reject(new NoHostError()) },
+    wire: { stateAfter: () => Promise.reject(new NoHostError()) },
   };
   const client = { session: () => session } as unknown as GatewayClient;
   const answered = async (ping: () => Promise<void>) => {
@@ -327,6 +327,19 @@ test('without a bus, a read fails with nats_unreachable instead of no_host', asy
     status: 503,
     code: 'nats_unreachable',
   });
+});
+
+test('the state of a session is read with the client’s retries while its host has too many queries', async () => {
+  const full = Object.assign(new Error('too many queries are being answered'), { code: 'too_many_queries' });
+  const session = {
+    ref: { tenant: 'default', sessionId: 's' },
+    wire: { state: () => Promise.reject(full), stateAfter: async () => ({ pending: [] }) },
+  };
+  const { app, authorization } = await appWithoutBus({
+    clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
+  });
+  const answer = await app.inject({ url: '/v1/sessions/s/pending', headers: { host, authorization } });
+  expect(answer.json()).toEqual({ pending: [] });
 });
 
 test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(

@@ -13,13 +13,13 @@ import { SUSPENDED_ID } from './run-end.ts';
  */
 export async function findUnknownInterrupt(
   { expensiveReads, stateReads }: Pick<GatewayContext, 'expensiveReads' | 'stateReads'>,
-  session: Pick<BusSession, 'state' | 'journal'>,
+  session: Pick<BusSession, 'wire' | 'journal'>,
   answers: readonly InterruptAnswer[],
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
-  const { approvals, suspended } = await stateReads.run(() => session.state());
+  const { approvals, suspended } = await stateReads.run(() => session.wire.stateAfter(0));
   const unknown = new Map(answers.map((answer) => [callOf(answer), answer.interruptId]));
-  for (const { callId } of approvals) unknown.delete(callId);
+  for (const { call_id } of approvals) unknown.delete(call_id);
   if (suspended !== null) unknown.delete(null);
   if (unknown.size > 0)
     await expensiveReads.run(async () => {

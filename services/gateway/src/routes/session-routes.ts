@@ -202,7 +202,8 @@ export function sessionOf(context: GatewayContext, request: FastifyRequest): Bus
 /** Gets the status from a host. If no host responds, an unknown session is still reported as not found. */
 async function statusOf(context: GatewayContext, session: Session, signal: AbortSignal): Promise<SessionStatus> {
   try {
-    return await context.stateReads.run(() => session.wire.state(), signal);
+    // Any state will do. It is queried again while the host has too many queries.
+    return await context.stateReads.run(() => session.wire.stateAfter(0, { signal }), signal);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {
