@@ -84,6 +84,42 @@ test('the event stream of a silent session has heartbeats', async () => {
   await app.close();
 });
 
+test('an event stream ends with its connection if the client reads nothing when its token is removed', async () => {
+  // Larger than the buffers of a connection.
+  const record = { n: 1, input: { type: 'timer' }, text: 'x'.repeat(32 * 1024 * 1024) };
+  const session = {
+    ...{ id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 },
+    async *records({ signal }: { readonly signal: AbortSignal }) {
+      yield { record };
+      await once(signal, 'abort');
+    },
+    async *journal() {
+      yield { record, size: 1, seq: 1 };
+    },
+  };
+  let isRemoved = false;
+  const holder = { name: 'alice', tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null };
+  const { app } = await appWithoutBus({
+    authenticator: { authenticate: async () => (isRemoved ? null : holder) },
+    clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
+    times: { recheckMs: 20, stallMs: 2_000 },
+  });
+  const { hostname, port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const requested = once(app.server, 'request');
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.pause().on('error', () => undefined);
+  socket.write(
+    `GET /v1/sessions/s/events HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer t\r\naccept: text/event-stream\r\n\r\n`,
+  );
+  const [, response] = await requested;
+  await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true);
+  isRemoved = true;
+  await once(response, 'close');
+  expect(response.writableEnded).toBe(true);
+  socket.destroy();
+  await app.close();
+});
+
 test('requests beyond the rate limit get 429 with retry-after', async () => {
   const { app, authorization } = await appWithoutBus({ rates: new RequestRates(2, 0.1, 10, () => 0) });
   const statuses = [];
