@@ -103,9 +103,11 @@ test('the shared state follows each state of the session, and its queued message
     ...{ state: n === 4 ? 'suspended' : 'function_execute', approvals: [], suspended: null },
     pending: n === 1 ? [{ command_id: 'c-1', kind: 'steer', body: 'stop' }] : [],
   });
+  const buffered: unknown[] = [];
   const { app, authorization } = await appWithSession({
     lastNumber: async () => 1,
-    async *journal() {
+    async *journal({ atOnce }: { readonly atOnce?: number }) {
+      buffered.push(atOnce);
       yield { record: first };
     },
     async *records() {
@@ -122,6 +124,7 @@ test('the shared state follows each state of the session, and its queued message
   const deltas = [...answer.matchAll(/^data: (.*"STATE_DELTA".*)$/gm)].map(
     ([, data]) => JSON.parse(data as string).delta,
   );
+  expect(buffered).toEqual([16]);
   expect(deltas).toEqual([
     [
       { op: 'replace', path: '/n', value: 2 },

@@ -53,6 +53,12 @@ test('of the session that a key addresses, a start reads only the first record',
   expect(sessions.buffered).toEqual([1]);
 });
 
+test('of the journal that may contain a repeated command, few records are buffered', async () => {
+  sessions.answer = async () => ({ ...STORED, duplicate: true });
+  await ask('/v1/sessions/s/cancel', { reason: 'go' });
+  expect(sessions.buffered).toEqual([16]);
+});
+
 test('a repeated fork returns the record at which the first one forked, also if the session has further records', async () => {
   const fork = () => ask('/v1/sessions/s/fork', {});
   expect((await fork()).body.n).toBe(3);

@@ -1,6 +1,6 @@
 /** Checks that the interrupts which an AG-UI request answers exist in its session. */
 import type { BusSession } from '@coxswain/client';
-import { type GatewayContext, Problem } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
 import type { InterruptAnswer } from './run-commands.ts';
 import { SUSPENDED_ID } from './run-end.ts';
 
@@ -23,7 +23,7 @@ export async function findUnknownInterrupt(
   if (suspended !== null) unknown.delete(null);
   if (unknown.size > 0)
     await expensiveReads.run(async () => {
-      for await (const { record } of session.journal()) {
+      for await (const { record } of session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {
         for (const event of record.events) {
           if (event.type === 'approval_requested') unknown.delete(event.call_id);
           else if (event.type === 'suspended') unknown.delete(null);

@@ -7,7 +7,7 @@ import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswai
 import { hasEnded, type JournalRecord, topState } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { abortOnDisconnectOrStop } from '../commands/mod.ts';
-import { clientFor, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
+import { clientFor, GATEWAY_BOUNDS, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
 import {
   createPageReader,
   type EventStream,
@@ -173,7 +173,7 @@ class RunWriter {
   async #readPast(): Promise<{ readonly newest: JournalRecord; readonly messages: readonly Message[] }> {
     const messages = new SessionMessages(this.#session.id, this.#messageOf);
     let newest: JournalRecord | null = null;
-    for await (const { record } of this.#session.journal()) {
+    for await (const { record } of this.#session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {
       this.#results.add(record);
       messages.add(record);
       newest = record;

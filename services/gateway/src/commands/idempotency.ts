@@ -4,7 +4,7 @@ import type { BusSession, Session } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from '../auth/mod.ts';
-import { type LimitedReads, Problem } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, type LimitedReads, Problem } from '../context/mod.ts';
 
 /** The ids of a key. They are derived from it, so gateways store no keys. */
 export interface KeyedIds {
@@ -112,7 +112,7 @@ type Comparison = 'same' | 'other' | null;
  */
 export async function rejectOtherCommand(
   reads: LimitedReads,
-  session: Pick<Session, 'id' | 'journal' | 'records'>,
+  session: Pick<BusSession, 'id' | 'journal' | 'records'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
   const compare = createComparison(repeated);
@@ -136,7 +136,7 @@ export async function rejectOtherCommand(
  */
 export async function rejectReusedId(
   reads: LimitedReads,
-  session: Pick<Session, 'id' | 'journal'>,
+  session: Pick<BusSession, 'id' | 'journal'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
   const compared = compareWithJournal(reads, session, createComparison(repeated)).catch((error: unknown) => {
@@ -168,13 +168,13 @@ function comparableBody({ trace: _, restricted: __, ...body }: JsonObject): stri
  */
 async function compareWithJournal(
   reads: LimitedReads,
-  session: Pick<Session, 'journal'>,
+  session: Pick<BusSession, 'journal'>,
   compare: (record: JournalRecord) => Comparison,
 ): Promise<{ found: Comparison; readonly n: number | null }> {
   const giveUpAtMs = performance.now() + READ_WITHIN_MS;
   return reads.run(async () => {
     let n = 0;
-    for await (const { record } of storedRecords(session.journal())) {
+    for await (const { record } of storedRecords(session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead }))) {
       const found = compare(record);
       if (found) return { found, n };
       if (performance.now() > giveUpAtMs) return { found: null, n: null };

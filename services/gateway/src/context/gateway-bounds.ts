@@ -15,8 +15,8 @@
  * | 48 | states and newest records: `stateReadsMax` |
  *
  * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), large fields of records, reads
- * of whole journals (up to 64 prefetched records for each of `expensiveReadsMax` and `exportsMax`, more for a tree), and
- * the state that an AG-UI run shows.
+ * of whole journals (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as
+ * many for a tree), and the state that an AG-UI run shows.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -108,8 +108,8 @@ export const GATEWAY_BOUNDS = {
   ratesRemembered: 10_000,
   /** Concurrent reads of trees, lists and whole journals. */
   expensiveReadsMax: 16,
-  /** Maximum number of records, each up to 512 KiB, that are prefetched of each of the 16 journals that a tree reads. */
-  treeReadAhead: 16,
+  /** Maximum number of records, each up to 512 KiB, that are prefetched of a whole journal. A tree reads 16 at once. */
+  journalReadAhead: 16,
   /** Concurrent exports, of all principals and of each, and the maximum duration of each. */
   exportsMax: 8,
   exportsPerPrincipalMax: 2,

@@ -1,4 +1,4 @@
-import type { BodyInput, Session } from '@coxswain/client';
+import type { BodyInput, BusSession } from '@coxswain/client';
 import {
   natsBodyOf,
   nearestWord,
@@ -48,7 +48,7 @@ const Command = z.strictObject({
 /** Handles commands over a WebSocket. Each response has the `ref` of its command. */
 export class SocketCommands {
   readonly #context: GatewayContext;
-  readonly #session: Session;
+  readonly #session: BusSession;
   readonly #request: FastifyRequest;
   readonly #socket: WebSocket;
   readonly #leaving: AbortSignal;
@@ -56,7 +56,7 @@ export class SocketCommands {
 
   constructor(
     context: GatewayContext,
-    session: Session,
+    session: BusSession,
     request: FastifyRequest,
     socket: WebSocket,
     leaving: AbortSignal,
