@@ -68,8 +68,12 @@ export class SocketCommands {
     this.#leaving = leaving;
   }
 
-  /** Handles a message. Errors are sent as a response. */
+  /**
+   * Handles a message. Errors are sent as a response. A message that arrives while the connection closes is ignored: its
+   * token may be invalid, and it would get no response.
+   */
   handle(data: RawData, isBinary: boolean): void {
+    if (this.#leaving.aborted) return;
     let ref: z.infer<typeof Ref> | undefined;
     this.#inFlight++;
     void (async () => {
