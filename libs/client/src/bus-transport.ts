@@ -30,6 +30,9 @@ import { readTree, type WireSessionTree } from './session-tree.ts';
 import type { JournalStart, Transport, WatchItem } from './transport.ts';
 import { watchSession } from './watch-session.ts';
 
+/** The number of buffered records of an export, each of up to 512 KiB: it is read at the speed of its reader. */
+const EXPORTED_AT_ONCE = 16;
+
 /** The transport over NATS: publishes commands and reads journals. */
 export class BusTransport implements Transport {
   readonly bus: CommandBus;
@@ -80,7 +83,8 @@ export class BusTransport implements Transport {
 
   async *exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
     const decoder = new RecordDecoder(this.bus.nc, ref.tenant);
-    yield* exportLines(this.journal(ref, 1), async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
+    const records = readJournal(this.bus.nc, ref, 1, { atOnce: EXPORTED_AT_ONCE });
+    yield* exportLines(records, async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
   }
 
   newest(ref: SessionRef): Promise<JournalRecord | null> {

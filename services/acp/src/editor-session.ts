@@ -197,8 +197,9 @@ export class EditorSession {
   async #deliver(prompt: OwnPrompt): Promise<void> {
     const { content } = prompt;
     const start = this.#start;
+    // Again if the session could no longer be followed: otherwise the end of the run would not be seen.
+    this.#feed.begin();
     if (start) {
-      this.#feed.begin();
       try {
         await this.#sendWithSettings(prompt, (session, { id }) => start(session, content, id));
         this.#start = null;

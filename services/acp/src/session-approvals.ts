@@ -21,6 +21,7 @@ export class SessionApprovals {
   readonly #below = new Map<string, PendingCall['event']>();
   readonly #children: ChildApprovals;
   readonly #permissions: PermissionRequests;
+  #isClosed = false;
 
   constructor({ client, bus, sessionId, root, isConnected }: SessionApprovalsOptions) {
     this.#sessionId = sessionId;
@@ -51,8 +52,12 @@ export class SessionApprovals {
     else if (event.type === 'run_ended') this.#own.clear();
   }
 
-  /** Requests the pending approvals, and withdraws the requests that are no longer pending. */
+  /**
+   * Requests the pending approvals, and withdraws the requests that are no longer pending. Does nothing after
+   * {@link close}: a record may still be processed then.
+   */
   ask(): void {
+    if (this.#isClosed) return;
     this.#children.begin();
     const below = this.#children.list.flatMap(({ session: { id }, callId }): PendingCall[] => {
       const event = this.#below.get(`${id}/${callId}`);
@@ -65,6 +70,7 @@ export class SessionApprovals {
 
   /** Withdraws all requests from the editor. The approvals stay pending. */
   close(): void {
+    this.#isClosed = true;
     this.#children.close();
     this.#permissions.close();
   }

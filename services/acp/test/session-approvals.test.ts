@@ -58,3 +58,15 @@ test('a child is followed from one bus to the next, and its approvals stay reque
   expect(withdrawn).toEqual([]);
   approvals.close();
 });
+
+test('nothing is requested after the session was closed', () => {
+  const request = vi.fn(() => new Promise(() => undefined));
+  const approvals = new SessionApprovals({
+    ...{ client: { request } as unknown as AgentContext, bus: new CurrentBus(), sessionId: 's', root: '/work' },
+    isConnected: () => true,
+  });
+  approvals.add({ type: 'approval_needed', callId: 'c1', tool: 'write_file', args: {}, question: null } as UiEvent);
+  approvals.close();
+  approvals.ask();
+  expect(request).not.toHaveBeenCalled();
+});

@@ -6,10 +6,19 @@ import { Sessions } from './app-with-sessions.ts';
 import { appWithoutBus, connected } from './app-without-bus.ts';
 
 /** An app with sessions that reject every command. */
-async function appWithSession(session: object) {
+async function appWithSession({
+  wire = {},
+  ...session
+}: {
+  readonly wire?: object;
+  readonly [member: string]: unknown;
+}) {
   const sessions = new Sessions();
   sessions.answer = () => Promise.reject(Object.assign(new Error('no further'), { code: 'not_running' }));
-  const sessionOf = (id: string) => Object.assign(sessions.of(id), session);
+  const sessionOf = (id: string) => {
+    const one = sessions.of(id);
+    return Object.assign(one, session, { wire: { ...one.wire, ...wire } });
+  };
   const made = await appWithoutBus({ clientOf: () => ({ session: sessionOf }) as unknown as GatewayClient });
   return { ...made, sessions };
 }
@@ -55,7 +64,7 @@ test.each([
   ['cancelled', 'now', now, 'internal', []],
 ])('the answer %s to a session that was suspended %s', async (status, _when, { state, past }, code, commands) => {
   const { app, authorization, sessions } = await appWithSession({
-    state: async () => state,
+    wire: { stateAfter: async () => state },
     async *journal() {
       yield { record: { events: past } };
     },
@@ -73,6 +82,63 @@ test.each([
   );
   expect(answer).toContain(`"code":"${code}"`);
   expect(sessions.sent).toMatchObject(commands);
+  await app.close();
+});
+
+test('the shared state follows each state of the session, and its queued messages', async () => {
+  const record = (n: number, state: string, events: object[]) => ({
+    ...{ v: 1, session_id: 't', n, at: '2026-01-01T00:00:00.000Z', input: { type: 'timer' }, state },
+    events,
+  });
+  const first = record(1, 'function_execute', []);
+  const later = [
+    record(2, 'function_execute', [
+      { type: 'control_outcome', control: 'revoke', command_id: 'c-2', status: 'revoked', target: 'c-1' },
+    ]),
+    record(3, 'steering_check', []),
+    record(4, 'suspended', []),
+  ];
+  const status = (n: number) => ({
+    ...{ session_id: 't', n, stop_reason: null, persona: null, model: 'm/m', run: 1, turn: 1, usage: {}, cost_usd: 0 },
+    ...{ state: n === 4 ? 'suspended' : 'function_execute', approvals: [], suspended: null },
+    pending: n === 1 ? [{ command_id: 'c-1', kind: 'steer', body: 'stop' }] : [],
+  });
+  const buffered: unknown[] = [];
+  const { app, authorization } = await appWithSession({
+    lastNumber: async () => 1,
+    async *journal({ atOnce }: { readonly atOnce?: number }) {
+      buffered.push(atOnce);
+      yield { record: first };
+    },
+    async *records() {
+      for (const one of [first, ...later]) yield { record: one };
+    },
+    wire: { stateAfter: async (n: number) => status(n) },
+  });
+  const body = JSON.stringify(inputOf({}));
+  const head = `host: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json\r\nconnection: close`;
+  const answer = await connected(
+    app,
+    `POST /v1/agui HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  const deltas = [...answer.matchAll(/^data: (.*"STATE_DELTA".*)$/gm)].map(
+    ([, data]) => JSON.parse(data as string).delta,
+  );
+  expect(buffered).toEqual([16]);
+  expect(deltas).toEqual([
+    [
+      { op: 'replace', path: '/n', value: 2 },
+      { op: 'replace', path: '/pending', value: [] },
+    ],
+    [
+      { op: 'replace', path: '/n', value: 3 },
+      { op: 'replace', path: '/state', value: 'steering_check' },
+    ],
+    [
+      { op: 'replace', path: '/n', value: 4 },
+      { op: 'replace', path: '/state', value: 'suspended' },
+    ],
+  ]);
   await app.close();
 });
 

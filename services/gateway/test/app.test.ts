@@ -6,7 +6,14 @@ import { NoHostError, type Session } from '@coxswain/client';
 import type { EndedSpan } from '@coxswain/protocol';
 import { FORMAT_VERSIONS, RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
-import { createMetrics, type GatewayClient, type KnownSessions, Problem, problemFrom } from '../src/context/mod.ts';
+import {
+  createMetrics,
+  type GatewayClient,
+  type KnownSessions,
+  MemoryShares,
+  Problem,
+  problemFrom,
+} from '../src/context/mod.ts';
 import { SessionFeeds } from '../src/feed/mod.ts';
 import { appWithoutBus, connected, SILENT, silence } from './app-without-bus.ts';
 
@@ -74,6 +81,42 @@ test('the event stream of a silent session has heartbeats', async () => {
   }
   expect(beats).toBeGreaterThanOrEqual(3);
   stopping.abort();
+  await app.close();
+});
+
+test('an event stream ends with its connection if the client reads nothing when its token is removed', async () => {
+  // Larger than the buffers of a connection.
+  const record = { n: 1, input: { type: 'timer' }, text: 'x'.repeat(32 * 1024 * 1024) };
+  const session = {
+    ...{ id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 },
+    async *records({ signal }: { readonly signal: AbortSignal }) {
+      yield { record };
+      await once(signal, 'abort');
+    },
+    async *journal() {
+      yield { record, size: 1, seq: 1 };
+    },
+  };
+  let isRemoved = false;
+  const holder = { name: 'alice', tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null };
+  const { app } = await appWithoutBus({
+    authenticator: { authenticate: async () => (isRemoved ? null : holder) },
+    clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
+    times: { recheckMs: 20, stallMs: 2_000 },
+  });
+  const { hostname, port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const requested = once(app.server, 'request');
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.pause().on('error', () => undefined);
+  socket.write(
+    `GET /v1/sessions/s/events HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer t\r\naccept: text/event-stream\r\n\r\n`,
+  );
+  const [, response] = await requested;
+  await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true);
+  isRemoved = true;
+  await once(response, 'close');
+  expect(response.writableEnded).toBe(true);
+  socket.destroy();
   await app.close();
 });
 
@@ -309,7 +352,7 @@ test('a client that disconnects while its session is looked up takes no slot of 
 test('without a bus, a read fails with nats_unreachable instead of no_host', async () => {
   const session = {
     ref: { tenant: 'default', sessionId: 's' },
-    wire: { state: () => Promise.reject(new NoHostError()) },
+    wire: { stateAfter: () => Promise.reject(new NoHostError()) },
   };
   const client = { session: () => session } as unknown as GatewayClient;
   const answered = async (ping: () => Promise<void>) => {
@@ -320,6 +363,19 @@ test('without a bus, a read fails with nats_unreachable instead of no_host', asy
     status: 503,
     code: 'nats_unreachable',
   });
+});
+
+test('the state of a session is read with the client’s retries while its host has too many queries', async () => {
+  const full = Object.assign(new Error('too many queries are being answered'), { code: 'too_many_queries' });
+  const session = {
+    ref: { tenant: 'default', sessionId: 's' },
+    wire: { state: () => Promise.reject(full), stateAfter: async () => ({ pending: [] }) },
+  };
+  const { app, authorization } = await appWithoutBus({
+    clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
+  });
+  const answer = await app.inject({ url: '/v1/sessions/s/pending', headers: { host, authorization } });
+  expect(answer.json()).toEqual({ pending: [] });
 });
 
 test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(
@@ -388,6 +444,70 @@ test.each([
       wasSent: false,
     });
   expect(await posted('{"body":"x","dedupe_key":"1e999"}', type, more)).toMatchObject({ wasSent: true });
+});
+
+test.each([
+  ['/v1/agui', 'content-length: 1000'],
+  ['/v1/agui', 'transfer-encoding: chunked'],
+  ['/v1/sessions/s/steer', 'content-length: 1000'],
+])('beyond the memory for bodies, a request to %s is rejected before its body is read (%s)', async (url, length) => {
+  const { app, authorization } = await appWithoutBus({ bodies: new MemoryShares(4_000) });
+  const { hostname, port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const socket = connect({ host: hostname, port: Number(port) });
+  const head = `host: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json`;
+  const post = () =>
+    app.inject({ method: 'POST', url: '/v1/sessions', headers: { host, authorization }, payload: { at: 1 } });
+  expect((await post()).json()).toMatchObject({ code: 'unknown_field' });
+  // The rest of this body does not arrive.
+  socket.write(`POST ${url} HTTP/1.1\r\n${head}\r\n${length}\r\n\r\n`);
+  await expect.poll(async () => (await post()).statusCode, { timeout: 20_000 }).toBe(503);
+  const refused = await post();
+  expect([refused.json().code, refused.headers['retry-after']]).toEqual(['gateway_busy', '1']);
+  // Requests without a body need no memory.
+  expect((await app.inject({ url: '/v1/whoami', headers: { host, authorization } })).statusCode).toBe(200);
+  socket.destroy();
+  await expect.poll(async () => (await post()).statusCode, { timeout: 20_000 }).toBe(400);
+  await app.close();
+});
+
+test('a stream of AG-UI occupies no memory for the body of its request', async () => {
+  const session = {
+    ...{ id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, records: silence },
+    async *journal() {
+      await new Promise(() => undefined);
+    },
+  };
+  const { app, authorization, stopping } = await appWithoutBus({
+    bodies: new MemoryShares(400),
+    clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
+  });
+  const payload = { threadId: 's', runId: 'r', messages: [], forwardedProps: { note: 'x'.repeat(100) } };
+  const headers = { host, authorization };
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const sent = request(`${url}/v1/agui`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+  });
+  const responded = once(sent, 'response');
+  sent.end(JSON.stringify(payload));
+  const [response] = (await responded) as [IncomingMessage];
+  expect(response.statusCode).toBe(200);
+  expect((await app.inject({ method: 'POST', url: '/v1/sessions', headers, payload })).statusCode).toBe(400);
+  sent.destroy();
+  stopping.abort();
+  await app.close();
+});
+
+test('memory for bodies is released once, and shared by the principals', () => {
+  const memory = new MemoryShares(4_000);
+  const take = (name: string) => memory.take(1_000, { name, tenant: 'default', scopes: new Set(), expiresAt: null });
+  const release = take('alice');
+  expect(take('alice')).toBeNull();
+  expect(take('bob')).not.toBeNull();
+  release?.();
+  release?.();
+  expect(take('alice')).not.toBeNull();
+  expect(take('bob')).toBeNull();
 });
 
 test('a body in another charset than UTF-8 is rejected', async () => {

@@ -1,5 +1,5 @@
 /** Idempotency keys, and commands that the bus already contains. */
-import { ID_PATTERN } from '@coxswain/protocol';
+import { CommandId, ID_PATTERN } from '@coxswain/protocol';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { LimitedReads } from '../src/context/mod.ts';
 import { appWithSessions, type Sent, Sessions, STORED } from './app-with-sessions.ts';
@@ -51,6 +51,22 @@ test('another start with the same key addresses the same session with another co
 test('of the session that a key addresses, a start reads only the first record', async () => {
   await idsOf('/v1/sessions', START);
   expect(sessions.buffered).toEqual([1]);
+});
+
+test('of the journal that may contain a repeated command, few records are buffered', async () => {
+  sessions.answer = async () => ({ ...STORED, duplicate: true });
+  await ask('/v1/sessions/s/cancel', { reason: 'go' });
+  expect(sessions.buffered).toEqual([16]);
+});
+
+test('a repeated fork returns the record at which the first one forked, also if the session has further records', async () => {
+  const fork = () => ask('/v1/sessions/s/fork', {});
+  expect((await fork()).body.n).toBe(3);
+  const { options } = sessions.sent.at(-1) as Sent;
+  const copied_from = { how: 'fork', session: 's', n: 2, command_id: options.id };
+  sessions.recorded = [{ type: 'command', verb: 'start', command_id: 'first', body: START, copied_from }];
+  sessions.answer = async () => ({ ...STORED, commandId: CommandId.parse(options.id), duplicate: true });
+  expect((await fork()).body).toMatchObject({ duplicate: true, n: 2 });
 });
 
 test('the command id depends on key and path, not on the body', async () => {

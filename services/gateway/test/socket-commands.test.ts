@@ -2,11 +2,15 @@
 import { once } from 'node:events';
 import { CommandId } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
+import type { FastifyRequest } from 'fastify';
 import { afterEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { createContext } from '../src/app/mod.ts';
 import type { Scope } from '../src/auth/mod.ts';
 import { GATEWAY_BOUNDS } from '../src/context/mod.ts';
-import { appWithSessions, type Sessions } from './app-with-sessions.ts';
+import { SocketCommands } from '../src/socket/socket-commands.ts';
+import { appWithSessions, Sessions } from './app-with-sessions.ts';
+import { SILENT } from './app-without-bus.ts';
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -42,6 +46,14 @@ async function openSocket(burst: number, change: Partial<Sessions> = {}, scopes:
   return { say: (message: object) => sayText(JSON.stringify(message)), sayText, answers, answered, sessions };
 }
 
+const NO_BUS = {
+  authenticator: { authenticate: async () => null },
+  clientOf: () => null,
+  ping: async () => undefined,
+  log: SILENT,
+  now: () => 0,
+  stopping: new AbortController().signal,
+};
 const steer = (ref: string | number) => ({ type: 'command', ref, verb: 'steer', body: { body: 'x' } });
 
 test('commands beyond those that may wait for receipts are rejected by their refs', async () => {
@@ -53,6 +65,23 @@ test('commands beyond those that may wait for receipts are rejected by their ref
     { ref: max + 1, problem: { code: 'rate_limited' } },
     { ref: max + 2, problem: { code: 'rate_limited' } },
   ]);
+});
+
+test('a command that arrives while the connection closes is ignored', async () => {
+  const commands = async (leaving: AbortSignal) => {
+    const sessions = new Sessions();
+    const request = { principal: { name: 'ada', tenant: 'default', scopes: new Set(['admin']), expiresAt: null } };
+    const context = createContext({ ...NO_BUS, stopping: leaving });
+    const socket = { readyState: 2, OPEN: 1, bufferedAmount: 0 } as unknown as WebSocket;
+    new SocketCommands(context, sessions.of('s'), request as unknown as FastifyRequest, socket, leaving).handle(
+      Buffer.from(JSON.stringify(steer('one'))),
+      false,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    return sessions.sent;
+  };
+  expect(await commands(new AbortController().signal)).toMatchObject([{ verb: 'steer' }]);
+  expect(await commands(AbortSignal.abort())).toEqual([]);
 });
 
 test('commands beyond the rate limit of the token are rejected by their refs', async () => {

@@ -11,7 +11,7 @@ import { appWithoutBus } from './app-without-bus.ts';
 const STATE = { text: 'x'.repeat(32 * 1024 * 1024) };
 
 async function appWithLargeState(unread: UnreadResponses) {
-  const session = { id: 's', wire: { state: async () => STATE } } as unknown as BusSession;
+  const session = { id: 's', wire: { stateAfter: async () => STATE } } as unknown as BusSession;
   const clientOf = () => ({ session: () => session }) as unknown as GatewayClient;
   const { app, authorization } = await appWithoutBus({ unread, clientOf });
   onTestFinished(() => app.close());

@@ -1,6 +1,6 @@
 /** Checks that the interrupts which an AG-UI request answers exist in its session. */
 import type { BusSession } from '@coxswain/client';
-import { type GatewayContext, Problem } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
 import type { InterruptAnswer } from './run-commands.ts';
 import { SUSPENDED_ID } from './run-end.ts';
 
@@ -13,17 +13,17 @@ import { SUSPENDED_ID } from './run-end.ts';
  */
 export async function findUnknownInterrupt(
   { expensiveReads, stateReads }: Pick<GatewayContext, 'expensiveReads' | 'stateReads'>,
-  session: Pick<BusSession, 'state' | 'journal'>,
+  session: Pick<BusSession, 'wire' | 'journal'>,
   answers: readonly InterruptAnswer[],
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
-  const { approvals, suspended } = await stateReads.run(() => session.state());
+  const { approvals, suspended } = await stateReads.run(() => session.wire.stateAfter(0));
   const unknown = new Map(answers.map((answer) => [callOf(answer), answer.interruptId]));
-  for (const { callId } of approvals) unknown.delete(callId);
+  for (const { call_id } of approvals) unknown.delete(call_id);
   if (suspended !== null) unknown.delete(null);
   if (unknown.size > 0)
     await expensiveReads.run(async () => {
-      for await (const { record } of session.journal()) {
+      for await (const { record } of session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {
         for (const event of record.events) {
           if (event.type === 'approval_requested') unknown.delete(event.call_id);
           else if (event.type === 'suspended') unknown.delete(null);

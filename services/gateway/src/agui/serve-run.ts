@@ -4,10 +4,10 @@
  */
 import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/core';
 import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswain/client';
-import { hasEnded, type JournalRecord } from '@coxswain/protocol';
+import { hasEnded, type JournalRecord, topState } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { abortOnDisconnectOrStop } from '../commands/mod.ts';
-import { clientFor, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
+import { clientFor, GATEWAY_BOUNDS, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
 import {
   createPageReader,
   type EventStream,
@@ -29,9 +29,9 @@ import { sessionOfThread } from './thread-ids.ts';
 /** The maximum number of missed records that are sent as events. For more records, the client gets a snapshot. */
 const MISSED_RECORDS_MAX = 500;
 
-/** Types of events after which members of the shared state other than `n` may differ. */
+/** Types of events after which members of the shared state other than `n` and `state` may differ. */
 const CHANGES_STATE =
-  /^(approval_|steering_|reminder_|followup_|message_|injection_|agent_|suspended|resumed|turn_|persona_)/;
+  /^(agent_|approval_|compaction_done|control_|followup_|injection_|message_|persona_|prompt_|reminder_|resumed|settings_|steering_|suspended|turn_)/;
 
 /**
  * Sends the commands of a run.
@@ -173,7 +173,7 @@ class RunWriter {
   async #readPast(): Promise<{ readonly newest: JournalRecord; readonly messages: readonly Message[] }> {
     const messages = new SessionMessages(this.#session.id, this.#messageOf);
     let newest: JournalRecord | null = null;
-    for await (const { record } of this.#session.journal()) {
+    for await (const { record } of this.#session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {
       this.#results.add(record);
       messages.add(record);
       newest = record;
@@ -207,7 +207,9 @@ class RunWriter {
     const before = this.#state;
     if (!before) return;
     const changed = endsAguiRun(state) || events.some(({ type }) => CHANGES_STATE.test(type));
-    const after = changed ? sharedState(await stateAfter(this.#feed, this.#session, n), n) : { ...before, n };
+    const after = changed
+      ? sharedState(await stateAfter(this.#feed, this.#session, n), n)
+      : { ...before, n, state: topState(state) };
     this.#state = after;
     await this.#send({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
   }

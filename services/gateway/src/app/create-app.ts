@@ -104,7 +104,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.decorateRequest('principal', null);
   app.decorateRequest('bearer', null);
-  addBodyParsers(app);
+  addBodyParsers(app, context.bodies);
   const methods = new MethodTable(app);
   // Before any other hook rejects a request: the WebSocket plugin must know the connection in order to close it.
   await prepareSockets(app, (socket) => void respondToUnreadable({ code: NO_UPGRADE }, socket, COMMON_HEADERS));

@@ -9,6 +9,7 @@ import {
   type GatewayTimes,
   KnownSessions,
   LimitedReads,
+  MemoryShares,
   UnreadResponses,
 } from '../context/mod.ts';
 import { JournalPages, SessionFeeds } from '../feed/mod.ts';
@@ -32,6 +33,7 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     stateReads: new LimitedReads(GATEWAY_BOUNDS.stateReadsMax),
     pages: new JournalPages(),
     unread: new UnreadResponses(),
+    bodies: new MemoryShares(GATEWAY_BOUNDS.bodiesMaxBytes),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
     metrics,
     ...parts,

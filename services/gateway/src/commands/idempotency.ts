@@ -4,7 +4,7 @@ import type { BusSession, Session } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from '../auth/mod.ts';
-import { type LimitedReads, Problem } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, type LimitedReads, Problem } from '../context/mod.ts';
 
 /** The ids of a key. They are derived from it, so gateways store no keys. */
 export interface KeyedIds {
@@ -66,11 +66,27 @@ function digest(what: string, parts: readonly string[]): string {
  * @throws Problem `idempotency_key_reused` (422).
  */
 export async function rejectOtherStart(session: BusSession, startId: string | undefined): Promise<void> {
-  for await (const { record } of storedRecords(session.journal({ atOnce: 1 }))) {
-    const { input } = record;
-    if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
-    throw reusedKeyProblem(session);
-  }
+  const input = await firstInput(session);
+  if (input === null) return;
+  if (input.type === 'command' && (input.copied_from?.command_id ?? input.command_id) === startId) return;
+  throw reusedKeyProblem(session);
+}
+
+/**
+ * The record at which a command has forked a session.
+ * @param session the fork.
+ * @returns null if the fork has no record yet, or another command has created it.
+ */
+export async function recordedForkPoint(session: BusSession, commandId: string): Promise<number | null> {
+  const input = await firstInput(session);
+  const origin = input?.type === 'command' ? input.copied_from : undefined;
+  return origin?.command_id === commandId ? origin.n : null;
+}
+
+/** The input of the first record; null without records. */
+async function firstInput(session: BusSession): Promise<JournalRecord['input'] | null> {
+  for await (const { record } of storedRecords(session.journal({ atOnce: 1 }))) return record.input;
+  return null;
 }
 
 /** Time in milliseconds for the session to record the first command: the second request may follow immediately. */
@@ -96,7 +112,7 @@ type Comparison = 'same' | 'other' | null;
  */
 export async function rejectOtherCommand(
   reads: LimitedReads,
-  session: Pick<Session, 'id' | 'journal' | 'records'>,
+  session: Pick<BusSession, 'id' | 'journal' | 'records'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
   const compare = createComparison(repeated);
@@ -120,7 +136,7 @@ export async function rejectOtherCommand(
  */
 export async function rejectReusedId(
   reads: LimitedReads,
-  session: Pick<Session, 'id' | 'journal'>,
+  session: Pick<BusSession, 'id' | 'journal'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
   const compared = compareWithJournal(reads, session, createComparison(repeated)).catch((error: unknown) => {
@@ -152,13 +168,13 @@ function comparableBody({ trace: _, restricted: __, ...body }: JsonObject): stri
  */
 async function compareWithJournal(
   reads: LimitedReads,
-  session: Pick<Session, 'journal'>,
+  session: Pick<BusSession, 'journal'>,
   compare: (record: JournalRecord) => Comparison,
 ): Promise<{ found: Comparison; readonly n: number | null }> {
   const giveUpAtMs = performance.now() + READ_WITHIN_MS;
   return reads.run(async () => {
     let n = 0;
-    for await (const { record } of storedRecords(session.journal())) {
+    for await (const { record } of storedRecords(session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead }))) {
       const found = compare(record);
       if (found) return { found, n };
       if (performance.now() > giveUpAtMs) return { found: null, n: null };

@@ -1,5 +1,5 @@
 /** Sends the commands of requests to sessions. */
-export { rejectOtherStart, rejectReusedId } from './idempotency.ts';
+export { recordedForkPoint, rejectOtherStart, rejectReusedId } from './idempotency.ts';
 export {
   abortOnDisconnectOrStop,
   handleCommand,

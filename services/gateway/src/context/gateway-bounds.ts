@@ -14,8 +14,9 @@
  * | 32 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
  * | 48 | states and newest records: `stateReadsMax` |
  *
- * Not in the sum, because they are rarely large: large fields of records, reads of whole journals (up to 64 prefetched
- * records for each of `expensiveReadsMax` and `exportsMax`, more for a tree), and the state that an AG-UI run shows.
+ * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), large fields of records, reads
+ * of whole journals (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as
+ * many for a tree), and the state that an AG-UI run shows.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -24,6 +25,11 @@ export const GATEWAY_BOUNDS = {
   bodyMaxBytes: 256 * 1024,
   /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
+  /**
+   * Bodies of requests, from before they are read until they are handled: all together, and a quarter of it for each
+   * principal. Beyond it, a request is rejected before its body is read.
+   */
+  bodiesMaxBytes: 32 * 1024 * 1024,
   /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
   aguiKnownMessagesMax: 1_000,
   /** Newest messages of a session in the snapshot for an AG-UI client: number, and characters of their JSON. */
@@ -102,8 +108,8 @@ export const GATEWAY_BOUNDS = {
   ratesRemembered: 10_000,
   /** Concurrent reads of trees, lists and whole journals. */
   expensiveReadsMax: 16,
-  /** Maximum number of records, each up to 512 KiB, that are prefetched of each of the 16 journals that a tree reads. */
-  treeReadAhead: 16,
+  /** Maximum number of records, each up to 512 KiB, that are prefetched of a whole journal. A tree reads 16 at once. */
+  journalReadAhead: 16,
   /** Concurrent exports, of all principals and of each, and the maximum duration of each. */
   exportsMax: 8,
   exportsPerPrincipalMax: 2,

@@ -10,6 +10,7 @@ import type { ExportSlots } from './export-slots.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
+import type { MemoryShares } from './memory-shares.ts';
 import { Problem } from './problem.ts';
 import type { UnreadResponses } from './unread-responses.ts';
 
@@ -44,6 +45,8 @@ export interface GatewayContext {
   /** Journal pages, for readers and for watchers that are behind. */
   readonly pages: JournalPages;
   readonly unread: UnreadResponses;
+  /** Memory for the bodies of requests, from before they are read until they are handled. */
+  readonly bodies: MemoryShares;
   /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;
   /** Rate limits of requests and WebSocket commands, per principal. */
@@ -74,6 +77,8 @@ declare module 'fastify' {
     principal: Principal | null;
     /** The token, which is checked again while the client watches. */
     bearer: string | null;
+    /** Releases the memory of the body before the end of the response; null without a body. */
+    releaseBody: (() => void) | null;
   }
   interface FastifyContextConfig {
     /** The required scope; `any` if every valid token suffices; null on a public route. */

@@ -1,6 +1,6 @@
 /** Expensive reads with limited concurrency. */
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
-import { Problem } from './problem.ts';
+import { busyProblem } from './problem.ts';
 
 /** A semaphore for reads, with a bounded queue. */
 export class LimitedReads {
@@ -55,7 +55,7 @@ export class LimitedReads {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {
-      if (this.#waiting.size >= this.#waitingMax) throw busyProblem();
+      if (this.#waiting.size >= this.#waitingMax) throw busyProblem(TOO_MANY);
       await this.#waitForSlot(signal, untilMs);
     }
     let held = true;
@@ -81,7 +81,7 @@ export class LimitedReads {
       };
       const late = setTimeout(() => {
         removeWaiter();
-        reject(busyProblem());
+        reject(busyProblem(TOO_MANY));
       }, untilMs - performance.now());
       const removeWaiter = () => {
         clearTimeout(late);
@@ -95,6 +95,4 @@ export class LimitedReads {
   }
 }
 
-function busyProblem(): Problem {
-  return new Problem('gateway_busy', 'too many concurrent reads', { headers: { 'retry-after': '1' } });
-}
+const TOO_MANY = 'too many concurrent reads';

@@ -78,6 +78,11 @@ export function requestClosedProblem(): Problem {
   return new Problem('request_closed', 'the client closed the request before the response');
 }
 
+/** The problem of a request that the gateway has no room for at the moment (503). */
+export function busyProblem(message: string): Problem {
+  return new Problem('gateway_busy', message, { headers: { 'retry-after': '1' } });
+}
+
 /** A signal that aborts with {@link requestClosedProblem} when the client disconnects. */
 export function abortOnDisconnect({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
   const controller = new AbortController();

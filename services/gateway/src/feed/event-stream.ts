@@ -66,15 +66,16 @@ export async function openEventStream(
     const problem = await findAccessProblem(context, request);
     if (problem) leaving.abort(problem);
   }, context.times.recheckMs);
+  const end = (why: unknown) => endResponse(out, why, formatProblem, context.times.stallMs);
   try {
     await serve({ feed: seat.feed, sink, signal: leaving.signal });
-    endResponse(out, leaving.signal.reason, formatProblem);
+    end(leaving.signal.reason);
   } catch (error) {
     const problem = problemFrom(error);
     if (problem.status === 500) context.log.error({ error, session: session.id }, 'sending events failed');
     // A client that reconnects then gets the error as an HTTP status.
     if (problem.code === 'session_deleted') context.known.forget(session);
-    endResponse(out, problem, formatProblem);
+    end(problem);
   } finally {
     clearInterval(heartbeat);
     clearInterval(recheck);
@@ -84,10 +85,15 @@ export async function openEventStream(
   }
 }
 
-/** Writes the reason, if there is one and the client is connected, and ends the response. */
-function endResponse(out: ServerResponse, why: unknown, formatProblem: ProblemFormat): void {
+/**
+ * Writes the reason, if there is one and the client is connected, and ends the response.
+ * @param withinMs time within which the client reads the rest, in milliseconds. Then its connection is closed.
+ */
+function endResponse(out: ServerResponse, why: unknown, formatProblem: ProblemFormat, withinMs: number): void {
   if (out.destroyed || out.writableEnded) return;
   const problem = why as Partial<Problem> | undefined;
   if (problem?.document) out.write(formatProblem(problem as Problem));
+  const late = setTimeout(() => out.destroy(), withinMs).unref();
+  out.once('close', () => clearTimeout(late));
   out.end();
 }

@@ -2,7 +2,7 @@
 import { parseStrictJson, unwritableProblem } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { App } from '../app/mod.ts';
-import { Problem } from '../context/mod.ts';
+import { busyProblem, type MemoryShares, Problem } from '../context/mod.ts';
 
 /** A plain-text body. */
 export class TextBody {
@@ -13,10 +13,15 @@ export class TextBody {
   }
 }
 
-/** Adds the body parsers. Other content types are rejected, including HTML forms. */
-export function addBodyParsers(app: App): void {
+/**
+ * Adds the body parsers. Other content types are rejected, including HTML forms.
+ * @param bodies memory for the bodies. Without room for one, the request is rejected before its body is read.
+ */
+export function addBodyParsers(app: App, bodies: MemoryShares): void {
   app.removeAllContentTypeParsers();
-  app.addHook('preParsing', async ({ headers }) => {
+  app.decorateRequest('releaseBody', null);
+  app.addHook('preParsing', async (request, { raw }) => {
+    const { headers, principal } = request;
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
       throw new Problem('unsupported_media_type', 'content-encoding: compressed bodies are not supported', {
@@ -27,6 +32,12 @@ export function addBodyParsers(app: App): void {
       throw new Problem('unsupported_media_type', `content-type: bodies must be UTF-8, not ${charset}`, {
         field: 'content-type',
       });
+    const bytes = bodyBytes(request);
+    // If the client has disconnected, there will be no further `close` event.
+    if (bytes === 0 || principal === null || raw.destroyed) return;
+    request.releaseBody = bodies.take(bytes, principal);
+    if (!request.releaseBody) throw busyProblem('too many bodies of requests are read or handled');
+    raw.once('close', request.releaseBody);
   });
   app.addContentTypeParser(
     'application/json',
@@ -41,6 +52,14 @@ export function addBodyParsers(app: App): void {
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, bytes: Buffer) => new TextBody(decodeUtf8(bytes)),
   );
+}
+
+/** The size of a body that may be read, in bytes: the limit of the route if the client does not say. */
+function bodyBytes({ headers, method, routeOptions: { bodyLimit } }: FastifyRequest): number {
+  if (method === 'GET' || method === 'HEAD') return 0;
+  return headers['transfer-encoding'] === undefined
+    ? Math.min(Number(headers['content-length'] ?? 0), bodyLimit)
+    : bodyLimit;
 }
 
 /** The charset in a content type (RFC 9110, section 8.3.2), in lower case; null if there is none. */

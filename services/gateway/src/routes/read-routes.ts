@@ -68,7 +68,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
-      const atOnce = GATEWAY_BOUNDS.treeReadAhead;
+      const atOnce = GATEWAY_BOUNDS.journalReadAhead;
       const read = () => readTree((id) => client.session(id).journal({ atOnce }), session.id);
       const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
       return reply.send(tree);

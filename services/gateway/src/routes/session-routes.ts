@@ -18,6 +18,7 @@ import {
   abortOnDisconnectOrStop,
   idempotentIds,
   objectBody,
+  recordedForkPoint,
   rejectOtherFields,
   rejectOtherStart,
   rejectReusedId,
@@ -167,7 +168,6 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       const client = clientFor(context, principal);
       const id = command_id ?? ids?.startId;
       if (ids && session_id === undefined) await rejectOtherStart(client.session(ids.sessionId), id);
-      // Fix the record here: a repeated command then forks at the same record.
       const n = at ?? (await origin.lastNumber());
       if (n === 0) throw new SessionNotFoundError(origin.id);
       const session = client.session(session_id ?? ids?.sessionId ?? newSessionId());
@@ -176,7 +176,10 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         throw withRenamedField(error, toForkField);
       });
       if (!sent.receipt) await context.known.expectNotDeleted(origin);
-      return { ...toStoredCommand(session, sent), n };
+      // The origin may have further records since the first request.
+      const isRepeated = sent.duplicate || sent.receipt?.duplicate === true;
+      const first = isRepeated ? await recordedForkPoint(session, sent.commandId) : null;
+      return { ...toStoredCommand(session, sent), n: first ?? n };
     },
   );
 }
@@ -199,7 +202,8 @@ export function sessionOf(context: GatewayContext, request: FastifyRequest): Bus
 /** Gets the status from a host. If no host responds, an unknown session is still reported as not found. */
 async function statusOf(context: GatewayContext, session: Session, signal: AbortSignal): Promise<SessionStatus> {
   try {
-    return await context.stateReads.run(() => session.wire.state(), signal);
+    // Any state will do. It is queried again while the host has too many queries.
+    return await context.stateReads.run(() => session.wire.stateAfter(0, { signal }), signal);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {

@@ -1,4 +1,4 @@
-import type { BodyInput, Session } from '@coxswain/client';
+import type { BodyInput, BusSession } from '@coxswain/client';
 import {
   natsBodyOf,
   nearestWord,
@@ -48,7 +48,7 @@ const Command = z.strictObject({
 /** Handles commands over a WebSocket. Each response has the `ref` of its command. */
 export class SocketCommands {
   readonly #context: GatewayContext;
-  readonly #session: Session;
+  readonly #session: BusSession;
   readonly #request: FastifyRequest;
   readonly #socket: WebSocket;
   readonly #leaving: AbortSignal;
@@ -56,7 +56,7 @@ export class SocketCommands {
 
   constructor(
     context: GatewayContext,
-    session: Session,
+    session: BusSession,
     request: FastifyRequest,
     socket: WebSocket,
     leaving: AbortSignal,
@@ -68,8 +68,12 @@ export class SocketCommands {
     this.#leaving = leaving;
   }
 
-  /** Handles a message. Errors are sent as a response. */
+  /**
+   * Handles a message. Errors are sent as a response. A message that arrives while the connection closes is ignored: its
+   * token may be invalid, and it would get no response.
+   */
   handle(data: RawData, isBinary: boolean): void {
+    if (this.#leaving.aborted) return;
     let ref: z.infer<typeof Ref> | undefined;
     this.#inFlight++;
     void (async () => {

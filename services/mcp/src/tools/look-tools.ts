@@ -7,7 +7,7 @@ import { mcpTool } from '../mcp-tool.ts';
 import { shortenText } from '../shorten-text.ts';
 import { existingSession } from './existing-session.ts';
 import { shownApproval } from './shown-approvals.ts';
-import { shownResult } from './shown-result.ts';
+import { newestResult, shownResult } from './shown-result.ts';
 import { Approval, OfSession, Result, StateFields } from './tool-inputs.ts';
 
 const { sessionsMax, sessionsDefault, entriesMax } = MCP_SERVER_BOUNDS;
@@ -156,10 +156,10 @@ export const getResult = mcpTool({
   scope: 'read',
   input: z.strictObject(OfSession),
   output: z.strictObject({ session_id: z.string(), ...StateFields, result: Result.nullable() }),
-  run: async ({ session_id }, { client, signal }) => {
+  run: async ({ session_id }, { client }) => {
     const { session, newest } = await existingSession(client, session_id);
     const ended = hasEnded(newest.state);
-    const result = ended ? await session.result({ signal }) : null;
+    const result = ended ? await newestResult(session.journal()) : null;
     return {
       session_id,
       ...{ state: topState(newest.state), stop_reason: result?.stopReason ?? null, n: newest.n },

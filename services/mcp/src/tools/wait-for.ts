@@ -1,4 +1,4 @@
-import { createEventTranslator, ResultCollector, topState, type UiEvent } from '@coxswain/client';
+import { createEventTranslator, topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import * as z from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -6,7 +6,7 @@ import { mcpTool } from '../mcp-tool.ts';
 import { shortenText } from '../shorten-text.ts';
 import { existingSession } from './existing-session.ts';
 import { shownApproval } from './shown-approvals.ts';
-import { shownResult } from './shown-result.ts';
+import { newestResult, shownResult } from './shown-result.ts';
 import { Approval, OfSession, Result, StateFields } from './tool-inputs.ts';
 
 const { waitMaxMs, waitDefaultMs, entriesMax, progressEveryMs } = MCP_SERVER_BOUNDS;
@@ -95,12 +95,6 @@ export const waitFor = mcpTool({
     };
   },
 });
-
-async function newestResult(journal: AsyncIterable<{ readonly record: JournalRecord }>) {
-  const results = new ResultCollector();
-  for await (const { record } of journal) results.add(record);
-  return results.newest;
-}
 
 /** Describes the newest event for a progress notification; null if there is none to describe. */
 function inWords(events: readonly UiEvent[]): string | null {
