@@ -89,17 +89,14 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       return next.files;
     });
     log.info({ service: name, instance: served.instance, file, hooks: told(loaded) }, 'hook service is up');
-    const stop = endOnce(async () => {
-      log.info({ service: name, instance: served.instance }, 'hook service stops');
-      await watch.end();
-      try {
-        await served.stop();
-      } finally {
-        await nc.close();
-        await telemetry.close();
-        endWatching();
-      }
-    });
+    const stop = endOnce(
+      () => log.info({ service: name, instance: served.instance }, 'hook service stops'),
+      () => watch.end(),
+      () => served.stop(),
+      () => nc.close(),
+      () => telemetry.close(),
+      endWatching,
+    );
     return {
       name,
       instance: served.instance,
