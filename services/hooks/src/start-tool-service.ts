@@ -77,6 +77,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const env = options.env ?? process.env;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, secrets);
+  const loadedAtMs = Date.now();
   const loaded = await toolsOf(file);
   await withConnection({ ...bus, name: 'cox-tool' }, (nc) => ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]));
   const masked = secretMask(env, secrets);
@@ -139,7 +140,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     await stop().catch(() => undefined);
     throw error;
   }
-  watch = watchFiles(loaded.files, log, async () => {
+  watch = watchFiles(loaded.files, loadedAtMs, log, async () => {
     const next = await toolsOf(file);
     await take(next.tools);
     log.info({ file, tools: [...served.keys()] }, 'tools reloaded');
