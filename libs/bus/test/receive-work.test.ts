@@ -48,9 +48,9 @@ test('the question to a hook with the longest ids is taken, and the host accepts
   const request = { v: 1, session_id: name, key: `${name}.${name}.${effect}.${hook}`, hook, args: {} };
   const message = { reply: '_INBOX.host.a', data: Buffer.from(JSON.stringify(request)) };
   receivers[0]?.(null, message as unknown as Msg);
-  expect(published.map((report) => parseReport({ data: Buffer.from(report) } as Msg, request.key))).toMatchObject([
-    { type: 'running' },
-  ]);
+  expect(
+    published.map((report) => parseReport({ data: Buffer.from(report) } as unknown as Msg, request.key)),
+  ).toMatchObject([{ type: 'running' }]);
 });
 
 test('a report needs only the reply subject of its request, and not the message', () => {
