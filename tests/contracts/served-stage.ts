@@ -11,6 +11,7 @@ import {
   type ServedAddress,
   type ServingWork,
   serveWork,
+  type WorkClock,
 } from '@coxswain/bus';
 import { Heartbeat, SERVED_LIVENESS, subjects } from '@coxswain/protocol';
 import { vi } from 'vitest';
@@ -99,7 +100,7 @@ export function stage({ to, askWork }: ServedKindCase, options: StageOptions = {
   bus.hopMs = hopMs;
   const host = new FakeProcess(bus);
   const presence = presenceOf(host, to, isDeaf);
-  const asking = createAsking(host.nc, presence, () => undefined);
+  const asking = createAsking(host.nc, presence, () => undefined, clockOf(host));
   const send = askWork({ nc: host.nc, asking, presence, hookTimeoutMs });
   const starts: Start[] = [];
 
@@ -143,6 +144,22 @@ export function stage({ to, askWork }: ServedKindCase, options: StageOptions = {
       const asked: Asked = {};
       void send(effect, signal).then((ending) => Object.assign(asked, { ending, endedMs: performance.now() }));
       return asked;
+    },
+  };
+}
+
+/** The clock of a process: its timers fire when it resumes, in order with its messages. */
+function clockOf(process: FakeProcess): WorkClock {
+  return {
+    nowMs: () => performance.now(),
+    after(delayMs, callback) {
+      let isCancelled = false;
+      process.after(delayMs, () => {
+        if (!isCancelled) callback();
+      });
+      return () => {
+        isCancelled = true;
+      };
     },
   };
 }

@@ -153,6 +153,21 @@ describe.each(kindsWith(() => true))('%s', (_title, kind) => {
     expect(startedBy()).toHaveLength(afterMs > 0 && !kind.keepsAnswers ? 2 : 1);
   });
 
+  test.each([2_000, 30_000])('continues on its instance when its host is suspended for %i ms', async (frozenMs) => {
+    const { host, first, ask, startedBy } = await pair(kind);
+    const asked = ask();
+    await pass(500);
+    host.freeze();
+    await pass(frozenMs);
+    host.wake();
+    await pass(1_000);
+    expect(asked.ending).toBeUndefined();
+    first.end();
+    await pass(1_000);
+    expect(asked.ending).toEqual({ status: 'answered', text: 'by a' });
+    expect(startedBy()).toEqual(['a']);
+  });
+
   test('continues on its instance when the host returns to a restarted server first', async () => {
     const { host, first, other, ask, startedBy } = await pair(kind, { takesMs: 5_000 });
     const asked = ask();

@@ -1,8 +1,8 @@
 /** Data that a host offers to the instances of services, without a server. */
 import { HEADERS, type WorkFetch } from '@coxswain/protocol';
-import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { expect, test } from 'vitest';
-import { offerData } from '../src/mod.ts';
+import { fetchWhole, offerData } from '../src/mod.ts';
 
 const REPLY = '_INBOX.instance.1';
 
@@ -64,4 +64,36 @@ test('a fetch whose reply subject is not an inbox gets no answer', () => {
   const { offered, fetch } = host();
   const { subject } = offered.offer(() => Buffer.from('[1]'));
   expect(fetch(subject, 'messages', 'cox.default.session.s1.cancel')).toEqual([]);
+});
+
+test('an instance that loses its connection during a fetch gets the data when it is connected again', async () => {
+  let receive: (error: Error | null, message: Msg) => void = () => undefined;
+  let change: (type: string) => void = () => undefined;
+  let requests = 0;
+  const nc = {
+    subscribe(_subject: string, { callback }: { callback: typeof receive }) {
+      receive = callback;
+      return { isClosed: () => false };
+    },
+    closed: () => new Promise(() => undefined),
+    async *status() {
+      for (;;)
+        yield await new Promise<object>((resolve) => {
+          change = (type) => resolve({ type });
+        });
+    },
+    publish(_subject: string, _data: Uint8Array, { reply }: { reply: string }) {
+      requests++;
+      if (requests === 1) {
+        change('disconnect');
+        setImmediate(() => change('reconnect'));
+        return;
+      }
+      const head = headers();
+      head.set(HEADERS.total, '3');
+      receive(null, { subject: reply, data: Buffer.from('[1]'), headers: head } as Partial<Msg> as Msg);
+    },
+  } as unknown as NatsConnection;
+  expect(await fetchWhole(nc, '_INBOX.host.1', 'transcript', 100)).toBe('[1]');
+  expect(requests).toBe(2);
 });

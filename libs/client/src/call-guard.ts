@@ -3,6 +3,7 @@
  *
  * GUARD-1  Every rejection is a `CoxswainError`.
  * GUARD-2  Closing the client ends every loop and rejects every pending or later call, also while the transport waits.
+ * GUARD-3  A call with a signal that is already aborted sends nothing.
  */
 import { ClientClosedError, CoxswainError } from './client-errors.ts';
 import type { Closing } from './closing.ts';
@@ -31,6 +32,7 @@ export class CallGuard {
     let withdraw: () => void = () => undefined;
     try {
       this.closing.throwIfClosed();
+      signal?.throwIfAborted();
       const closed = new Promise<never>((_, reject) => {
         withdraw = this.closing.onClose(() => {
           const error = new ClientClosedError();

@@ -38,7 +38,7 @@ export interface SendOptions<Stage extends SendStage = 'stored' | 'accepted'> {
   readonly timeoutMs?: number | undefined;
   /** With `delivered`: the timeout for acceptance, in milliseconds. Default: `timeoutMs`. */
   readonly acceptedWithinMs?: number | undefined;
-  /** Stops waiting for the receipt. A sent command stays sent. */
+  /** Stops waiting for the receipt. A sent command stays sent. If it is already aborted, nothing is sent. */
   readonly signal?: AbortSignal | undefined;
   /** Trace context of the sender (W3C Trace Context). The trace of a start continues it. Invalid values are ignored. */
   readonly traceparent?: string | undefined;

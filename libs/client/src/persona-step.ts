@@ -2,7 +2,7 @@
  * Runs a step of a served persona as a call. It reads or fetches the request, reports pieces as progress, and returns
  * the result.
  */
-import { confirmed, fetchWhole } from '@coxswain/bus';
+import { confirmed, fetchWhole, NatsUnavailableError } from '@coxswain/bus';
 import { runModelStep, type ServableTool } from '@coxswain/handlers';
 import {
   cutText,
@@ -72,7 +72,8 @@ export function personaStep(
       const { step, takenMs } = args as { readonly step: ModelStepArgs; readonly takenMs: number };
       if (!(await line.enter(context.abortSignal))) return returnedStep();
       try {
-        const request = await requestOf(wire, step);
+        const request = await requestOf(wire, step).catch(nullIfUnavailable);
+        if (request === null) return returnedStep();
         // If this process was suspended after it had taken the step, the abort waits in its socket.
         if (performance.now() - takenMs > PAUSE_MS) await wire.readSocket();
         if (context.abortSignal.aborted) return returnedStep();
@@ -131,6 +132,12 @@ async function requestOf(wire: Pick<StepWire, 'fetch'>, args: ModelStepArgs): Pr
   const { subject } = args.fetch;
   if (!isInboxSubject(subject)) throw new Error('the request must be fetched, and its inbox is invalid');
   return StepRequest.parse(JSON.parse(await wire.fetch(subject)));
+}
+
+/** The connection was lost, or its host has ended: another attempt may get the request. */
+function nullIfUnavailable(error: unknown): null {
+  if (error instanceof NatsUnavailableError) return null;
+  throw error;
 }
 
 function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelAsked {

@@ -37,6 +37,15 @@ describe('GUARD-1: every rejection has a code', () => {
   });
 });
 
+test('GUARD-3: a call with an aborted signal sends nothing', async () => {
+  let calls = 0;
+  const send = async () => ++calls;
+  const reason = new Error('enough');
+  const sent = new CallGuard(new Closing()).call(send, AbortSignal.abort(reason));
+  await expect(sent).rejects.toMatchObject({ code: 'aborted', cause: reason });
+  expect(calls).toBe(0);
+});
+
 describe('GUARD-2: closing ends everything', () => {
   test('a pending call and a later one are rejected', async () => {
     const closing = new Closing();

@@ -1,4 +1,5 @@
 /** Steps of served personas, without a bus. */
+import { NatsUnavailableError } from '@coxswain/bus';
 import type { ToolCallContext } from '@coxswain/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { personaStep } from '../src/persona-step.ts';
@@ -29,4 +30,17 @@ test('a step whose process was suspended before the model request reads its sock
   expect(readSocket).toHaveBeenCalledTimes(1);
   expect(resolve).not.toHaveBeenCalled();
   expect(result).toMatchObject({ detail: { handed_back: true } });
+});
+
+test('a step whose request cannot be fetched because the connection is lost is for another instance', async () => {
+  const resolve = vi.fn();
+  const fetch = () => Promise.reject(new NatsUnavailableError('the connection was lost'));
+  const wire = { fetch, readSocket: async () => undefined };
+  const step = personaStep('clerk', wire, { check: async () => null, resolve }, new StepLine(1));
+  const checked = await step.check({ fetch: { subject: '_INBOX.host.a.c.b' } });
+  if ('problem' in checked) throw new Error(checked.problem);
+  const { signal: abortSignal } = new AbortController();
+  const result = await step.run(checked.args, { abortSignal } as ToolCallContext);
+  expect(result).toMatchObject({ detail: { handed_back: true } });
+  expect(resolve).not.toHaveBeenCalled();
 });

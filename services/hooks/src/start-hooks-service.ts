@@ -70,6 +70,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
   const telemetry = await startWorkerTelemetry({ service: 'hooks', env, log, masked, metrics: options.metrics });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
+    const loadedAtMs = Date.now();
     let loaded = await loadHooks(file, name);
     const nc = await connectNats({ ...bus, name: `cox-hooks-${name}` });
     logConnection(nc, log);
@@ -81,7 +82,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       handlers: loaded.hooks,
       observer: telemetry.observer,
     });
-    const watch = watchFiles(loaded.files, log, async () => {
+    const watch = watchFiles(loaded.files, loadedAtMs, log, async () => {
       const next = await loadHooks(file, name);
       await served.update(next.hooks);
       loaded = next;
@@ -89,17 +90,14 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       return next.files;
     });
     log.info({ service: name, instance: served.instance, file, hooks: told(loaded) }, 'hook service is up');
-    const stop = endOnce(async () => {
-      log.info({ service: name, instance: served.instance }, 'hook service stops');
-      await watch.end();
-      try {
-        await served.stop();
-      } finally {
-        await nc.close();
-        await telemetry.close();
-        endWatching();
-      }
-    });
+    const stop = endOnce(
+      () => log.info({ service: name, instance: served.instance }, 'hook service stops'),
+      () => watch.end(),
+      () => served.stop(),
+      () => nc.close(),
+      () => telemetry.close(),
+      endWatching,
+    );
     return {
       name,
       instance: served.instance,

@@ -6,7 +6,14 @@
 import { basename, resolve } from 'node:path';
 import { type LoadedTools, loadTools } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
-import { connectionTo, endOnce, ensureBuckets, type NamedBus, withConnection } from '@coxswain/adapter-nats';
+import {
+  connectionTo,
+  endOnce,
+  endTogether,
+  ensureBuckets,
+  type NamedBus,
+  withConnection,
+} from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import { connect, type ServedTool, type Tool } from '@coxswain/client';
 import { HookModuleError } from '@coxswain/handlers/load';
@@ -70,6 +77,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const env = options.env ?? process.env;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, secrets);
+  const loadedAtMs = Date.now();
   const loaded = await toolsOf(file);
   await withConnection({ ...bus, name: 'cox-tool' }, (nc) => ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]));
   const masked = secretMask(env, secrets);
@@ -89,6 +97,16 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     throw error;
   });
   const served = new Map<string, ServedTool>();
+  /** Removed tools whose in-flight calls have not ended. */
+  const leaving = new Set<ServedTool>();
+  let watch: ReturnType<typeof watchFiles> | undefined;
+  const stop = endOnce(
+    () => log.info({ file, tools: [...served.keys()] }, 'tool service stops'),
+    () => watch?.end(),
+    () => endTogether([...served.values(), ...leaving].map((tool) => tool.stop())),
+    () => client.close(),
+    () => telemetry.close(),
+  );
   const take = async (tools: readonly Tool[]) => {
     for (const tool of tools) {
       const known = served.get(tool.name);
@@ -101,33 +119,34 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     }
     const names = new Set(tools.map(({ name }) => name));
     const dropped = [...served].filter(([name]) => !names.has(name));
-    for (const [name] of dropped) served.delete(name);
+    for (const [name, tool] of dropped) {
+      served.delete(name);
+      leaving.add(tool);
+    }
     // In-flight calls of removed tools continue. The other tools are served meanwhile.
     for (const [name, tool] of dropped)
-      void tool.stop().then(() => log.info({ tool: name }, 'a tool is no longer served'));
+      void tool
+        .stop()
+        .then(
+          () => log.info({ tool: name }, 'a tool is no longer served'),
+          (error: unknown) => log.warn({ tool: name, error }, 'a removed tool did not stop in order'),
+        )
+        .finally(() => leaving.delete(tool));
   };
   try {
     await take(loaded.tools);
   } catch (error) {
-    await Promise.all([...served.values()].map((tool) => tool.stop()));
-    await client.close();
-    await telemetry.close();
+    // A failure of the stop has the same cause, or a less useful one.
+    await stop().catch(() => undefined);
     throw error;
   }
-  const watch = watchFiles(loaded.files, log, async () => {
+  watch = watchFiles(loaded.files, loadedAtMs, log, async () => {
     const next = await toolsOf(file);
     await take(next.tools);
     log.info({ file, tools: [...served.keys()] }, 'tools reloaded');
     return next.files;
   });
   log.info({ file, tools: [...served.keys()] }, 'tool service is up');
-  const stop = endOnce(async () => {
-    log.info({ file, tools: [...served.keys()] }, 'tool service stops');
-    await watch.end();
-    await Promise.all([...served.values()].map((tool) => tool.stop()));
-    await client.close();
-    await telemetry.close();
-  });
   return {
     metricsUrl: telemetry.metricsUrl,
     get tools() {
@@ -138,7 +157,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     ping: async () => void (await client.roundTripMs()),
     stop,
     async abandon(error) {
-      const running = [...served.values()].reduce((sum, tool) => sum + tool.abandon(), 0);
+      const running = [...served.values(), ...leaving].reduce((sum, tool) => sum + tool.abandon(), 0);
       log.error(
         { file, error, running },
         'uncaught exception in the code of a tool: the outcome of in-flight calls is unknown',

@@ -68,6 +68,8 @@ function foreign(toolset: Toolset, definition: ForeignTool['definition']): Forei
   };
 }
 
+/** @throws Error for a cancelled call: a result would count as its outcome, although its effect is unknown. */
 function resultOf({ status, result }: ToolOutcome): ToolResult {
+  if (status === 'cancelled') throw new Error('cancelled');
   return status === 'ok' ? result : { ...result, is_error: true };
 }

@@ -2,7 +2,14 @@
 import { delimiter } from 'node:path';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createModels, type OwnModels, ownOrigins } from '@coxswain/adapter-models';
-import { connectionTo, endOnce, ensureBuckets, type NamedBus, withConnection } from '@coxswain/adapter-nats';
+import {
+  connectionTo,
+  endOnce,
+  endTogether,
+  ensureBuckets,
+  type NamedBus,
+  withConnection,
+} from '@coxswain/adapter-nats';
 import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
   connect,
@@ -114,13 +121,13 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   });
   const open: McpOfPersona[] = [];
   const served: ServedPersonaInstance[] = [];
-  const stop = endOnce(async () => {
-    log.info({ personas: names }, 'persona service stops');
-    await Promise.all(served.map((one) => one.stop()));
-    await Promise.all(open.map((one) => one.close()));
-    await client.close();
-    await telemetry.close();
-  });
+  const stop = endOnce(
+    () => log.info({ personas: names }, 'persona service stops'),
+    () => endTogether(served.map((one) => one.stop())),
+    () => endTogether(open.map((one) => one.close())),
+    () => client.close(),
+    () => telemetry.close(),
+  );
   try {
     for (const { persona, handlers, tools, folder } of personas) {
       const mcp = await openMcpOf(persona.name, tenant, persona.mcp_servers ?? {}, folder, env, log);
@@ -139,7 +146,8 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
       );
     }
   } catch (error) {
-    await stop();
+    // A failure of the stop has the same cause, or a less useful one.
+    await stop().catch(() => undefined);
     throw error;
   }
   for (const { name, version, instance, tools } of served)

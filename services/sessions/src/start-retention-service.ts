@@ -64,12 +64,12 @@ export async function startRetentionService(options: RetentionServiceOptions): P
         await nc.rtt();
         await job.ping();
       },
-      stop: endOnce(async () => {
-        log.info({}, 'retention job stops');
-        endAnswering();
-        await job.stop();
-        await nc.close();
-      }),
+      stop: endOnce(
+        () => log.info({}, 'retention job stops'),
+        endAnswering,
+        () => job.stop(),
+        () => nc.close(),
+      ),
     };
   } catch (error) {
     await nc.close();

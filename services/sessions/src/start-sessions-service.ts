@@ -303,24 +303,26 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     });
     telemetry.meters.census('coxswain_replica_findings', () => replicas.counts());
     log.info({ host: host.id, found }, 'session host is up');
-    const stop = endOnce(async () => {
-      log.info({ host: host.id }, 'session host stops');
-      replicas.stop();
-      streams.stop();
-      usage.close();
-      stopQueries();
-      stopLargeFields();
-      stopTenantKeys();
-      await host.stop();
-      await served.stop();
-      await busTools.stop();
-      await servedPersonas.stop();
-      clock.close();
-      await nc.close();
-      const lost = await telemetry.close();
-      if (lost) options.spansLost?.(lost);
-      endWatching();
-    });
+    const stop = endOnce(
+      () => log.info({ host: host.id }, 'session host stops'),
+      () => replicas.stop(),
+      () => streams.stop(),
+      () => usage.close(),
+      stopQueries,
+      stopLargeFields,
+      stopTenantKeys,
+      () => host.stop(),
+      () => served.stop(),
+      () => busTools.stop(),
+      () => servedPersonas.stop(),
+      () => clock.close(),
+      () => nc.close(),
+      async () => {
+        const lost = await telemetry.close();
+        if (lost) options.spansLost?.(lost);
+      },
+      endWatching,
+    );
     return {
       hostId: host.id,
       metricsUrl: telemetry.metricsUrl,

@@ -20,7 +20,7 @@ export { checkStoreQuorum } from './check-store-quorum.ts';
 export { StreamsGoneError } from './command-consumers.ts';
 export { readReplicas, servedIn } from './compare-replicas.ts';
 export { type ConnectionParts, connectionUrl, NatsUrlInvalidError, parseConnectionUrl } from './connection-url.ts';
-export { endOnce } from './end-once.ts';
+export { endOnce, endTogether } from './end-once.ts';
 export {
   type EnsuredStreams,
   ensureBuckets,

@@ -95,8 +95,8 @@ async function askHost(
   subject: string,
   take: (stored: StoredMessage) => void,
 ): Promise<void> {
-  // Of different answers, each key counts once: in an account that has both the hooks' import and the operator's, which
-  // overlap, the server delivers a request twice, and both answers arrive here.
+  // Each key counts once. An accounts.conf of an earlier build has two imports for a list of hooks: the server
+  // delivers such a request twice, and both answers arrive here.
   const taken = new Set<string>();
   let total = 0;
   try {

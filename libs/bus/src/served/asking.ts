@@ -50,7 +50,8 @@ import { createReplyInbox, SENT } from './reply-inbox.ts';
  *        most `movesMax` times. Other work is `lost` when its instance is gone, and after 5 seconds of silence.
  * ASK-4  A report is untrusted: its size is limited, it is validated strictly, and it counts only for the request that
  *        it names. Its subject cannot be derived from the subject of another request.
- * ASK-5  While the connection is lost, nothing is concluded, and no time limit runs except the one after an abort.
+ * ASK-5  While the connection is lost or this host is suspended, nothing is concluded, and no time limit runs except the
+ *        one after an abort.
  * ASK-6  `cancelled` is the end of a request whose signal was aborted. An instance that stops work because it ends gives
  *        it up.
  */
@@ -68,6 +69,8 @@ export interface Asking {
 }
 
 const CHECKED_EVERY_MS = 200;
+/** Without a check for longer than this, this host was suspended: heartbeats may wait in its socket. Milliseconds. */
+const SUSPENDED_MS = 1_000;
 /** After this silence, an instance is asked each second whether it still has the request, milliseconds. */
 const SILENT_MS = 1_000;
 /** The same for an instance with heartbeats, whose report may have been lost with a connection. Milliseconds. */
@@ -101,6 +104,8 @@ export function createAsking(
   let sendings = 0;
   let connected = true;
   let checkedMs = clock.nowMs();
+  /** When this host resumed after its last suspension. */
+  let resumedMs = Number.NEGATIVE_INFINITY;
   let cancelCheck: (() => void) | undefined;
 
   const endListening = onConnectionChange(nc, {
@@ -167,7 +172,7 @@ export function createAsking(
 
   // An instance that has just accepted it may not have sent a heartbeat yet.
   const silenceMs = ({ ask, reportedMs }: OpenAsk, instance: string) =>
-    Math.min(instances.silentMs(ask.to, instance), clock.nowMs() - reportedMs);
+    Math.min(instances.silentMs(ask.to, instance), clock.nowMs() - Math.max(reportedMs, resumedMs));
 
   function onInvalid(one: OpenAsk, message: Msg): void {
     const { key, to } = one.ask;
@@ -292,8 +297,9 @@ export function createAsking(
   function check(): void {
     cancelCheck = undefined;
     const nowMs = clock.nowMs();
-    // If this host was suspended, that time does not count as waiting time.
+    // If this host was suspended, that time does not count as waiting time, and not as silence of an instance.
     const passedMs = Math.min(nowMs - checkedMs, 2 * CHECKED_EVERY_MS);
+    if (nowMs - checkedMs > SUSPENDED_MS) resumedMs = nowMs;
     checkedMs = nowMs;
     for (const one of connected ? [...open] : []) {
       if (one.aborted !== null && nowMs - one.aborted.atMs > 2 * BOUNDS.abortGraceMs)

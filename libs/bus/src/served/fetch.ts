@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { type ErrorCode, HEADERS, isAnswerSubject, SERVED_BOUNDS, WorkFetch } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import { NoRespondersError } from '../errors.ts';
+import { retryRequest } from '../retry-while-unavailable.ts';
 import { valueIn } from '../value-in.ts';
 import { inboxPrefixOf, wireOf } from '../wire.ts';
 import type { NoteProblem } from './open-ask.ts';
@@ -68,7 +70,7 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
 }
 
 /**
- * Fetches offered data.
+ * Fetches offered data. A part is requested again for ten seconds while the connection is lost.
  * @param maxBytes the limit of its size.
  * @returns its JSON text.
  * @throws Error if it is longer, or if the host cannot provide it or no longer offers it; NatsUnavailableError.
@@ -84,7 +86,11 @@ export async function fetchWhole(
   let total = Number.POSITIVE_INFINITY;
   while (offset < total) {
     const wanted: WorkFetch = { want, offset };
-    const part = await wireOf(nc).request(subject, new TextEncoder().encode(JSON.stringify(wanted)));
+    const part = await retryRequest(
+      () => wireOf(nc).request(subject, new TextEncoder().encode(JSON.stringify(wanted))),
+      // Without responders, the host is gone. A lost connection is restored soon.
+      { retriesAfter: (error) => !error.isFinal && !(error instanceof NoRespondersError) },
+    );
     total = Number(part.headers?.get(HEADERS.total));
     if (!(total <= maxBytes) || part.data.length === 0) throw new Error('the host did not provide it');
     parts.push(part.data);

@@ -38,7 +38,7 @@ export interface LedgerBounds {
   readonly sessionsFencedMax: number;
 }
 
-/** Keys of at most 256 bytes. */
+/** Keys of at most 384 bytes. */
 const DROPPED_MAX = 65_536;
 
 /**

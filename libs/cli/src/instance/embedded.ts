@@ -128,14 +128,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
           await service.stop();
           throw error;
         });
-    const stop = endOnce(async () => {
-      try {
-        await service.stop();
-        await retention?.stop();
-      } finally {
-        await server.stop();
-      }
-    });
+    const stop = endOnce(
+      () => service.stop(),
+      () => retention?.stop(),
+      () => server.stop(),
+    );
     const { metricsUrl, failed, ping, remark, registered } = service;
     return { server, source, stateDir, metricsUrl, failed, ping, remark, heard: registered, stop };
   } catch (error) {

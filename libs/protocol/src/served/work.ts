@@ -60,10 +60,13 @@ export const SERVED_BOUNDS = {
   instancesPerTenantMax: 16_384,
 } as const;
 
+/** The longest key has 323: a tenant and a session of 64, an effect id of 63, and the id of a persona's hook with 129. */
+const KEY_MAX_CHARS = 384;
+
 const about = {
   v: z.literal(1),
   /** The idempotency key, see {@link isKeyOf}. */
-  key: z.string().min(1).max(256),
+  key: z.string().min(1).max(KEY_MAX_CHARS),
   session_id: z.string().regex(ID_PATTERN),
   /** Absent for a question. */
   epoch: z.number().int().positive().optional(),
@@ -105,7 +108,7 @@ export const WorkOrder = z.discriminatedUnion('want', [
 ]);
 export type WorkOrder = z.infer<typeof WorkOrder>;
 
-const report = { v: z.literal(1), key: z.string().max(256), instance: z.string().regex(ID_PATTERN) };
+const report = { v: z.literal(1), key: z.string().max(KEY_MAX_CHARS), instance: z.string().regex(ID_PATTERN) };
 
 /** The end of a call or a step. */
 export const WorkEnded = z.strictObject({

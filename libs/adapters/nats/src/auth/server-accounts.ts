@@ -112,17 +112,28 @@ function tenantUserLines(tenant: string, settings: AuthSettings, key: RingKey): 
 }
 
 /**
- * The subjects that any role of the tenant reaches; each user's permissions restrict them further. The JetStream API is
- * imported as a whole: the server gives each account without streams its own API, which reports that there are none.
- * Only an import of the whole API replaces it.
+ * The subjects that any role of the tenant reaches; each user's permissions restrict them further. No two overlap: the
+ * server delivers a request once for each import that matches it. The JetStream API is imported as a whole: the server
+ * gives each account without streams its own API, which reports that there are none. Only an import of the whole API
+ * replaces it.
  */
 function tenantPassages(tenant: string, settings: AuthSettings): Passage[] {
   const reached = TENANT_ROLES.flatMap((role) => passagesOf(role, tenant, settings));
-  const all = [
-    { subject: `${STORE_API}>`, answers: 'many' } as const,
-    ...reached.filter(({ subject }) => !subject.startsWith(STORE_API)),
-  ];
-  return [...new Map(all.map((passage) => [passage.subject, passage])).values()];
+  const all: Passage[] = [{ subject: `${STORE_API}>`, answers: 'many' }, ...reached];
+  const unique = [...new Map(all.map((passage) => [passage.subject, passage])).values()];
+  return unique.filter(
+    ({ subject }) => !unique.some((other) => other.subject !== subject && covers(other.subject, subject)),
+  );
+}
+
+/** Whether a subject with wildcards matches all that another one matches. */
+function covers(wide: string, narrow: string): boolean {
+  const wanted = wide.split('.');
+  const given = narrow.split('.');
+  const isAlike = wanted.every(
+    (token, at) => token === '>' || token === given[at] || (token === '*' && given[at] !== '>'),
+  );
+  return isAlike && (wanted.at(-1) === '>' ? given.length >= wanted.length : given.length === wanted.length);
 }
 
 function imported(kind: 'service' | 'stream', account: string, subject: string): string {
