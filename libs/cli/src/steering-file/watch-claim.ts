@@ -22,17 +22,22 @@ export async function claimWatch(path: string): Promise<WatchClaim> {
   const own = `${prefix}${process.pid}-${randomBytes(6).toString('hex')}`;
   const mark = await markProcess(process.pid);
   if (!mark) throw new Error('this process is not in the process list');
-  await writeFile(join(folder, own), JSON.stringify(mark), { mode: 0o600 });
-  for (const name of await readdir(folder)) {
-    if (!name.startsWith(prefix) || name === own) continue;
-    const holder = await readMark(join(folder, name));
-    if (holder && (await isAlive(holder))) {
-      await rm(join(folder, own), { force: true });
-      return { heldBy: holder.pid };
+  const release = () => rm(join(folder, own), { force: true });
+  let isClaimed = false;
+  try {
+    await writeFile(join(folder, own), JSON.stringify(mark), { mode: 0o600 });
+    for (const name of await readdir(folder)) {
+      if (!name.startsWith(prefix) || name === own) continue;
+      const holder = await readMark(join(folder, name));
+      if (holder && (await isAlive(holder))) return { heldBy: holder.pid };
+      if (holder) await rm(join(folder, name), { force: true });
     }
-    if (holder) await rm(join(folder, name), { force: true });
+    isClaimed = true;
+    return { release };
+  } finally {
+    // A claim that stays would be one of a live process, and would exclude also this one.
+    if (!isClaimed) await release();
   }
-  return { release: () => rm(join(folder, own), { force: true }) };
 }
 
 async function readMark(path: string): Promise<ProcessMark | null> {
