@@ -1,5 +1,5 @@
 /** `cox admin token`: names are unique within a tenant. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -45,4 +45,18 @@ test.each([
 ])('cox admin token %j is rejected', async (args, words) => {
   expect(await cox(...args)).toMatchObject({ code: 2, err: expect.stringContaining(words) });
   expect(await listed()).toHaveLength(3);
+});
+
+test('tokens that are added and removed at once are all added and removed', async () => {
+  const names = ['carol', 'dave', 'erin', 'frank'];
+  await Promise.all([...names.map((name) => cox('add', name, '--scope', 'read')), cox('remove', 'bob')]);
+  expect((await listed()).sort()).toEqual(['alice blue', 'alice red', ...names.map((name) => `${name} default`)]);
+  expect(await readdir(folder)).toEqual(['tokens.json']);
+});
+
+test('a file in a folder that does not exist is named with its problem', async () => {
+  const asked = join(folder, 'missing/tokens.json');
+  const added = await runCox(['admin', 'token', 'add', 'zoe', '--scope', 'read', '--tokens', asked], {});
+  const words = `--tokens ${asked} cannot be written: no such file or directory (ENOENT)`;
+  expect(added).toMatchObject({ code: 2, err: expect.stringContaining(words) });
 });
