@@ -55,9 +55,18 @@ export async function readTokens(path: string): Promise<StoredToken[]> {
   return read.data.tokens;
 }
 
-/** Replaces the file atomically. Only the current user may read it. @throws the error of the system. */
+/**
+ * Replaces the file atomically. Only the current user may read it.
+ * @throws TokensUnreadableError if the file would be too large to be read; the error of the system.
+ */
 export async function writeTokens(path: string, tokens: readonly StoredToken[]): Promise<void> {
-  await replaceFile(path, `${JSON.stringify({ tokens }, null, 2)}\n`);
+  const { tokensMax, tokensFileMaxBytes } = GATEWAY_BOUNDS;
+  const text = `${JSON.stringify({ tokens }, null, 2)}\n`;
+  if (tokens.length > tokensMax || Buffer.byteLength(text) > tokensFileMaxBytes)
+    throw new TokensUnreadableError(
+      `${path} may have at most ${tokensMax} tokens and ${tokensFileMaxBytes} bytes; nothing was changed: remove tokens first`,
+    );
+  await replaceFile(path, text);
 }
 
 /** A new token with 256 random bits, and its entry for the file. */

@@ -15,6 +15,9 @@ import {
 } from '../../line/mod.ts';
 import { standardStreams, table } from '../../terminal/mod.ts';
 
+/** The longest lifetime of a token, in ms: 36,500 days. A much later time cannot be stored. */
+const EXPIRES_MAX_MS = 36_500 * 86_400_000;
+
 const ACTIONS = ['add', 'list', 'remove'] as const;
 
 /**
@@ -65,8 +68,10 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
   const tenant = tenantOf(flags) ?? DEFAULT_TENANT;
   const lasts = flags.text('expires');
   const ms = lasts === undefined ? null : readDuration(lasts);
-  if (lasts !== undefined && ms === null)
-    throw usageError(`--expires takes a time such as 12h or 90d, not "${cutGraphemes(lasts, 40)}"`);
+  if (lasts !== undefined && (ms === null || ms > EXPIRES_MAX_MS))
+    throw usageError(
+      `--expires takes a time such as 12h or 90d, of at most 36500d, not "${cutGraphemes(lasts, 40)}"; without it, the token does not expire`,
+    );
   const now = Date.now();
   const { token, stored } = newToken({
     name: name.trim(),
