@@ -1,7 +1,8 @@
 /** `cox admin token`: names are unique within a tenant. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { newToken, readTokens, writeTokens } from '@coxswain/gateway';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runCox } from './run-cox.ts';
 
@@ -42,7 +43,35 @@ test.each([
   [['list', '--scope', 'read'], '--scope applies to cox admin token add, not to list'],
   [['remove', 'bob', '--expires', '1h'], '--expires applies to cox admin token add, not to remove'],
   [['list', '--tenant', 'a b'], '--tenant takes 1 to 64 characters'],
+  [
+    ['add', 'zoe', '--scope', 'read', '--expires', '999999999d'],
+    '--expires takes a time such as 12h or 90d, of at most',
+  ],
 ])('cox admin token %j is rejected', async (args, words) => {
   expect(await cox(...args)).toMatchObject({ code: 2, err: expect.stringContaining(words) });
   expect(await listed()).toHaveLength(3);
+});
+
+test('tokens that are added and removed at once are all added and removed', async () => {
+  const names = ['carol', 'dave', 'erin', 'frank'];
+  await Promise.all([...names.map((name) => cox('add', name, '--scope', 'read')), cox('remove', 'bob')]);
+  expect((await listed()).sort()).toEqual(['alice blue', 'alice red', ...names.map((name) => `${name} default`)]);
+  expect(await readdir(folder)).toEqual(['tokens.json']);
+});
+
+test('a file that is full stays readable', async () => {
+  const path = join(folder, 'tokens.json');
+  const fields = { tenant: 'default', scopes: ['read' as const], created_at: '2030-01-01T00:00:00.000Z' };
+  const all = Array.from({ length: 10_000 }, (_, n) => newToken({ ...fields, name: `user ${n}` }).stored);
+  await writeTokens(path, all);
+  const added = await cox('add', 'zoe', '--scope', 'read');
+  expect(added).toMatchObject({ code: 1, out: '', err: expect.stringContaining('at most 10000 tokens') });
+  expect(await readTokens(path)).toHaveLength(10_000);
+});
+
+test('a file in a folder that does not exist is named with its problem', async () => {
+  const asked = join(folder, 'missing/tokens.json');
+  const added = await runCox(['admin', 'token', 'add', 'zoe', '--scope', 'read', '--tokens', asked], {});
+  const words = `--tokens ${asked} cannot be written: no such file or directory (ENOENT)`;
+  expect(added).toMatchObject({ code: 2, err: expect.stringContaining(words) });
 });

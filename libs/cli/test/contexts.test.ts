@@ -44,6 +44,15 @@ test('a context is stored for this user only, listed, selected and removed', asy
   expect(await busOf({})).toBeNull();
 });
 
+test('contexts that are added and selected at once are all stored', async () => {
+  const names = ['a', 'b', 'c', 'd'];
+  await Promise.all(names.map((name) => cox('context', 'add', name, '--nats', 'nats://host:4222')));
+  await Promise.all([cox('context', 'remove', 'a'), cox('context', 'use', 'b')]);
+  const path = join(folder, 'config/coxswain/contexts.json');
+  const { current, contexts } = JSON.parse(await readFile(path, 'utf8'));
+  expect([current, Object.keys(contexts).sort()]).toEqual(['b', ['b', 'c', 'd']]);
+});
+
 test.each<[string, string[], RegExp]>([
   ['an address with a token', ['add', 'x', '--nats', 'nats://secret@host:4222'], /contexts hold no secrets/],
   ['a second address without a host', ['add', 'x', '--nats', 'nats://host,nats://'], /address 2 cannot be read/],

@@ -4,7 +4,7 @@ import { callsOf, type Message, textOf, userText } from '@coxswain/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask } from '../../adapters/models/test/request.ts';
 import { VirtualClock } from '../../adapters/models/test/virtual-clock.ts';
-import { SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/mod.ts';
+import { reachable, SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/mod.ts';
 
 let story: Story;
 beforeAll(async () => {
@@ -72,4 +72,11 @@ test('a forecast that is cancelled without a message is missing', async () => {
 test('a denied edit changes nothing, and the model reports it', async () => {
   const { texts } = await play({ forecast: FORECAST, edit: DENIED });
   expect(texts.at(-1)).toBe('The edit was denied, so plan.md stays as it is.');
+});
+
+test.each([
+  ['nats://secret@one:4222,nats://two:4222', { url: 'nats://one:4222', token: 'secret' }],
+  ['one', { url: 'nats://one', token: '' }],
+])('the bare client of the demo connects to the first server of %s', (servers, wanted) => {
+  expect(reachable({ embedded: null, address: { servers, source: '--nats' } })).toEqual(wanted);
 });

@@ -13,6 +13,7 @@ import {
   filesNeedingTrust,
   personaOfFolder,
 } from '../src/folders/mod.ts';
+import { runCox } from './run-cox.ts';
 
 let base: string;
 let folder: string;
@@ -81,6 +82,17 @@ test('trust is stored outside the folder, for this user only; a damaged file gra
   expect(await trusted()).toEqual([false, false]);
   await writeFile(join(kept, name), text.replace(folder, '/elsewhere'));
   expect(await trusted()).toEqual([false, false]);
+});
+
+test('cox trust fails if the answer cannot be stored', async () => {
+  await writeFile(join(base, 'state'), '');
+  const { code, out, err } = await runCox(['trust', '--yes'], {
+    INIT_CWD: folder,
+    XDG_STATE_HOME: join(base, 'state'),
+  });
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toContain('the answer cannot be stored');
+  expect(err).toContain(`folder_not_trusted: ${folder} is not trusted`);
 });
 
 test('a named persona that needs trust is rejected without it; a path to it, and a harmless persona, are not', async () => {

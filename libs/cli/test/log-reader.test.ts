@@ -1,9 +1,10 @@
 /** The reader of a log that is rotated at a bound. */
+import { closeSync, openSync } from 'node:fs';
 import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { LogReader, logLineText } from '../src/service/mod.ts';
+import { LogReader, logLineText, upLog } from '../src/service/mod.ts';
 
 let folder: string;
 let path: string;
@@ -67,4 +68,15 @@ test('a line is printed for people, without control characters', () => {
   });
   expect(logLineText(line)).toBe('1970-01-01T00:00:00.000Z warn gateway two ⏎ lines port=1');
   expect(logLineText('no JSON \u001b[31m')).toBe('no JSON [31m');
+});
+
+test('the log of cox up is complete although its standard error cannot be written', async () => {
+  const unwritable = openSync('/dev/null', 'r');
+  const log = await upLog(folder, true, unwritable);
+  expect(() => log.write('a\n')).toThrow('EBADF');
+  expect(() => log.write('b\n')).toThrow('EBADF');
+  closeSync(unwritable);
+  const reader = new LogReader(path);
+  expect(await reader.last(10)).toEqual(['a', 'b']);
+  await reader.close();
 });

@@ -405,6 +405,22 @@ test('a claim of a process that has died is removed', async () => {
   expect((await readdir(folder)).filter((name) => name.includes('.claim-'))).toHaveLength(1);
 });
 
+test.skipIf(process.platform === 'win32')('no claim is left in a folder that could not be listed', async () => {
+  const one = watcher();
+  await writeFile(path, 'hello\n');
+  await chmod(folder, 0o333);
+  // The permissions of a folder do not apply to root.
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) process.seteuid?.(65_534);
+  await one.look();
+  if (isRoot) process.seteuid?.(0);
+  await chmod(folder, 0o700);
+  expect(notices).toEqual([expect.stringContaining('steering_file_unusable')]);
+  expect(await readdir(folder)).toEqual(['s1.steering']);
+  await one.look();
+  expect(heard()).toEqual(['hello']);
+});
+
 test('a watched file is read when it changes, and released at the end', async () => {
   let markSent: () => void = () => undefined;
   const came = new Promise<void>((resolve) => {

@@ -34,7 +34,12 @@ export class RotatingFile {
   }
 
   #rotate(): void {
-    renameSync(this.#path, `${this.#path}.1`);
+    try {
+      renameSync(this.#path, `${this.#path}.1`);
+    } catch (error) {
+      // The file was removed or moved meanwhile. The log continues in a new one.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
     const old = this.#fd;
     this.#fd = openSync(this.#path, 'a', 0o600);
     this.#bytes = 0;

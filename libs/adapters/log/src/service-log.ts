@@ -1,8 +1,9 @@
 /** A service's log: JSON lines with redacted secrets. */
-import { mkdirSync, statSync, writeSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Log } from '@coxswain/ports';
 import { pino } from 'pino';
+import { DescriptorLog } from './descriptor-log.ts';
 import { RotatingFile } from './rotating-file.ts';
 
 /**
@@ -108,8 +109,7 @@ function maskFor(secrets: readonly (string | undefined)[]): (line: string) => st
 function sinkOf(target: Exclude<LogTarget, 'silent'>, stateDir: string, name: string): LogSink {
   if (typeof target !== 'string') return target;
   if (target === 'file') return openLogFile(stateDir, name);
-  const fd = target === 'stdout' ? 1 : 2;
-  return { write: (line) => void writeSync(fd, line) };
+  return new DescriptorLog(target === 'stdout' ? 1 : 2);
 }
 
 /**

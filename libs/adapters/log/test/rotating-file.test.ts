@@ -30,3 +30,12 @@ test('a text that is larger than the bound is written whole', async () => {
   file.write(`${'x'.repeat(100)}\n`);
   expect(await readFile(path, 'utf8')).toHaveLength(101);
 });
+
+test('a file that was removed is replaced at its bound', async () => {
+  const path = join(folder, 'up.log');
+  const file = new RotatingFile(path, 16);
+  file.write('one, before\n');
+  await rm(path);
+  for (const line of ['two, after\n', 'three\n']) file.write(line);
+  expect(await readFile(path, 'utf8')).toContain('three');
+});

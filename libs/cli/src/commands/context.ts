@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { type Context, findContext, readContexts } from '@coxswain/ports/discovery';
 import { CONTEXT_NAME, CONTEXTS_MAX, cutGraphemes, readNatsAddress, TenantId } from '@coxswain/protocol';
-import { writeContexts } from '../connection/mod.ts';
+import { changeContexts } from '../connection/mod.ts';
 import { callerFolder } from '../folders/mod.ts';
 import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
 import { standardStreams, table } from '../terminal/mod.ts';
@@ -18,22 +18,24 @@ export const add: CommandRun = async (invocation) => {
   if (tenant !== undefined && !TenantId.safeParse(tenant).success)
     throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${cutGraphemes(tenant, 80)}"`);
   const context: Context = { nats, nkey: await keyFile(invocation), tenant };
-  const { current, contexts } = await readContexts(env);
-  if (Object.hasOwn(contexts, name) && !flags.on('force'))
-    throw new CliError(EXIT.error, 'context_exists', `context_exists: ${name} exists; --force replaces it`);
-  if (Object.keys(contexts).length >= CONTEXTS_MAX && !Object.hasOwn(contexts, name))
-    throw usageError(`there are ${CONTEXTS_MAX} contexts, which is the limit; remove one first`);
-  await writeContexts(env, { current: current ?? name, contexts: { ...contexts, [name]: context } });
-  const use = (current ?? name) === name ? 'is in use' : `is stored; use it with cox context use ${name}`;
+  const { current } = await changeContexts(env, ({ current, contexts }) => {
+    if (Object.hasOwn(contexts, name) && !flags.on('force'))
+      throw new CliError(EXIT.error, 'context_exists', `context_exists: ${name} exists; --force replaces it`);
+    if (Object.keys(contexts).length >= CONTEXTS_MAX && !Object.hasOwn(contexts, name))
+      throw usageError(`there are ${CONTEXTS_MAX} contexts, which is the limit; remove one first`);
+    return { current: current ?? name, contexts: { ...contexts, [name]: context } };
+  });
+  const use = current === name ? 'is in use' : `is stored; use it with cox context use ${name}`;
   return print(invocation, { type: 'context_added', name }, `the context ${name} ${use}`);
 };
 
 /** Selects the context that later commands use; `none` selects no context. */
 export const use: CommandRun = async (invocation) => {
   const name = invocation.args[0] === 'none' ? null : (invocation.args[0] as string);
-  if (name !== null) await findContext(invocation.env, name);
-  const { contexts } = await readContexts(invocation.env);
-  await writeContexts(invocation.env, { current: name, contexts });
+  await changeContexts(invocation.env, async ({ contexts }) => {
+    if (name !== null) await findContext(invocation.env, name);
+    return { current: name, contexts };
+  });
   return print(
     invocation,
     { type: 'context_used', name },
@@ -64,10 +66,11 @@ export const list: CommandRun = async ({ flags, env }) => {
 /** Removes a context. If it was in use, no context is in use afterwards. */
 export const remove: CommandRun = async (invocation) => {
   const name = invocation.args[0] as string;
-  await findContext(invocation.env, name);
-  const { current, contexts } = await readContexts(invocation.env);
-  const { [name]: _, ...others } = contexts;
-  await writeContexts(invocation.env, { current: current === name ? null : current, contexts: others });
+  await changeContexts(invocation.env, async ({ current, contexts }) => {
+    await findContext(invocation.env, name);
+    const { [name]: _, ...others } = contexts;
+    return { current: current === name ? null : current, contexts: others };
+  });
   return print(invocation, { type: 'context_removed', name }, `the context ${name} is removed`);
 };
 

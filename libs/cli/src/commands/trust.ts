@@ -26,7 +26,8 @@ export const run: CommandRun = async ({ flags, env }) => {
     standardStreams.err(describeEffects(folder, found));
     if (!flags.on('yes') && !(await askYes(QUESTION)))
       throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${folder} is not trusted`);
-    await trust.trust(found);
+    if (!(await trust.trust(found)))
+      throw new CliError(EXIT.error, 'folder_not_trusted', `folder_not_trusted: ${folder} is not trusted`);
   }
   const text = found.length === 0 ? 'contains nothing that needs trust' : `is trusted: ${files.join(', ')}`;
   say(`${folder} ${text}`, { trusted: true, files });

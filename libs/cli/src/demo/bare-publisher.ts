@@ -6,6 +6,7 @@
 import { connect } from 'node:net';
 
 const TIMEOUT_MS = 5_000;
+const DEFAULT_PORT = 4_222;
 
 /**
  * Publishes one text and resolves when the server has received it. Rejects with the error of the socket or of the
@@ -15,7 +16,7 @@ export function publishBare(url: string, token: string, subject: string, text: s
   const { hostname, port } = new URL(url.replace(/^nats:/, 'http:'));
   const payload = Buffer.from(text, 'utf8');
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname);
+    const socket = connect(Number(port || DEFAULT_PORT), hostname);
     let heard = '';
     socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('the server did not answer')));
     socket.on('error', reject);

@@ -2,5 +2,5 @@
 export { cancelAndWait } from './cancel-and-wait.ts';
 export { APPROVED_AFTER_MS } from './guide.ts';
 export { LateApproval } from './late-approval.ts';
-export { playDemo } from './play-demo.ts';
+export { playDemo, reachable } from './play-demo.ts';
 export { SLOW_TOOL, STEER, type Story, writeStory } from './story.ts';

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ReadStream } from 'node:tty';
+import { parseConnectionUrl } from '@coxswain/adapter-nats';
 import { type BusSession, newSessionId, type Session, type UiEvent } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
 import { type OpenBus, pastedCommand, withBusOnce } from '../instance/mod.ts';
@@ -28,7 +29,7 @@ import { counted, createStyle, isInteractive, plainView, type SessionView, wants
 import { cancelAndWait } from './cancel-and-wait.ts';
 import { Guide } from './guide.ts';
 import { LateApproval } from './late-approval.ts';
-import { SelfPlayer } from './self-player.ts';
+import { type PlayerBus, SelfPlayer } from './self-player.ts';
 import { writeStory } from './story.ts';
 
 /** The time limit of the demo without a terminal, in ms. It normally ends within a minute. */
@@ -221,10 +222,11 @@ async function serveConsole(
   return null;
 }
 
-function reachable({ embedded, address }: OpenBus): { url: string; token: string } {
+/** The address and the token for the bare client, which connects to one server. A bus may have several. */
+export function reachable({ embedded, address }: Pick<OpenBus, 'embedded' | 'address'>): PlayerBus {
   if (embedded) return { url: embedded.server.url, token: embedded.server.token };
-  const url = new URL((address?.servers ?? '').replace(/^nats:/, 'http:'));
-  return { url: `nats://${url.host}`, token: address?.token ?? decodeURIComponent(url.username) };
+  const { servers, token } = parseConnectionUrl(address?.servers ?? '');
+  return { url: servers[0] ?? '', token: address?.token ?? token ?? '' };
 }
 
 async function replayed(session: BusSession, bus: OpenBus): Promise<string> {

@@ -71,17 +71,20 @@ export class FolderTrust {
   /**
    * Stores that the user trusts the current content of these files, and no other file of the folder. If the answer
    * cannot be stored, a notice is printed.
+   * @returns whether it was stored.
    */
-  async trust(files: readonly FileNeedingTrust[]): Promise<void> {
+  async trust(files: readonly FileNeedingTrust[]): Promise<boolean> {
     const folder = await realpath(this.#folder);
     const trusted = Object.fromEntries(files.map(({ name, digest }) => [name, digest]));
     const file = await this.#file();
     try {
       await makeFolder(answersFolder(this.#env));
       await replaceFile(file, `${JSON.stringify({ folder, trusted })}\n`);
+      return true;
     } catch (error) {
       // The answer applies to this command. The next command asks again.
       standardStreams.err(`the answer cannot be stored in ${file}: ${systemTrouble(error)}\n`);
+      return false;
     }
   }
 

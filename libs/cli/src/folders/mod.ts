@@ -1,4 +1,8 @@
-/** What folders contain: the state directory, the manifest, personas, and the trust of the user in them. */
+/**
+ * What folders contain: the state directory, the manifest, personas, the trust of the user in them, and claims on
+ * files.
+ */
+export { claimFile, type FileClaim, whileClaimed } from './file-claim.ts';
 export { type FileNeedingTrust, personaOfFolder } from './file-effects.ts';
 export { filesNeedingTrust } from './files-needing-trust.ts';
 export { answersFolder, describeEffects, FolderTrust, QUESTION } from './folder-trust.ts';

@@ -15,9 +15,9 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { appendFile, type FileHandle, lstat, open, rename, stat } from 'node:fs/promises';
 import { BOUNDS, utf8Of } from '@coxswain/protocol';
+import { claimFile, type FileClaim } from '../folders/mod.ts';
 import { readState, type SteeringState, writeState } from './steering-state.ts';
 import { advance, isTrackOf, newTrack, nextLine, readAt, type Track } from './tracked-file.ts';
-import { claimWatch, type WatchClaim } from './watch-claim.ts';
 
 /** The parts that a steering file uses. */
 export interface SteeringFileOptions {
@@ -52,7 +52,7 @@ export class SteeringFile {
   readonly #options: SteeringFileOptions;
   readonly #nowMs: () => number;
   #state: SteeringState | null = null;
-  #claim: Extract<WatchClaim, { release: unknown }> | null = null;
+  #claim: Extract<FileClaim, { release: unknown }> | null = null;
   /** The unfinished line of each file: its end, and the time since which it has not grown. */
   readonly #partials = new Map<
     Which,
@@ -93,7 +93,7 @@ export class SteeringFile {
 
   async #held(): Promise<boolean> {
     if (this.#claim) return true;
-    const claim = await claimWatch(this.#options.path);
+    const claim = await claimFile(this.#options.path);
     if ('heldBy' in claim) {
       this.#notify(`steering_file_held: process ${claim.heldBy} already reads ${this.#options.path}`);
       return false;

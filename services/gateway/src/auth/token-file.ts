@@ -3,8 +3,9 @@
  * shown once, when it is created.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { rename, stat, writeFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { Log } from '@coxswain/ports';
+import { replaceFile } from '@coxswain/ports/discovery';
 import { readRegularFile } from '@coxswain/ports/regular-file';
 import { BOUNDS, ID_PATTERN, problemSentences, readStrictly } from '@coxswain/protocol';
 import * as z from 'zod';
@@ -54,11 +55,18 @@ export async function readTokens(path: string): Promise<StoredToken[]> {
   return read.data.tokens;
 }
 
-/** Replaces the file atomically. Only the current user may read it. */
+/**
+ * Replaces the file atomically. Only the current user may read it.
+ * @throws TokensUnreadableError if the file would be too large to be read; the error of the system.
+ */
 export async function writeTokens(path: string, tokens: readonly StoredToken[]): Promise<void> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, `${JSON.stringify({ tokens }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-  await rename(draft, path);
+  const { tokensMax, tokensFileMaxBytes } = GATEWAY_BOUNDS;
+  const text = `${JSON.stringify({ tokens }, null, 2)}\n`;
+  if (tokens.length > tokensMax || Buffer.byteLength(text) > tokensFileMaxBytes)
+    throw new TokensUnreadableError(
+      `${path} may have at most ${tokensMax} tokens and ${tokensFileMaxBytes} bytes; nothing was changed: remove tokens first`,
+    );
+  await replaceFile(path, text);
 }
 
 /** A new token with 256 random bits, and its entry for the file. */

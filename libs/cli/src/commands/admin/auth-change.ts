@@ -20,11 +20,14 @@ import {
 } from '@coxswain/adapter-nats';
 import { replaceFile } from '@coxswain/ports/discovery';
 import { cutGraphemes, TenantId } from '@coxswain/protocol';
+import { whileClaimed } from '../../folders/mod.ts';
 import { CliError, type CommandRun, EXIT, type ExitCode, usageError } from '../../line/mod.ts';
 import { standardStreams } from '../../terminal/mod.ts';
 import { readWorker, WORKERS_MAX } from './typed-worker.ts';
 
 type Flags = Parameters<CommandRun>[0]['flags'];
+
+const KEYS_FILE = 'keys.json';
 
 /** A flag and its value. */
 type Change = { readonly name: 'add' | 'remove'; readonly value: string };
@@ -39,13 +42,19 @@ interface Changed {
 /**
  * Adds and removes keys and tenants in the order of the flags. One invalid change rejects all of them. Other keys and
  * edits in `server.conf` stay unchanged. The accounts are always rewritten from the role table of this version, even if
- * no change is named.
+ * no change is named. Of two commands at once, the second one keeps the changes of the first.
  * @throws CliError with exit code 2 for invalid flags, 1 for a keyring that cannot be read or changed.
  */
 export async function changeKeys(out: string, changes: readonly Change[], flags: Flags): Promise<ExitCode> {
   for (const other of ['tenant', 'worker', 'gateway-approves'] as const)
     if (other === 'gateway-approves' ? flags.on(other) : flags.inOrder([other]).length > 0)
       throw usageError(`--${other} cannot be combined with --add, --remove and --renew: ${INSTEAD[other]}`);
+  // Reports a folder without keys, where no claim can be written.
+  await ringIn(out);
+  return whileClaimed(join(out, KEYS_FILE), () => changeClaimed(out, changes, flags));
+}
+
+async function changeClaimed(out: string, changes: readonly Change[], flags: Flags): Promise<ExitCode> {
   const changed: Changed = { ring: await ringIn(out), added: new Map(), removed: new Set() };
   for (const change of changes) {
     try {
@@ -165,7 +174,7 @@ function placeOf(flag: string, value: string, { settings }: Keyring): KeyPlace {
 }
 
 async function ringIn(out: string): Promise<Keyring> {
-  const file = join(out, 'keys.json');
+  const file = join(out, KEYS_FILE);
   let text: string;
   try {
     text = await readFile(file, 'utf8');

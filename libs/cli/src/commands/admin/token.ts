@@ -1,8 +1,9 @@
 /** `cox admin token`: the tokens that a gateway accepts. */
 import { resolve } from 'node:path';
+import { systemTrouble } from '@coxswain/ports/discovery';
 import { UnreadableFileError } from '@coxswain/ports/regular-file';
 import { cutGraphemes, DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
-import { callerFolder } from '../../folders/mod.ts';
+import { callerFolder, whileClaimed } from '../../folders/mod.ts';
 import {
   CliError,
   type CommandRun,
@@ -13,6 +14,9 @@ import {
   usageError,
 } from '../../line/mod.ts';
 import { standardStreams, table } from '../../terminal/mod.ts';
+
+/** The longest lifetime of a token, in ms: 36,500 days. A much later time cannot be stored. */
+const EXPIRES_MAX_MS = 36_500 * 86_400_000;
 
 const ACTIONS = ['add', 'list', 'remove'] as const;
 
@@ -31,11 +35,22 @@ export const run: CommandRun = async ({ flags, args, env }) => {
     throw usageError(
       `cox admin token ${action} needs the name of the token: its holder, which commands record as their sender`,
     );
-  if (action === 'add') return add(file, String(name), flags);
+  if (action === 'add') return changed(file, () => add(file, String(name), flags));
   for (const flag of ['scope', 'expires'])
     if (flags.on(flag)) throw usageError(`--${flag} applies to cox admin token add, not to ${action}`);
-  return action === 'list' ? list(file, flags) : remove(file, String(name), flags);
+  return action === 'list' ? list(file, flags) : changed(file, () => remove(file, String(name), flags));
 };
+
+/**
+ * Runs a change of the file. Of two commands at once, the second one keeps the change of the first.
+ * @throws CliError with exit code 2 if the folder of the file cannot be written; the errors of the change.
+ */
+async function changed(file: string, change: () => Promise<ExitCode>): Promise<ExitCode> {
+  return whileClaimed(file, change).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    throw usageError(`--tokens ${file} cannot be written: ${systemTrouble(error)}`);
+  });
+}
 
 /** The tenant that the flags name; undefined if they name none. */
 function tenantOf(flags: Invocation['flags']): TenantId | undefined {
@@ -53,8 +68,10 @@ async function add(file: string, name: string, flags: Invocation['flags']): Prom
   const tenant = tenantOf(flags) ?? DEFAULT_TENANT;
   const lasts = flags.text('expires');
   const ms = lasts === undefined ? null : readDuration(lasts);
-  if (lasts !== undefined && ms === null)
-    throw usageError(`--expires takes a time such as 12h or 90d, not "${cutGraphemes(lasts, 40)}"`);
+  if (lasts !== undefined && (ms === null || ms > EXPIRES_MAX_MS))
+    throw usageError(
+      `--expires takes a time such as 12h or 90d, of at most 36500d, not "${cutGraphemes(lasts, 40)}"; without it, the token does not expire`,
+    );
   const now = Date.now();
   const { token, stored } = newToken({
     name: name.trim(),
